@@ -37,19 +37,27 @@ export function agentCommand(program: Program): Command {
         "answer that breaks off counts as an attempt. So does no answer to a request that was sent whole, for a task " +
         "with --max-attempts 1. Tokens used, which budgets charge: a command writes numbers to descriptor 4, an endpoint answers with a header waggle-tokens.",
     )
-    .option("--kind <kinds>", "what it can do, several with commas; may be repeated", kindList)
-    .option("--exec <command>", "run this by sh -c")
-    .option("--http <url>", "post to this URL")
-    .option("--id <id>", "its name; default <host>-<kind>-<4 random>", subjectToken)
-    .option("--max-concurrent <n>", "attempts at once", wholeNumber(1, limits.maxConcurrentMax), 1)
+    .option(
+      "--kind <kinds>",
+      "kinds that it serves, with commas between; may be repeated. Required",
+      kindList,
+    )
+    .option("--exec <command>", "command that runs each attempt, by sh -c")
+    .option("--http <url>", "URL that each attempt is posted to")
+    .option("--id <id>", "id of the agent; default <host>-<kind>-<4 random>", subjectToken)
+    .option("--max-concurrent <n>", "attempts that run at once", wholeNumber(1, limits.maxConcurrentMax), 1)
     .option(
       "--prefetch <n>",
-      "attempts it takes beyond that, to have the next at hand",
+      "attempts assigned to it beyond --max-concurrent, so that the next starts at once; default 0",
       wholeNumber(0, limits.maxConcurrentMax),
     )
     .option("--role <role>", "also do tasks that ask for this role", plainName)
-    .option("--type <type>", "what it is: claude-sonnet, gpu-a100", plainName)
-    .option("--label <name=value>", "for people; may be repeated", labelMap)
+    .option(
+      "--type <type>",
+      "type of the agent, which rates and cheaper types name: claude-sonnet, gpu-a100",
+      plainName,
+    )
+    .option("--label <name=value>", "label that status shows; may be repeated", labelMap)
     .addHelpText("after", examples)
     .action((flags: AgentFlags, command: Command) =>
       runVerb(program, command, (context) => agent(context, flags), { logLevel: "info", logIsData: true }),

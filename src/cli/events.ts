@@ -35,7 +35,7 @@ export function eventsCommand(program: Program): Command {
       "Prints the journal: every decision, in order. Without flags: the last 50 events. With --json, or with a flag that chooses " +
         "events: all from the start. With --follow: what happens from now on, or from --from or --tail.",
     )
-    .option("-f, --follow", "go on with what happens from now on, until Ctrl-C")
+    .option("-f, --follow", "go on with new events until Ctrl-C")
     .option("--from <where>", "a batch index, a time (2026-11-20T18:00:00Z, -10m), or start", parseFrom)
     .option(
       "--tail <n>",
@@ -50,7 +50,7 @@ export function eventsCommand(program: Program): Command {
       "only these types: TaskAssigned, or several with commas; may be repeated",
       nameList,
     )
-    .option("--all", "also what only says that nothing changed (TermRenewed)")
+    .option("--all", "also events that change nothing (TermRenewed)")
     .addHelpText("after", examples)
     .action((flags: EventsFlags, command: Command) => {
       // --project names a project to submit to elsewhere; here the setting must not filter.

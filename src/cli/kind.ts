@@ -59,7 +59,7 @@ function setCommand(program: Program): Command {
     .addArgument(kindArgument())
     .option(
       "--importance <n>",
-      "how fast its tasks rise; at first 1",
+      "factor on how fast its waiting tasks rise; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
     .option(

@@ -12,7 +12,7 @@ import { planSnapshot } from "../scheduling/snapshot-plan.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { parseSnapshot } from "./plan-snapshot.ts";
 import { errorRecord } from "./report-error.ts";
-import { checkFiles, linesOf, nameOf, readSource } from "./source.ts";
+import { checkFiles, linesOf, nameOf, readSource, textIn } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -34,7 +34,7 @@ export function planCommand(program: Program): Command {
         .choices(Object.keys(ruleSets))
         .default("waggle"),
     )
-    .option("--lines", "a snapshot a line in, an array a line out")
+    .option("--lines", "read one snapshot per line, print one array per line")
     .addHelpText("after", help)
     .action((source: string, flags: PlanFlags, command: Command) =>
       runVerb(program, command, (context) => plan(context, source, flags)),
@@ -71,6 +71,7 @@ async function plan(context: VerbContext, source: string, { rules, lines }: Plan
 
   const bytes = await readSource(source, shell, context.signal);
   const place = nameOf(source);
+  textIn(bytes, place);
   if (bytes.toString("latin1").trim() === "") throw new UsageError(`there is no snapshot: ${place} is empty`);
   const actions = actionsFor(onlySnapshot(bytes, place), rules, place);
   output.datum(actions, () => onePerLine(actions));
@@ -83,7 +84,7 @@ function onlySnapshot(bytes: Buffer, place: string): BudgetSnapshot {
   } catch (error) {
     const [first = Buffer.from(""), ...others] = linesIn(bytes);
     if (others.length === 0 || !parseJson(first).ok) throw error;
-    throw new UsageError(`${place} holds a JSON text a line: for a snapshot a line add --lines`, {
+    throw new UsageError(`${place} holds one JSON text per line: for one snapshot per line add --lines`, {
       cause: error,
     });
   }

@@ -70,27 +70,38 @@ function setCommand(program: Program): Command {
         userTurnRules,
       ),
     )
-    .addOption(new Option("--agent-rule <rule>", "who does it").choices(["score", "first-idle"]))
-    .option("--lambda <n>", "what an agent's own backlog costs it", numberBetween(0, limits.lambdaMax))
     .addOption(
-      new Option("--speed-exponent <n>", "how much an agent's speed counts; 0 is off").choices([
-        "0",
-        "0.5",
-        "1",
-        "2",
-      ]),
+      new Option(
+        "--agent-rule <rule>",
+        "which agent gets the task: best score, or the first that is idle",
+      ).choices(["score", "first-idle"]),
+    )
+    .option(
+      "--lambda <n>",
+      "how much its own backlog lowers an agent's score",
+      numberBetween(0, limits.lambdaMax),
     )
     .addOption(
-      new Option("--optimize-for <preset>", "α of 0, 0.25 or 0.5")
+      new Option(
+        "--speed-exponent <n>",
+        "how much an agent's speed counts in its score; 0 disables it",
+      ).choices(["0", "0.5", "1", "2"]),
+    )
+    .addOption(
+      new Option("--optimize-for <preset>", "preset of α: 0, 0.25 or 0.5")
         .choices(["latency", "balanced", "throughput"])
         .conflicts("alpha"),
     )
-    .option("--alpha <n>", "α itself: from who waits longest (0) to who has most (1)", numberBetween(0, 1))
-    .option("--auto-tune", "α moves by itself, within 0 to 0.5")
-    .option("--no-auto-tune", "it stays; so at first")
+    .option(
+      "--alpha <n>",
+      "α of the load function, from 0 (longest wait first) to 1 (largest load first)",
+      numberBetween(0, 1),
+    )
+    .option("--auto-tune", "adjust α automatically, from 0 to 0.5")
+    .option("--no-auto-tune", "keep α as it is (default)")
     .option(
       "--ceiling <ticks>",
-      "of waiting, for each that waits beside it, after which one goes next; 0 is off",
+      "maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it",
       wholeNumber(0, limits.ceilingTicksMax),
     )
     .option(
@@ -101,17 +112,17 @@ function setCommand(program: Program): Command {
     .option("--top-n <n>", "attempts open at once in the swarm; none: no limit", orNone(openAttempts))
     .option(
       "--tokens-default <n>",
-      "what a first attempt of a kind is taken to use",
+      "estimate of the tokens of an attempt whose kind has none yet; default 1,000",
       wholeNumber(1, limits.tokensPerAttemptMax),
     )
     .option(
       "--remember <duration>",
-      "how long ended tasks are known, so that a repeated submit runs nothing twice",
+      "how long ended tasks are known, so that a repeated submit runs nothing twice; default 1d",
       durationBetween(limits.rememberMsMin, limits.rememberMsMax),
     )
     .option(
       "--remembered-tasks <n>",
-      "how many ended tasks are known, at most",
+      "maximum number of ended tasks that are known; default 1,000,000",
       wholeNumber(limits.rememberedTasksMin, limits.rememberedTasksMax),
     )
     .addOption(

@@ -94,7 +94,7 @@ function setCommand(program: Program): Command {
     .addArgument(projectArgument())
     .option(
       "--credit-weight <n>",
-      "its share when others wait too; at first 1",
+      "its share while other projects wait too; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
     .option("--max-concurrent <n>", "attempts open at once; none: no limit", orNone(openAttempts))

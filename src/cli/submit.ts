@@ -28,10 +28,10 @@ export function submitCommand(program: Program): Command {
     .summary("submit tasks, and wait for them if asked to")
     .description(
       "Submits one task of --kind with the payload of --payload, --text, @FILE or - (standard input); several " +
-        "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task a line.",
+        "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task per line.",
     )
     .argument("[sources...]", "@FILE or - (standard input)")
-    .option("--kind <kind>", "what an agent must be able to do")
+    .option("--kind <kind>", "kind of the task: what its agent must serve")
     .option("--payload <json>", "payload as JSON; @FILE or - reads it from there")
     .option("--text <text>", "payload as plain text")
     .option("--project <name>", "project it belongs to (WAGGLE_PROJECT; default: default)")
@@ -52,23 +52,25 @@ export function submitCommand(program: Program): Command {
     .option("--id <id>", "the same id and content is the same task, however often it is submitted")
     .option(
       "--deadline <time>",
-      "ends expired if it has not ended by then: 2026-11-20T18:00:00Z or +5m",
+      "the task expires if it has not ended by then: 2026-11-20T18:00:00Z or +5m",
       (text) => parseTime(text),
     )
-    .option("--not-before <time>", "waits until then: 2026-11-20T18:00:00Z or +5m", (text) => parseTime(text))
+    .option("--not-before <time>", "the task waits until then: 2026-11-20T18:00:00Z or +5m", (text) =>
+      parseTime(text),
+    )
     .option(
       "--max-attempts <n>",
-      `default ${limits.maxAttemptsDefault}`,
+      `maximum number of attempts; default ${limits.maxAttemptsDefault}`,
       wholeNumber(1, limits.maxAttemptsMax),
     )
     .option(
       "--timeout <duration>",
-      "longest one attempt may run: 30s, 5m",
+      "longest that one attempt may run: 30s, 5m; default: no limit",
       durationBetween(1, limits.attemptTimeoutMsMax),
     )
     .option(
       "--stall <duration>",
-      "longest an attempt may go without a progress report",
+      "longest that an attempt may go without a progress report; default: no limit",
       durationBetween(limits.stallMsMin, limits.stallMsMax),
     )
     .option("--ndjson", "the sources are NDJSON, though --kind is given for lines without one")
@@ -76,10 +78,10 @@ export function submitCommand(program: Program): Command {
     .option("--wait", "wait for the end and print the result")
     .option(
       "--wait-timeout <duration>",
-      "implies --wait; no longer than this (exit code 6); the task goes on",
+      "wait at most this long, then end with exit code 6; the task goes on. Implies --wait",
       parseDuration,
     )
-    .option("--watch", "print what happens to it, then the result")
+    .option("--watch", "print what happens to the task, then its result")
     .addHelpText("after", examples)
     .action((sources: string[], flags: SubmitFlags, command: Command) =>
       runVerb(program, command, (context) => submit(context, sources, flags)),

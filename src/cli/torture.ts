@@ -56,7 +56,11 @@ export function tortureCommand(program: Program): Command {
     .option("--shrink", "make the first seed that fails small, and write it to torture-<seed>.json")
     .option("--schedule <file>", "run what --shrink wrote")
     .option("--state <file>", "keep what was run, and go on from there; one run at a time")
-    .option("--threads <n>", "seeds at once; default: one a core", wholeNumber(1, limits.tortureThreadsMax))
+    .option(
+      "--threads <n>",
+      "seeds that run at once; default: one per core",
+      wholeNumber(1, limits.tortureThreadsMax),
+    )
     .addHelpText("after", examples)
     .action((flags: TortureFlags, command: Command) =>
       runVerb(program, command, (context) => torture(context, flags)),

@@ -75,6 +75,8 @@ describe("a swarm on the development broker", () => {
     expect(told.filter(({ type }) => type === "update").map(({ update }) => update)).toEqual(
       expect.arrayContaining(["submitted", "assigned"]),
     );
+    const [first] = told.filter(({ type }) => type === "update");
+    expect(first).toMatchObject({ update: "submitted" });
     expect(told.at(-1)).toMatchObject({
       type: "outcome",
       state: "completed",

@@ -130,6 +130,13 @@ describe("a state file", () => {
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1]);
   });
 
+  it("that is not UTF-8 is refused by file and line", async () => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "state.ndjson"), Buffer.from('{"version":"caf\xe9"}\n', "latin1"));
+    const { code, stderr } = await torture(folder, "--seed", "1", ...argv);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("state.ndjson:1: not UTF-8")]);
+  });
+
   it("that cannot be written is refused before a seed is run", async () => {
     const folder = aFolder();
     const { code, stdout, stderr } = await torture(
@@ -275,6 +282,13 @@ describe("a state file that another run keeps its seeds in", () => {
 });
 
 describe("a schedule", () => {
+  it("that is not UTF-8 is refused by file and line", async () => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "s.json"), Buffer.from('{\n"version":"caf\xe9"}', "latin1"));
+    const { code, stderr } = await torture(folder, "--schedule", "s.json");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("s.json:2: not UTF-8")]);
+  });
+
   const whole = { version: "0.1.0", seed: 1, forMs: 4_000, without: [], schedule: [], deeds: [] };
   const fault = { kind: "pause", atMs: 1, forMs: 1 };
 

@@ -171,7 +171,11 @@ describe("a command line that makes no sense", () => {
       "cannot be used with option",
     ],
     ["no slots", ["resource", "set", "r", "--slots", "0"], "a whole number from 1"],
-    ["a rate of no type", ["rate", "set", "--tokens", "5"], "missing required argument 'type'"],
+    [
+      "a rate of no type",
+      ["rate", "set", "--window", "per_hour", "--tokens", "5"],
+      "missing required argument 'type'",
+    ],
     ["a rate window unknown", ["rate", "set", "--type", "t", "--window", "per_year"], "per_minute, per_hour"],
     ["an unknown part of a verb", ["project", "sett", "p"], "did you mean set?"],
     ["a pause of a project with a dot", ["pause", "a.b"], "A–Z a–z 0–9 _ -"],
@@ -186,7 +190,7 @@ describe("a command line that makes no sense", () => {
   ])("%s ends with 2 and says what to do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);
     expect(stderr).toContain(sentence);
-    expect(stderr).toMatch(/^error WAGGLE_(USAGE|INVALID_CONFIG): [^\n]+\n$/);
+    expect(stderr).toMatch(/^(?:demo {2}[^\n]+\n)?error WAGGLE_(USAGE|INVALID_CONFIG): [^\n]+\n$/);
     expect(stdout).toBe("");
     expect(code).toBe(2);
   });

@@ -37,6 +37,8 @@ describe("a trace", () => {
     ["four values", [heading, "2023-11-16 18:15:46.68,374,1,2"], 2],
     ["no time", [heading, first, "yesterday,374,44"], 3],
     ["no such day", [heading, "2023-13-46 18:15:46,374,44"], 2],
+    ["a day that no calendar has", [heading, first, "2023-02-30 18:15:46,374,44"], 3],
+    ["an hour that no day has", [heading, first, "2023-02-27 24:00:00,374,44"], 3],
     ["a negative count", [heading, first, first, "2023-11-16 18:15:46.68,-1,44"], 4],
     ["half a token", [heading, "2023-11-16 18:15:46.68,1.5,44"], 2],
   ])("with %s is refused, naming the line", (_, lines, line) => {

@@ -35,7 +35,9 @@ export class Workplace {
       ...(natsServer === undefined ? [] : [dirname(natsServer)]),
       "/bin",
     ];
-    const { NATS_URL: _url, NATS_CONTEXT: _context, ...rest } = process.env;
+    const { NATS_URL: _url, NATS_CONTEXT: _context, ...kept } = process.env;
+    // Those of npm say how the tests were started: hints would say `npx waggle`.
+    const rest = Object.fromEntries(Object.entries(kept).filter(([name]) => !name.startsWith("npm_")));
     return new Workplace(folder, {
       ...rest,
       ...env,

@@ -9,6 +9,7 @@ import { type FaultKind, faultKinds } from "../../sim/fault/fault.ts";
 import { occurrenceNames } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { fileError } from "../file-error.ts";
+import { textIn } from "../source.ts";
 import { UsageError } from "../usage-error.ts";
 import type { SeedTerms } from "./request.ts";
 
@@ -65,11 +66,10 @@ export class StateFile {
    *  @throws UsageError where something else stands in it, or seeds that ran on other terms */
   read(): StateRead {
     if (!existsSync(this.#path)) return { reports: [], leftOut: 0 };
-    const texts = this.#text().split("\n");
-    const torn = texts.pop() ?? "";
+    const { texts, torn, wholeBytes } = this.#lines();
     if (torn !== "" && !torn.startsWith('{"version":')) this.#line(torn, texts.length + 1);
     const all = texts.map((text, at) => this.#line(text, at + 1));
-    if (torn !== "") this.#wholeBytes = Buffer.byteLength(texts.map((text) => `${text}\n`).join(""));
+    if (torn !== "") this.#wholeBytes = wholeBytes;
     const { terms, version } = this.#own;
     const lines = all.filter((line) => line.version === version);
     const other = lines.find((line) => !isSame(line, terms));
@@ -102,9 +102,13 @@ export class StateFile {
     }
   }
 
-  #text(): string {
+  /** `torn` may end within a character, and so is not decoded. */
+  #lines(): { readonly texts: readonly string[]; readonly torn: string; readonly wholeBytes: number } {
     try {
-      return readFileSync(this.#path, "utf8");
+      const bytes = readFileSync(this.#path);
+      const wholeBytes = bytes.lastIndexOf("\n") + 1;
+      const texts = textIn(bytes.subarray(0, wholeBytes), this.#name).split("\n").slice(0, -1);
+      return { texts, torn: bytes.toString("latin1", wholeBytes), wholeBytes };
     } catch (error) {
       throw fileError("read", this.#name, error, "state");
     }

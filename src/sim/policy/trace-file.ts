@@ -39,8 +39,15 @@ function parseRow(line: string, number: number) {
 function timeOf(stamp: string, line: number): number {
   const isZoned = /(?:Z|[+-]\d{2}:?\d{2})$/.test(stamp.slice(10));
   const time = TIME.test(stamp) ? Date.parse(`${stamp.replace(" ", "T")}${isZoned ? "" : "Z"}`) : Number.NaN;
-  if (Number.isNaN(time)) refuse(line, `'${stamp}' is no time like 2023-11-16 18:15:46.68`);
+  if (Number.isNaN(time) || !isOnACalendar(stamp))
+    refuse(line, `'${stamp}' is no time like 2023-11-16 18:15:46.68`);
   return time;
+}
+
+/** JavaScript takes 30 February for 2 March, and 24:00 for the next day. */
+function isOnACalendar(stamp: string): boolean {
+  const day = stamp.slice(0, 10);
+  return stamp.slice(11, 13) !== "24" && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
 }
 
 function tokensOf(text: string, name: string, line: number): number {
