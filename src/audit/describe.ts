@@ -204,11 +204,12 @@ function slotsOf(event: {
   return `${event.resources.length === 1 ? "slot" : "slots"} of ${event.resources.join(" + ")} (${named})`;
 }
 
-/** Why now, and why this one: `L 0.90, a2 0.40; of 2; waited 12 ms`. */
-function describeGrant({ by, load, runnerUp, waiting, waitedMs }: SlotReceipt): string {
+/** Why now, and why this one: `L 0.90, a2 0.40; α 0.25; of 2; waited 12 ms`. */
+function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotReceipt): string {
   if (by === "free") return "free at once";
   const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;
-  const why = by === "ceiling" ? "past the ceiling" : `L ${(load ?? 0).toFixed(2)}${next}`;
+  const why =
+    by === "ceiling" ? "past the ceiling" : `L ${(load ?? 0).toFixed(2)}${next}; α ${alpha ?? "unknown"}`;
   return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;
 }
 

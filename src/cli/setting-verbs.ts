@@ -21,7 +21,8 @@ type SettingsOf<Of extends Table> = RowOf<Of>["settings"];
 export interface Aspect<Settings> {
   readonly name: string;
   readonly align?: "right";
-  text(settings: Settings): string;
+  /** @param policy where the settings come with it */
+  text(settings: Settings, policy?: SettingsResponse["policy"]): string;
 }
 
 export interface SettingNoun<Of extends Table> {
@@ -66,7 +67,7 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
       ],
       cells: (row) => [
         String(row[key]),
-        ...aspects.map((aspect) => aspect.text(row.settings)),
+        ...aspects.map((aspect) => aspect.text(row.settings, found.policy)),
         ...(stateOf === undefined ? [] : [stateOf(row, found)]),
       ],
       empty: noun.whenNoneIsSet,
@@ -102,7 +103,10 @@ async function show<Of extends Table>(
     for (const row of unset === undefined ? set : [unset]) {
       const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];
       context.output.datum(row, () =>
-        settingLines(context, noun.titleOf(name), [...state, ...linesOf(noun.aspects, row.settings)]),
+        settingLines(context, noun.titleOf(name), [
+          ...state,
+          ...linesOf(noun.aspects, row.settings, found.policy),
+        ]),
       );
     }
     return exitCodes.ok;
@@ -173,8 +177,12 @@ export async function setNamed<Of extends Table>(
   });
 }
 
-function linesOf<Settings>(aspects: readonly Aspect<Settings>[], settings: Settings): SettingLine[] {
-  return aspects.map(({ name, text }) => [name, text(settings)]);
+function linesOf<Settings>(
+  aspects: readonly Aspect<Settings>[],
+  settings: Settings,
+  policy?: SettingsResponse["policy"],
+): SettingLine[] {
+  return aspects.map(({ name, text }) => [name, text(settings, policy)]);
 }
 
 function examplesOf(line: string): string {

@@ -241,10 +241,15 @@ function resourceTable(resources: readonly StatusResponse["resources"][number][]
     `${formatCount(row.inUse)}/${formatCount(row.slots)}`,
     `${formatCount(row.waiting)}/${formatCount(row.maxWaiters)}`,
     formatShare(row.utilisation),
-    String(row.alpha),
+    alphaText(row),
     holdersText(row),
   ]);
   return renderTable(view, resourceColumns, rows);
+}
+
+/** `0.25 policy`, `0.31 own, moving`. */
+function alphaText({ alpha, autoTune, alphaFrom }: StatusResponse["resources"][number]): string {
+  return `${alpha} ${alphaFrom === "resource" ? "own" : "policy"}${autoTune ? ", moving" : ""}`;
 }
 
 /** `a1 ×2 (3 s), a2 (40 ms)`: how long ago the oldest of each was granted. */

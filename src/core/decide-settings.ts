@@ -91,7 +91,9 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
 function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decision {
   const policy = nextPolicy(state.policy, patch);
   const isSaid = patch.alpha !== undefined || patch.optimizeFor !== undefined;
-  const hasMoved = [...state.resourceByName.values()].some(({ tunedAlpha }) => tunedAlpha !== undefined);
+  const hasMoved = [...state.resourceByName.values()].some(
+    ({ tunedAlpha, settings }) => tunedAlpha !== undefined && settings.ownAlpha === undefined,
+  );
   if (isSaid && hasMoved) return changed(policy, [{ type: "PolicyChanged", policy, alphaSaid: true }]);
   return set(policy, state.policy, { type: "PolicyChanged", policy });
 }
@@ -120,13 +122,18 @@ function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Deci
   return set(settings, now ?? defaultKindSettings, { type: "KindConfigured", kind, settings });
 }
 
-/** Waits that are too many for one batch are ended over several: the reply `again` asks for the same command in the
- *  next. The number of slots comes first, or one of them might be granted meanwhile. */
+/** To name α where it has moved by itself puts it back to there, as in the policy. Waits that are too many for one batch
+ *  are ended over several: the reply `again` asks for the same command in the next. The number of slots comes first, or
+ *  one of them might be granted meanwhile. */
 function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResource">): Decision {
   const row = state.resourceByName.get(resource);
-  const settings = nextResource(row?.settings, patch);
+  const settings = nextResource(row?.settings, patch, state.policy);
   if (row === undefined) requireRoom(state.resourceByName.size, limits.resourcesMax, "resource", "resources");
-  const configured = set(settings, row?.settings, { type: "ResourceConfigured", resource, settings });
+  const isSaid = patch.alpha !== undefined || patch.optimizeFor !== undefined;
+  const configured =
+    isSaid && row?.tunedAlpha !== undefined
+      ? changed(settings, [{ type: "ResourceConfigured", resource, settings, alphaSaid: true }])
+      : set(settings, row?.settings, { type: "ResourceConfigured", resource, settings });
   if (row === undefined) return configured;
   const ends = endWaitsAbove(row, settings.slots, limits.closuresPerCommandMax);
   const events = [...configured.events, ...ends.events];

@@ -265,7 +265,7 @@ export type Event =
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
   // what operators set, each whole: it replaces what was set before
-  /** `alphaSaid`: where α had moved by itself, it begins anew from the policy's. */
+  /** `alphaSaid`: where α had moved by itself, it begins anew from the policy's, but where the resource has its own. */
   | { readonly type: "PolicyChanged"; readonly policy: Policy; readonly alphaSaid?: true }
   | { readonly type: "ProjectConfigured"; readonly project: ProjectId; readonly settings: ProjectSettings }
   /** Nothing is set for it any more; it had no tasks. Where projects must be declared it exists no longer. */
@@ -275,6 +275,8 @@ export type Event =
       readonly type: "ResourceConfigured";
       readonly resource: ResourceName;
       readonly settings: ResourceSettings;
+      /** Where α had moved by itself, it begins anew from what is set. */
+      readonly alphaSaid?: true;
     }
   /** Nobody held a slot of it, or waited for one. */
   | { readonly type: "ResourceRemoved"; readonly resource: ResourceName }

@@ -11,6 +11,7 @@ import {
   type BudgetSettings,
   budgetModes,
   type KindSettings,
+  type OwnAlpha,
   type ProjectSettings,
   type RateSettings,
   type ResourceSettings,
@@ -95,7 +96,10 @@ function checkTurns(
   }
 }
 
-function alphaAfter(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {
+function alphaAfter(
+  now: Pick<Policy, "alpha" | "autoTune">,
+  { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch,
+): number {
   const isSaid = alpha !== undefined || optimizeFor !== undefined;
   return alphaOf({ optimizeFor, alpha: isSaid ? alpha : now.alpha, autoTune });
 }
@@ -142,13 +146,39 @@ export function nextKind(
   };
 }
 
-/** @throws InvalidValueError naming the field of the patch */
-export function nextResource(now: ResourceSettings | undefined, patch: ResourcePatch): ResourceSettings {
+/** @param policy what a first α of its own, or a first auto-tune, leaves open is taken from it
+ *  @throws InvalidValueError naming the field of the patch */
+export function nextResource(
+  now: ResourceSettings | undefined,
+  patch: ResourcePatch,
+  policy: Pick<Policy, "alpha" | "autoTune">,
+): ResourceSettings {
   const slots = said(patch.slots ?? now?.slots, "slots", "how many there are");
   const maxWaiters = patch.maxWaiters ?? now?.maxWaiters ?? limits.waitersPerResourceMax;
   whole(slots, 1, limits.slotsPerResourceMax, "slots");
   whole(maxWaiters, 0, limits.maxWaitersMax, "maxWaiters");
-  return { slots, maxWaiters };
+  const ownAlpha = nextOwnAlpha(now?.ownAlpha, patch, policy);
+  return { slots, maxWaiters, ...(ownAlpha === undefined ? {} : { ownAlpha }) };
+}
+
+function nextOwnAlpha(
+  now: OwnAlpha | undefined,
+  { alpha, optimizeFor, autoTune }: ResourcePatch,
+  policy: Pick<Policy, "alpha" | "autoTune">,
+): OwnAlpha | undefined {
+  if (alpha === null) {
+    if (optimizeFor === undefined && autoTune === undefined) return undefined;
+    const field = optimizeFor === undefined ? "autoTune" : "optimizeFor";
+    const sentence = `${field}: leave it out where alpha goes back to the policy's, which sets both`;
+    throw new InvalidValueError(sentence, { field });
+  }
+  if (alpha === undefined && optimizeFor === undefined && autoTune === undefined) return now;
+  const base = { alpha: now?.value ?? policy.alpha, autoTune: now?.autoTune ?? policy.autoTune };
+  if (autoTune !== undefined) among(autoTune, [true, false], "autoTune");
+  return {
+    value: alphaAfter(base, { alpha, optimizeFor, autoTune }),
+    autoTune: autoTune ?? base.autoTune,
+  };
 }
 
 /** @param now of the same window, if it is set · @throws InvalidValueError naming the field of the patch */

@@ -100,6 +100,8 @@ export interface SlotReceipt {
   readonly tick?: number;
   /** L of the agent, [0, 1], rounded to 4 decimals; with `load` only. */
   readonly load?: number;
+  /** α that L was made with, [0, 1], rounded to 4 decimals; with `load` only. */
+  readonly alpha?: number;
   /** The highest of the other agents; absent when nobody else could have had it. */
   readonly runnerUp?: { readonly agent: AgentId; readonly load: number };
 }

@@ -8,12 +8,30 @@ import type { SwarmState } from "./state.ts";
 
 /** @param state before the change */
 export function policyWarnings(state: SwarmState, patch: PolicyPatch): readonly string[] {
-  const warnings = [...budgetWarnings(state, patch.budget?.mode ?? state.policy.budget?.mode, patch)];
+  const warnings = [
+    ...budgetWarnings(state, patch.budget?.mode ?? state.policy.budget?.mode, patch),
+    ...ownAlphaWarnings(state, patch),
+  ];
   if (patch.rules === "lucio" && patch.topN === undefined && state.policy.topN === undefined)
     warnings.push(
       "lucio's own limit on attempts open at once is not among its rules: set topN (--top-n) as well",
     );
   return warnings;
+}
+
+/** A policy's α does not reach the resources that have their own. */
+function ownAlphaWarnings(
+  { resourceByName }: SwarmState,
+  { alpha, optimizeFor, autoTune }: PolicyPatch,
+): readonly string[] {
+  if (alpha === undefined && optimizeFor === undefined && autoTune === undefined) return [];
+  const own = [...resourceByName.values()].filter(({ settings }) => settings.ownAlpha !== undefined);
+  const [first] = own;
+  if (first === undefined) return [];
+  const named = own.length === 1 ? first.resource : `${first.resource} and ${own.length - 1} more`;
+  return [
+    `resources with an α of their own keep it (${named}): resource set --alpha policy gives them the policy's`,
+  ];
 }
 
 /** @param state before the change */

@@ -40,6 +40,12 @@ export interface ResourcePatch {
   readonly slots?: number | undefined;
   /** Requests that may wait, ≥ 0; at first `limits.waitersPerResourceMax`. */
   readonly maxWaiters?: number | undefined;
+  /** α of its own in [0, 1], not together with `optimizeFor`; null: the policy's α and auto-tune hold again. */
+  readonly alpha?: number | null | undefined;
+  /** A preset of α: latency 0, balanced 0.25, throughput 0.5. */
+  readonly optimizeFor?: AlphaPreset | undefined;
+  /** Whether its own α moves by itself; it must lie within 0.5 then. */
+  readonly autoTune?: boolean | undefined;
 }
 
 export interface RatePatch {

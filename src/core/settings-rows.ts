@@ -63,7 +63,7 @@ function isDefault({ importance, cheaper, cheaperType }: KindSettings): boolean 
 /** Slots that are held stay held where there are fewer now: nothing is granted until it fits. */
 export function configureResource(
   state: SwarmState,
-  { resource, settings }: EventOf<"ResourceConfigured">,
+  { resource, settings, alphaSaid }: EventOf<"ResourceConfigured">,
   at: Instant,
 ): void {
   const known = state.resourceByName.get(resource);
@@ -72,6 +72,9 @@ export function configureResource(
     return;
   }
   measure(known, at);
+  const [own, before] = [settings.ownAlpha, known.settings.ownAlpha];
+  if (alphaSaid || own?.value !== before?.value || own?.autoTune !== before?.autoTune)
+    known.tunedAlpha = undefined;
   known.settings = settings;
 }
 

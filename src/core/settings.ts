@@ -45,6 +45,16 @@ export interface ResourceSettings {
   readonly slots: number;
   /** Requests that may wait; one more is refused. */
   readonly maxWaiters: number;
+  /** Absent: the policy's α holds, and whether that moves by itself. */
+  readonly ownAlpha?: OwnAlpha;
+}
+
+/** α that one resource has for itself, as each of LOCO's schedulers does. */
+export interface OwnAlpha {
+  /** [0, 1]; with `autoTune` where it starts, at most 0.5. */
+  readonly value: number;
+  /** Whether it moves by itself. */
+  readonly autoTune: boolean;
 }
 
 /** As in the budget document: a minute, an hour, a day. */

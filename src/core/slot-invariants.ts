@@ -3,7 +3,8 @@
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { slotCeilingTicks } from "../scheduling/slot-planner.ts";
+import { alphaByPreset } from "../scheduling/alpha.ts";
+import { alphaAt, alphaSettingsAt, slotCeilingTicks } from "../scheduling/slot-planner.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { acquisitionKey, findAcquisition } from "./slot-rows.ts";
@@ -13,6 +14,7 @@ export const slotInvariants: readonly Invariant[] = [
   { number: 28, name: "slots-equal-a-recount", find: slotsEqualARecount },
   { number: 29, name: "one-state-a-handle", find: oneStateAHandle },
   { number: 30, name: "slots-belong-to-the-living", find: slotsBelongToTheLiving },
+  { number: 50, name: "alpha-moves-where-it-may", find: alphaMovesWhereItMay },
 ];
 
 export const slotInvariantsAfterTurns: readonly Invariant[] = [
@@ -136,6 +138,18 @@ function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
       if (agent?.online !== true || agent.incarnation !== acquisition.incarnation)
         yield `acquisition ${acquisitionKey(acquisition)} is ${acquisition.state} by a life that is over`;
     }
+  }
+}
+
+/** Where auto-tune is off, nothing of a move is left; where it is on, α lies in LOCO's safe range. */
+function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
+  for (const row of state.resourceByName.values()) {
+    const { value, autoTune, from } = alphaSettingsAt(state, row);
+    if (row.tunedAlpha !== undefined && !autoTune)
+      yield `α of ${row.resource} moved to ${row.tunedAlpha}, though its ${from} keeps it at ${value}`;
+    const alpha = alphaAt(state, row);
+    const highest = autoTune ? alphaByPreset.throughput : 1;
+    if (!(alpha >= 0 && alpha <= highest)) yield `α of ${row.resource} is ${alpha}, outside 0 to ${highest}`;
   }
 }
 

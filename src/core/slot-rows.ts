@@ -135,9 +135,11 @@ export function tuneAlpha(state: SwarmState, event: EventOf<"AlphaTuned">): void
   row.tunedAlpha = event.to;
 }
 
-/** α begins anew where an operator sets another, or no longer lets it move. */
+/** α begins anew where an operator sets another in the policy, or no longer lets it move there. Resources that have
+ *  their own keep it. */
 export function forgetTunedAlpha(state: SwarmState): void {
-  for (const row of state.resourceByName.values()) row.tunedAlpha = undefined;
+  for (const row of state.resourceByName.values())
+    if (row.settings.ownAlpha === undefined) row.tunedAlpha = undefined;
 }
 
 function newAcquisition(

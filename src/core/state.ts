@@ -295,7 +295,7 @@ export interface ResourceRow {
   readonly waiting: Map<string, AcquisitionRow>;
   /** Sum of what waits. */
   waitingWeightThousandths: number;
-  /** α as it has moved by itself since the policy last set it; absent until it moves. */
+  /** α as it has moved by itself since it was last set, here or in the policy; absent until it moves. */
   tunedAlpha: number | undefined;
   /** Weights that waited after each of the last ticks, oldest first (`depthsWith`). */
   depths: readonly number[];

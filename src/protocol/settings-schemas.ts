@@ -16,6 +16,8 @@ const settableProject = branded<ProjectId>(
 const weight = z.number().min(limits.settingWeightMin).max(limits.settingWeightMax);
 const tokens = z.int().min(1).max(limits.tokensMax);
 const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
+const alphaValue = z.number().min(0).max(1);
+const alphaPreset = z.enum(["latency", "balanced", "throughput"]);
 const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMsMax);
 const budgetMode = z.enum(budgetModes);
 const rateWindow = z.enum(rateWindows);
@@ -54,6 +56,12 @@ export const kindPatchSchema = z.object({
 export const resourcePatchSchema = z.object({
   slots: z.int().min(1).max(limits.slotsPerResourceMax).optional().describe("required at first"),
   maxWaiters: z.int().min(0).max(limits.maxWaitersMax).optional().describe("requests that may wait"),
+  alpha: alphaValue
+    .nullable()
+    .optional()
+    .describe("α of its own; not together with optimizeFor; null: the policy's α and autoTune"),
+  optimizeFor: alphaPreset.optional().describe("α of its own: 0, 0.25, 0.5"),
+  autoTune: z.boolean().optional().describe("its own α moves by itself; it must be at most 0.5"),
 });
 export const ratePatchSchema = z.object({
   window: rateWindow
@@ -81,8 +89,8 @@ export const policyPatchSchema = z.object({
   agentRule: z.enum(["score", "first-idle"]).optional(),
   lambda: z.number().min(0).max(limits.lambdaMax).optional(),
   speedExponent: z.literal([0, 0.5, 1, 2]).optional(),
-  alpha: z.number().min(0).max(1).optional().describe("not together with optimizeFor"),
-  optimizeFor: z.enum(["latency", "balanced", "throughput"]).optional().describe("α of 0, 0.25, 0.5"),
+  alpha: alphaValue.optional().describe("not together with optimizeFor"),
+  optimizeFor: alphaPreset.optional().describe("α of 0, 0.25, 0.5"),
   autoTune: z.boolean().optional().describe("α moves by itself; it must be at most 0.5"),
   ceiling: z.int().min(0).max(limits.ceilingTicksMax).optional().describe("ticks; 0 is off"),
   guaranteeMs: z.int().min(limits.guaranteeMsMin).max(limits.guaranteeMsMax).optional(),
@@ -179,7 +187,17 @@ const kindSettingsSchema = z.object({
   cheaper: z.string().optional(),
   cheaperType: z.string().optional(),
 });
-const resourceSettingsSchema = z.object({ slots: z.number(), maxWaiters: z.number() });
+const resourceSettingsSchema = z.object({
+  slots: z.number(),
+  maxWaiters: z.number(),
+  ownAlpha: z
+    .object({ value: z.number(), autoTune: z.boolean() })
+    .optional()
+    .describe("absent: the policy's α and autoTune hold"),
+});
+/** Whose α holds at a resource. */
+export const alphaOriginSchema = z.enum(["resource", "policy"]);
+const alphaInForceSchema = z.object({ value: z.number(), autoTune: z.boolean(), from: alphaOriginSchema });
 const rateSettingsSchema = z.object({ window: rateWindow, tokensMax: z.number(), sliding: z.boolean() });
 
 /** @param settings that hold now, whole · `changed`: whether they did not hold before */
@@ -229,7 +247,14 @@ export const settingsResponseSchema = z.object({
     }),
   ),
   kinds: z.array(z.object({ kind: z.string(), settings: kindSettingsSchema })),
-  resources: z.array(z.object({ resource: z.string(), settings: resourceSettingsSchema })),
+  resources: z.array(
+    z.object({
+      resource: z.string(),
+      /** What is set of α: its own, or the policy's. Where it has moved to is in the status. */
+      alpha: alphaInForceSchema,
+      settings: resourceSettingsSchema,
+    }),
+  ),
   rates: z.array(z.object({ type: z.string(), settings: rateSettingsSchema })),
   /** What holds where nothing is set. */
   defaults: z.object({ project: projectSettingsSchema, kind: kindSettingsSchema }),

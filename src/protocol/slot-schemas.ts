@@ -152,6 +152,9 @@ export const resourceStatusSchema = z.object({
   utilisation: z.number(),
   /** As it is now, where it moves by itself. */
   alpha: z.number(),
+  autoTune: z.boolean(),
+  /** Whose α it is. */
+  alphaFrom: z.enum(["resource", "policy"]),
   /** The oldest few of each. */
   holders: z.array(party),
   waiters: z.array(party),

@@ -24,7 +24,8 @@ export function concentrationThreshold(n: number): number {
   return Math.min(2 / n + limits.concentrationSlack, limits.concentrationShareMax);
 }
 
-/** Remembers the last `limits.concentrationAssignments` assignments of one kind that had two agents or more to go to. */
+/** Remembers the last `limits.concentrationAssignments` assignments of one kind that had two agents or more to go
+ *  to. */
 export class ConcentrationWatch {
   /** Rings, side by side: the oldest is overwritten. */
   readonly #agents: AgentId[] = [];

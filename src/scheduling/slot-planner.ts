@@ -77,9 +77,22 @@ export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, num
   return true;
 }
 
-/** α at a resource: what the policy says, or what it has moved to since. [0, 1] */
-export function alphaAt({ policy }: SwarmState, { tunedAlpha }: ResourceRow): number {
-  return policy.autoTune ? (tunedAlpha ?? policy.alpha) : policy.alpha;
+/** What is set of α at a resource: its own, or the policy's. */
+export function alphaSettingsAt(
+  { policy }: SwarmState,
+  { settings: { ownAlpha } }: ResourceRow,
+): { readonly value: number; readonly autoTune: boolean; readonly from: AlphaOrigin } {
+  if (ownAlpha !== undefined) return { ...ownAlpha, from: "resource" };
+  return { value: policy.alpha, autoTune: policy.autoTune, from: "policy" };
+}
+
+/** Whose α holds at a resource. */
+export type AlphaOrigin = "resource" | "policy";
+
+/** α at a resource: what is set, or what it has moved to since. [0, 1] */
+export function alphaAt(state: SwarmState, row: ResourceRow): number {
+  const { value, autoTune } = alphaSettingsAt(state, row);
+  return autoTune ? (row.tunedAlpha ?? value) : value;
 }
 
 /** After how many ticks a request comes first, for each one that waits beside it: the policy's ceiling. Where that
@@ -96,9 +109,9 @@ function* grants(state: SwarmState, at: Instant): Generator<SlotGranted> {
 }
 
 function* tunings(state: SwarmState, released: ReadonlySet<ResourceName>): Generator<EventOf<"AlphaTuned">> {
-  if (!state.policy.autoTune) return;
   for (const resource of released) {
     const row = resourceRowOf(state, resource);
+    if (!alphaSettingsAt(state, row).autoTune) continue;
     const oldestAges = [...queuesAt(row).values()].map(({ oldestAge }) => oldestAge);
     const change = nextAlpha({ alpha: alphaAt(state, row), oldestAges, depths: row.depths });
     if (change !== undefined) yield { type: "AlphaTuned", resource, tick: row.tick, ...change };
@@ -167,12 +180,13 @@ function highest(
   at: Instant,
 ): SlotGranted | undefined {
   const queues = queuesAt(row);
+  const alpha = alphaAt(state, row);
   const pickAmong = (waiters: readonly AcquisitionRow[]) =>
     pickWaiter({
       waiters,
       queueOf: ({ agent }) => queues.get(agent) ?? nothingWaits,
       queues: queues.values(),
-      alpha: alphaAt(state, row),
+      alpha,
     });
   const winner = pickAmong(able);
   if (winner === undefined) return undefined;
@@ -182,6 +196,7 @@ function highest(
     tick: row.tick,
     waiting: row.waiting.size,
     load: rounded(winner.load),
+    alpha: rounded(alpha),
     ...(next === undefined ? {} : { runnerUp: { agent: next.waiter.agent, load: rounded(next.load) } }),
   });
 }

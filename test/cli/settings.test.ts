@@ -73,6 +73,91 @@ exit 5
 `);
 });
 
+it("α of a resource: its own, refused, moving by itself, and the policy's again", async () => {
+  expect(
+    await transcript(
+      "resource set lat --slots 1 --optimize-for latency",
+      "resource set lat --max-waiters 7",
+      "resource set lat --alpha 0.9",
+      "resource set lat --auto-tune",
+      "resource set lat --alpha 0.4 --auto-tune",
+      "resource set lat --alpha 0.6",
+      "resource set lat --alpha 0.1 --optimize-for latency",
+      "resource set lat --alpha fast",
+      "resource set lat --optimize-for speed",
+      "resource set lat --alpha policy --auto-tune",
+      "policy set --auto-tune --json",
+      "resource show lat",
+      "policy set --no-auto-tune --json",
+      "resource set lat --alpha policy",
+      "resource show lat",
+      "resource show lat --json",
+      "resource remove lat",
+    ).then((text) => text.replaceAll(/^\{"changed":true.*\n/gm, "")),
+  ).toBe(`$ waggle resource set lat --slots 1 --optimize-for latency
+resource lat set
+  slots        1
+  max waiters  100
+  α            0 (own)
+$ waggle resource set lat --max-waiters 7
+resource lat set
+  slots        1
+  max waiters  7
+  α            0 (own)
+$ waggle resource set lat --alpha 0.9
+resource lat set
+  slots        1
+  max waiters  7
+  α            0.9 (own)
+$ waggle resource set lat --auto-tune
+error WAGGLE_INVALID_VALUE: α moves by itself within 0 to 0.5; start it there, not at 0.9
+exit 2
+$ waggle resource set lat --alpha 0.4 --auto-tune
+resource lat set
+  slots        1
+  max waiters  7
+  α            0.4, moving by itself (own)
+$ waggle resource set lat --alpha 0.6
+error WAGGLE_INVALID_VALUE: --alpha: α moves by itself within 0 to 0.5; start it there, not at 0.6
+exit 2
+$ waggle resource set lat --alpha 0.1 --optimize-for latency
+error WAGGLE_USAGE: option '--optimize-for <preset>' cannot be used with option '--alpha <n>'; see waggle resource set --help
+exit 2
+$ waggle resource set lat --alpha fast
+error WAGGLE_USAGE: option '--alpha <n>' argument 'fast' is invalid. it must be a number from 0 to 1, or policy. see waggle resource set --help
+exit 2
+$ waggle resource set lat --optimize-for speed
+error WAGGLE_USAGE: option '--optimize-for <preset>' argument 'speed' is invalid. Allowed choices are latency, balanced, throughput. see waggle resource set --help
+exit 2
+$ waggle resource set lat --alpha policy --auto-tune
+error WAGGLE_INVALID_VALUE: --auto-tune: leave it out where alpha goes back to the policy's, which sets both
+exit 2
+$ waggle policy set --auto-tune --json
+beware: resources with an α of their own keep it (lat): resource set --alpha policy gives them the policy's
+$ waggle resource show lat
+resource lat
+  slots        1
+  max waiters  7
+  α            0.4, moving by itself (own)
+$ waggle policy set --no-auto-tune --json
+beware: resources with an α of their own keep it (lat): resource set --alpha policy gives them the policy's
+$ waggle resource set lat --alpha policy
+resource lat set
+  slots        1
+  max waiters  7
+  α            the policy's
+$ waggle resource show lat
+resource lat
+  slots        1
+  max waiters  7
+  α            0.25 (policy)
+$ waggle resource show lat --json
+{"resource":"lat","alpha":{"value":0.25,"autoTune":false,"from":"policy"},"settings":{"slots":1,"maxWaiters":7}}
+$ waggle resource remove lat
+resource lat removed
+`);
+});
+
 it("kinds, resources and rates", async () => {
   expect(
     await transcript(
@@ -126,9 +211,10 @@ $ waggle resource set gpt-4o --slots 8
 resource gpt-4o set
   slots        8
   max waiters  100
+  α            the policy's
 $ waggle resource list
-resource  slots  max waiters
-gpt-4o        8          100
+resource  slots  max waiters  α
+gpt-4o        8          100  0.25 (policy)
 $ waggle resource show gpt-4
 there is no resource gpt-4; waggle resource set gpt-4 --slots N makes it
 exit 5

@@ -352,6 +352,8 @@ describe("resources in status", () => {
     grants: 10,
     utilisation: 0.5,
     alpha: 0.25,
+    autoTune: false,
+    alphaFrom: "policy" as const,
     holders: [party("a1", "h1", 3_000), party("a2", "h2", 40), party("a1", "h3", 10)],
     waiters: [party("a3", "h4", 5), party("a3", "h5", 1)],
   };
@@ -362,7 +364,13 @@ describe("resources in status", () => {
 
   it("show slots in use, who waits, utilisation, α and who holds them", () => {
     const text = renderStatus({ ...aStatus([]), resources: [resource] }, { ...view, showsAll: false });
-    expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.25 +a1 ×2 \(3 s\), a2 \(40 ms\)$/m);
+    expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.25 policy +a1 ×2 \(3 s\), a2 \(40 ms\)$/m);
+  });
+
+  it("say whose α it is, and that it moves", () => {
+    const own = { ...resource, alpha: 0.31, autoTune: true, alphaFrom: "resource" as const };
+    const text = renderStatus({ ...aStatus([]), resources: [own] }, { ...view, showsAll: false });
+    expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.31 own, moving +a1/m);
   });
 });
 

@@ -203,7 +203,7 @@ describe("what is not sent at all", () => {
       (to, patch) => to.setResource("r", patch),
       { remove: true },
       "remove",
-      "remove: is unknown; there are slots, maxWaiters",
+      "remove: is unknown; there are slots, maxWaiters, alpha, optimizeFor, autoTune",
     ],
   ])("a field nobody knows, from plain JavaScript: %s", async (_, set, patch, field, message) => {
     const { swarm, leader } = await aClient();

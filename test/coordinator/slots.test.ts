@@ -63,6 +63,40 @@ const waiting = { ok: true, state: "waiting" };
 const gpu = async (): Promise<any> =>
   (await swarm.client.status()).resources.find((row: { resource: string }) => row.resource === "gpu");
 
+it("two resources with an α of their own grant the same requests differently, and status says whose α it is", async () => {
+  await setResource("quick", 1, { optimizeFor: "latency" });
+  await setResource("bulk", 1, { alpha: 1 });
+  for (const name of ["quick", "bulk"]) {
+    const ask = (agent: WireAgent, weight: number) =>
+      acquire(agent, `${agent.id}-${name}`, { resources: [name], weight });
+    await ask(a1, 1);
+    await ask(a3, 1);
+    await ask(a2, 1);
+    await release(a1, `a1-${name}`);
+    await acquire(a1, `a1-heavy-${name}`, { resources: [name], weight: 9 });
+    await release(a3, `a3-${name}`);
+  }
+  const { resources } = await swarm.client.status();
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the status holds
+  const said = resources.map(({ resource, alpha, alphaFrom, holders }: any) => [
+    resource,
+    alpha,
+    alphaFrom,
+    holders[0]?.agent,
+  ]);
+  expect(said).toEqual([
+    ["gpu", 0.25, "policy", undefined],
+    ["quick", 0, "resource", "a2"],
+    ["bulk", 1, "resource", "a1"],
+  ]);
+  const { resources: set } = await swarm.client.ask(subjects.query("_", "settings"), {});
+  expect(set.find(({ resource }: { resource: string }) => resource === "bulk")).toEqual({
+    resource: "bulk",
+    alpha: { value: 1, autoTune: false, from: "resource" },
+    settings: { slots: 1, maxWaiters: limits.waitersPerResourceMax, ownAlpha: { value: 1, autoTune: false } },
+  });
+});
+
 describe("acquiring", () => {
   it("is answered after the commit: granted, or waiting until a push says granted", async () => {
     expect(await acquire(a1, "h1")).toEqual({ term: 1, idx: expect.any(Number), answer: granted });

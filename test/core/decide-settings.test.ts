@@ -213,6 +213,39 @@ describe("a project that is removed", () => {
   });
 });
 
+describe("α of a resource", () => {
+  const own = (turns: SlotTurns) => turns.resource("gpt").settings.ownAlpha;
+
+  it("is the policy's until it is set, and keeps what later patches leave out", () => {
+    const turns = new SlotTurns();
+    turns.turn(resource({ slots: 1 }));
+    expect(own(turns)).toBeUndefined();
+    for (const [patch, value, autoTune] of [
+      [{ optimizeFor: "latency" }, 0, false],
+      [{ slots: 3 }, 0, false],
+      [{ autoTune: true }, 0, true],
+      [{ alpha: 0.3 }, 0.3, true],
+      [{ autoTune: false, alpha: 0.9 }, 0.9, false],
+      [{ maxWaiters: 5 }, 0.9, false],
+    ] as const satisfies readonly (readonly [ResourcePatch, number, boolean])[]) {
+      turns.turn(resource(patch));
+      expect(own(turns)).toEqual({ value, autoTune });
+    }
+    turns.turn(resource({ alpha: null }));
+    expect(turns.resource("gpt").settings).toEqual({ slots: 3, maxWaiters: 5 });
+    expect(journaled(turns, resource({ alpha: null }))).toBe(0);
+  });
+
+  it("takes from the policy what its first patch leaves open, and does not follow it from then on", () => {
+    const turns = new SlotTurns();
+    turns.turn(policy({ alpha: 0.4 }), resource({ slots: 1, autoTune: true }));
+    turns.turn(policy({ alpha: 0.1, autoTune: true }));
+    expect(own(turns)).toEqual({ value: 0.4, autoTune: true });
+    turns.turn(resource({ slots: 1, alpha: 0.2 }, "other"));
+    expect(turns.resource("other").settings.ownAlpha).toEqual({ value: 0.2, autoTune: true });
+  });
+});
+
 describe("a resource that is removed", () => {
   const remove: Command = { type: "RemoveResource", resource: resourceName("gpt") };
 
@@ -265,6 +298,19 @@ describe("the policy", () => {
       });
     },
   );
+
+  it("warns that its α does not reach resources that have their own", () => {
+    const turns = new Turns();
+    const warningsOf = (patch: PolicyPatch) =>
+      (turns.turn(policy(patch))[0] as { warnings?: readonly string[] }).warnings;
+    turns.turn(resource({ slots: 1 }), resource({ slots: 1 }, "other"));
+    expect(warningsOf({ alpha: 0.1 })).toBeUndefined();
+    turns.turn(resource({ alpha: 0 }));
+    expect(warningsOf({ alpha: 0.2 })).toEqual([expect.stringMatching(/an α of their own keep it \(gpt\)/)]);
+    turns.turn(resource({ alpha: 0 }, "other"));
+    expect(warningsOf({ autoTune: true })).toEqual([expect.stringMatching(/\(gpt and 1 more\)/)]);
+    expect(warningsOf({ lambda: 1 })).toBeUndefined();
+  });
 
   it("takes α as a preset or as a number, and moves it only when asked", () => {
     const turns = new Turns();
@@ -335,6 +381,22 @@ describe("what cannot be", () => {
     ["a negative λ", policy({ lambda: -0.1 }), "lambda"],
     ["a λ that is none", policy({ lambda: nan }), "lambda"],
     ["an exponent without a root", policy({ speedExponent: 0.3 }), "speedExponent"],
+    ["α of a resource below 0", resource({ slots: 1, alpha: -0.01 }), "alpha"],
+    ["α of a resource above 1", resource({ slots: 1, alpha: 1.01 }), "alpha"],
+    ["α of a resource that is none", resource({ slots: 1, alpha: nan }), "alpha"],
+    ["α of a resource with a preset", resource({ slots: 1, alpha: 0, optimizeFor: "latency" }), "alpha"],
+    [
+      "a resource's preset nobody knows",
+      resource({ slots: 1, optimizeFor: "speed" as "latency" }),
+      "optimizeFor",
+    ],
+    ["a resource's auto-tune above its range", resource({ slots: 1, alpha: 0.51, autoTune: true }), "alpha"],
+    ["auto-tune beside the policy's α", resource({ slots: 1, alpha: null, autoTune: true }), "autoTune"],
+    [
+      "a preset beside the policy's α",
+      resource({ slots: 1, alpha: null, optimizeFor: "latency" }),
+      "optimizeFor",
+    ],
     ["α below 0", policy({ alpha: -0.01 }), "alpha"],
     ["α above 1", policy({ alpha: 1.01 }), "alpha"],
     ["α that is none", policy({ alpha: nan }), "alpha"],
@@ -484,7 +546,16 @@ it("whatever is said, in any order, the same word again changes nothing and repl
         names,
       )
       .map(([patch, name]) => ofKind(patch, name)),
-    fc.tuple(fc.record({ slots: optional(number) }), names).map(([patch, name]) => resource(patch, name)),
+    fc
+      .tuple(
+        fc.record({
+          slots: optional(number),
+          alpha: optional(fc.option(number)),
+          autoTune: optional(fc.boolean()),
+        }),
+        names,
+      )
+      .map(([patch, name]) => resource(patch, name)),
     fc
       .record({
         rules: optional(fc.constantFrom("waggle", "budget", "loco", "lucio")),

@@ -9,6 +9,7 @@ import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHand
 import { limits } from "../../src/limits.ts";
 import { backlogOf } from "../../src/scheduling/backlog.ts";
 import { defaultPolicy, type Policy, ruleSets } from "../../src/scheduling/policy.ts";
+import { alphaAt } from "../../src/scheduling/slot-planner.ts";
 import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
 import { join } from "../support/turns.ts";
@@ -122,6 +123,7 @@ describe("a release", () => {
       waiting: 2,
       waitedMs: 0,
       load: 1,
+      alpha: 0.25,
       runnerUp: { agent: "a2", load: 0.8 },
     });
   });
@@ -561,6 +563,99 @@ describe("α", () => {
       expect(decideSettings(turns.state, { type: "SetPolicy", patch }).events).toEqual([]);
     },
   );
+});
+
+describe("α of one resource", () => {
+  /** A light request that has waited longer, and a heavy one that came later: who is granted on each resource. */
+  function winners(turns: SlotTurns, ...resources: string[]): string[] {
+    return resources.map((name) => {
+      turns.turn(acquire(`a1-${name}`, name), acquire(`a3-${name}`, name), acquire(`a2-${name}`, name));
+      turns.turn(release(`a1-${name}`));
+      turns.turn(acquire(`a4-${name}`, name, { weightThousandths: 9_000 }), release(`a3-${name}`));
+      return turns.holders(name)[0]?.slice(0, 2) ?? "";
+    });
+  }
+
+  it("decides who is granted there, and nowhere else", () => {
+    const turns = SlotTurns.of({ latency: 1, throughput: 1 }, ...agents);
+    turns.setResource("latency", { ownAlpha: { value: 0, autoTune: false } });
+    turns.setResource("throughput", { ownAlpha: { value: 1, autoTune: false } });
+    expect(winners(turns, "latency", "throughput")).toEqual(["a2", "a4"]);
+    const receipts = turns
+      .all("SlotGranted")
+      .flatMap(({ receipt }) => (receipt.by === "load" ? [receipt] : []));
+    expect(receipts.map(({ resource, alpha }) => [resource, alpha])).toEqual([
+      ["latency", 0],
+      ["latency", 0],
+      ["throughput", 1],
+      ["throughput", 1],
+    ]);
+  });
+
+  it("stays when the policy sets another, and follows it again once it is given back", () => {
+    const turns = SlotTurns.of({ own: 1, other: 1 }, ...agents);
+    turns.setResource("own", { ownAlpha: { value: 0, autoTune: false } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1 } });
+    expect(winners(turns, "own", "other")).toEqual(["a2", "a4"]);
+    const patch = { alpha: null };
+    const { events } = decideSettings(turns.state, {
+      type: "SetResource",
+      resource: resourceName("own"),
+      patch,
+    });
+    for (const event of events) turns.configure(event);
+    expect(alphaAt(turns.state, turns.resource("own"))).toBe(1);
+  });
+
+  const tuned = () => {
+    const turns = SlotTurns.of({ gpu: 1, tpu: 1 }, ...agents);
+    turns.setResource("gpu", { ownAlpha: { value: 0.5, autoTune: true } });
+    for (const name of ["gpu", "tpu"]) {
+      turns.turn(acquire(`a1-${name}0`, name), acquire(`a2-${name}`, name));
+      for (let round = 1; round < 6; round += 1) {
+        turns.turn(acquire(`a1-${name}${round}`, name, { weightThousandths: 9_000 }));
+        turns.turn(release(turns.holders(name)[0] ?? ""));
+      }
+    }
+    return turns;
+  };
+
+  it("moves by itself there, and at no resource that follows a policy without auto-tune", () => {
+    const turns = tuned();
+    const moves = turns.all("AlphaTuned");
+    expect(moves[0]).toMatchObject({ resource: "gpu", from: 0.5 });
+    expect(new Set(moves.map(({ resource }) => resource))).toEqual(new Set(["gpu"]));
+    expect(alphaAt(turns.state, turns.resource("gpu"))).toBe(moves.at(-1)?.to);
+    expect(alphaAt(turns.state, turns.resource("tpu"))).toBe(0.25);
+  });
+
+  it("that moved is left alone by the policy, and by settings of something else", () => {
+    const turns = tuned();
+    const moved = turns.resource("gpu").tunedAlpha;
+    expect(moved).toBeDefined();
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 0.1 } });
+    turns.setResource("gpu", { maxWaiters: 7 });
+    expect(turns.resource("gpu").tunedAlpha).toBe(moved);
+  });
+
+  it.each([{ alpha: 0.5 }, { alpha: 0.2 }, { autoTune: false }, { alpha: null }] as const)(
+    "that moved is put back by setting it: %o",
+    (patch) => {
+      const turns = tuned();
+      const command = { type: "SetResource", resource: resourceName("gpu"), patch } as const;
+      const { events, reply } = decideSettings(turns.state, command);
+      expect(reply).toMatchObject({ changed: true });
+      for (const event of events) turns.configure(event);
+      expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
+      expect(decideSettings(turns.state, command).events).toEqual([]);
+    },
+  );
+
+  it("replays to the same state", () => {
+    const turns = tuned();
+    turns.setResource("gpu", { ownAlpha: { value: 0.1, autoTune: true } });
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
 });
 
 it("what an agent waits for is its backlog at once", () => {

@@ -35,6 +35,21 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     },
   ],
   [
+    50,
+    "α has moved where nothing lets it",
+    (state) => {
+      resource(state, "a").tunedAlpha = 0.2;
+    },
+  ],
+  [
+    50,
+    "α has moved beyond its range",
+    (state) => {
+      resource(state, "a").settings = { slots: 2, maxWaiters: 100, ownAlpha: { value: 0.5, autoTune: true } };
+      resource(state, "a").tunedAlpha = 0.51;
+    },
+  ],
+  [
     28,
     "a weight is counted that waits no more",
     (state) => {
@@ -216,7 +231,7 @@ describe("the checkers of slots", () => {
   it("stand in docs/invariants.md with their numbers", () => {
     const page = readFileSync(fileURLToPath(new URL("../../docs/invariants.md", import.meta.url)), "utf8");
     const numbers = new Set([...breaks, ...steps].map(([number]) => number));
-    expect([...numbers].sort()).toEqual([28, 29, 30, 31, 32, 42]);
+    expect([...numbers].sort()).toEqual([28, 29, 30, 31, 32, 42, 50]);
     for (const number of numbers) expect(page).toMatch(new RegExp(`^\\| ${number} \\|`, "m"));
   });
 });

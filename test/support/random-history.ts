@@ -4,6 +4,7 @@
 import fc from "fast-check";
 import type { Command, HeldAttempt, ReportedOutcome, SettingsCommand } from "../../src/core/command.ts";
 import type { EventOf } from "../../src/core/event.ts";
+import type { ResourcePatch } from "../../src/core/settings-patch.ts";
 import type { AgentRow } from "../../src/core/state.ts";
 import {
   agentId,
@@ -291,7 +292,11 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
     case 6:
       return detail % 4 === 0
         ? { type: "RemoveResource", resource: resourceName("gpt") }
-        : { type: "SetResource", resource: resourceName("gpt"), patch: { slots: number } };
+        : {
+            type: "SetResource",
+            resource: resourceName("gpt"),
+            patch: { slots: number, ...alphaPatch(detail) },
+          };
     case 7:
       return number < 3
         ? { type: "RemoveRate", agentType: "claude" }
@@ -316,4 +321,10 @@ function heldBy(row: AgentRow | undefined, detail: number, number: number) {
     if (number > 2 || (detail >> at) & 1) held.push({ task, attempt });
   if (detail % 7 === 0) held.push({ task: taskId("t3"), attempt: attemptNumber(1) });
   return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
+}
+
+/** α of a resource: as it is, the policy's, or its own, moving or not. */
+function alphaPatch(detail: number): ResourcePatch {
+  if (detail % 3 === 0) return {};
+  return detail % 3 === 1 ? { alpha: null } : { alpha: (detail % 512) / 1024, autoTune: detail % 2 === 0 };
 }

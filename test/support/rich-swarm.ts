@@ -181,7 +181,7 @@ function beat(row: AgentRow, missing: number): Command {
 
 /** Slots held and waited for, some with a holder, some that end by time. */
 function holdSlots(turns: SlotTurns): void {
-  turns.setResource("x", { slots: 2 });
+  turns.setResource("x", { slots: 2, ownAlpha: { value: 0.375, autoTune: true } });
   turns.setResource("y", { slots: 3, maxWaiters: 4 });
   turns.turn(
     acquire("a1-0", ["x", "x"], { timeoutMs: 90_000 }),

@@ -6,7 +6,7 @@ import type { Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
 import { rounded } from "../../scheduling/rounded.ts";
-import { alphaAt } from "../../scheduling/slot-planner.ts";
+import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
 import { thousandthsPerWeight } from "../../scheduling/weight.ts";
 
 export function* resourceStatuses(state: SwarmState, now: Instant): Generator<ResourceStatus> {
@@ -14,6 +14,7 @@ export function* resourceStatuses(state: SwarmState, now: Instant): Generator<Re
 }
 
 function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): ResourceStatus {
+  const { autoTune, from } = alphaSettingsAt(state, row);
   const { resource, settings, inUse, tick, grants, waiting, holdings } = row;
   return {
     resource,
@@ -26,6 +27,8 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
     grants,
     utilisation: rounded(utilisationOf(row, now)),
     alpha: alphaAt(state, row),
+    autoTune,
+    alphaFrom: from,
     holders: firstOf(holdings.values(), (slot) => partyOf(slot, slot.grantedAt, now)),
     waiters: firstOf(waiting.values(), (slot) => partyOf(slot, slot.requestedAt, now)),
   };

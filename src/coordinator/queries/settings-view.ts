@@ -5,9 +5,11 @@ import {
   defaultProjectSettings,
   type KindRow,
   type ProjectRow,
+  type ResourceRow,
   type SwarmState,
 } from "../../core/state.ts";
 import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
+import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
 import { rowsWithin } from "../requests/fitting.ts";
 
 export interface SettingsSources {
@@ -27,7 +29,10 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
     bytesMax,
   );
   const kinds = fitting(settingRows(state.kindByName, name, kindView), bytesMax);
-  const resources = fitting(settingRows(state.resourceByName, name, same), bytesMax);
+  const resources = fitting(
+    settingRows(state.resourceByName, name, (row) => resourceView(state, row)),
+    bytesMax,
+  );
   const rates = fitting(
     settingRows(state.ratesByType, name, (rows) =>
       rows.map(({ agentType, settings }) => ({ type: agentType, settings })),
@@ -74,8 +79,8 @@ function kindView({ kind, settings }: KindRow): KindView | undefined {
   return settings === undefined ? undefined : { kind, settings };
 }
 
-function same({ resource, settings }: SettingsResponse["resources"][number]) {
-  return { resource, settings };
+function resourceView(state: SwarmState, row: ResourceRow): SettingsResponse["resources"][number] {
+  return { resource: row.resource, alpha: alphaSettingsAt(state, row), settings: row.settings };
 }
 
 function settingRows<Row, View>(

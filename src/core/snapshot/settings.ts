@@ -7,6 +7,7 @@ import {
   type BudgetSettings,
   budgetModes,
   type KindSettings,
+  type OwnAlpha,
   type ProjectSettings,
   type RateSettings,
   type ResourceSettings,
@@ -59,6 +60,10 @@ export function readResourceSettings(fields: Fields): ResourceSettings {
   return fields.checked<ResourceSettings>("settings", (settings) => {
     settings.whole("slots");
     settings.whole("maxWaiters");
+    settings.optionalChecked<OwnAlpha>("ownAlpha", (own) => {
+      own.amount("value", { max: 1 });
+      own.flag("autoTune");
+    });
   });
 }
 

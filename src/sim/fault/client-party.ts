@@ -6,6 +6,7 @@ import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import type { TaskHandle } from "../../client/task-handle.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
+import type { ResourcePatch } from "../../core/settings-patch.ts";
 import { WaggleError } from "../../errors.ts";
 import type { Habitat } from "./habitat.ts";
 import { type Life, type MachineClock, newMachine } from "./life.ts";
@@ -137,7 +138,7 @@ export class ClientParty {
       case "set-rate":
         return await swarm.setRate(deed.type, deed.patch);
       case "set-resource":
-        return await swarm.setResource(deed.resource, { slots: deed.slots });
+        return await swarm.setResource(deed.resource, { slots: deed.slots, ...alphaBeside(deed.slots) });
       case "acquire":
         return await this.#acquire(deed.resources, deed.holdMs, swarm);
     }
@@ -222,4 +223,9 @@ export class ClientParty {
     await new Promise<void>((resolve) => void life?.clock.after(holdMs, resolve));
     await slot.release();
   }
+}
+
+/** α that a resource is given with so many slots: the policy's with one, fixed with an even number, else moving. */
+function alphaBeside(slots: number): ResourcePatch {
+  return slots === 1 ? { alpha: null } : { alpha: slots / 10, autoTune: slots % 2 === 1 };
 }
