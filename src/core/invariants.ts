@@ -427,8 +427,8 @@ function* recordsAmiss(
   agent?: AgentId,
 ): Generator<string> {
   const owner = agent === undefined ? "the swarm" : `agent ${agent}`;
-  for (const [kind, { successes, failures, attempts, latencyMs, updatedAt }] of recordByKind) {
-    if (!isCount(successes) || !isCount(failures) || !isCount(latencyMs))
+  for (const [kind, { successes, failures, attempts, timed, logLatency, updatedAt }] of recordByKind) {
+    if (!isCount(successes) || !isCount(failures) || !isCount(timed) || !isCount(logLatency))
       yield `the record of ${owner} for ${kind} is not made of counts`;
     // A hair more than was ever counted is rounding.
     if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;

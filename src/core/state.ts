@@ -115,14 +115,22 @@ export interface SuccessRecord {
   completed: number;
   /** Attempts ever counted here, without forgetting. */
   attempts: number;
-  /** Mean latency of completed attempts, exponentially weighted, ms; 0 before the first. */
-  latencyMs: number;
+  /** Completed attempts whose latency is remembered, with the same forgetting. */
+  timed: number;
+  /** Mean of log₂ of their latencies in ms, each bounded (`limits.latencyOutlierBits`); 0 before the first. */
+  logLatency: number;
+  /** Of an agent that scores count below the swarm: how many probes in a row confirmed it, and from how many attempts
+   *  of the kind by the swarm on it is probed next; 0 of an agent that is not below. */
+  probeStep: number;
+  probeFrom: number;
   updatedAt: Instant;
   /** The last step of time (`limits.rateEpochMs`) with an outcome, and what was expected when it began. Kept for
    *  the swarm's records. */
   epochAt: Instant;
   epochRate: number;
-  epochLatencyMs: number;
+  epochAttempts: number;
+  /** Absent while no latency was known. */
+  epochLogLatency: number | undefined;
 }
 
 export interface Suspension {

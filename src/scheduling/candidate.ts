@@ -11,6 +11,7 @@ import type { Standing } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
 import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
+import type { Quality } from "./success-rate.ts";
 
 /** One agent: what its candidacies for several kinds share. */
 export class Contender {
@@ -74,8 +75,7 @@ export class Candidate {
     return this.contender.agent;
   }
 
-  /** @param successRate [0, 1] · @param speed (0, 1] */
-  assess(successRate: number, speed: number): void {
+  assess({ successRate, speed }: Quality): void {
     this.#successRate = successRate;
     this.#speed = speed;
     this.#version = -1;

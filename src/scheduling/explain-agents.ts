@@ -10,7 +10,7 @@ import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
 import { closedRate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import { type Expectation, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
+import { type Expectation, expectationOf, qualityOf } from "./success-rate.ts";
 
 /** One agent, for one task. */
 export interface AgentVerdict {
@@ -118,10 +118,7 @@ class VerdictTable {
     contender.backlog = this.#backlogs.get(agent) ?? 0;
     const candidate = new Candidate(contender, nowhere, policy);
     const record = agent.recordByKind.get(this.#wanted.kind);
-    candidate.assess(
-      scoredRate(record, this.#expectation, this.#at),
-      speedFactor(record, this.#expectation, policy.speedExponent),
-    );
+    candidate.assess(qualityOf(record, this.#expectation, policy.speedExponent, this.#at));
     candidate.refresh();
     return candidate;
   }

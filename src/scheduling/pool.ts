@@ -10,7 +10,7 @@ import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
 import { isCalled, isLive, type Standing, standingInPool } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
-import { type Expectation, epochOf, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
+import { type Expectation, epochOf, expectationOf, qualityOf } from "./success-rate.ts";
 
 /** Those that may have one task, as far as a receipt shows them. */
 export interface Ranking {
@@ -174,10 +174,7 @@ export class Pool implements Ranks {
   #assess(candidate: Candidate): void {
     const record = this.#recordOf(candidate);
     candidate.attemptsAssessed = record?.attempts ?? 0;
-    candidate.assess(
-      scoredRate(record, this.#expectation, this.#at),
-      speedFactor(record, this.#expectation, this.#init.policy.speedExponent),
-    );
+    candidate.assess(qualityOf(record, this.#expectation, this.#init.policy.speedExponent, this.#at));
   }
 
   /** Once there is one it stays: an agent forgets only kinds that it does not serve. */

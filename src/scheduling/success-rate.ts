@@ -12,6 +12,7 @@ import type { SuccessRecord } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { powerOfHalf } from "./forgetting.ts";
+import { logarithm2 } from "./logarithm.ts";
 
 export type Outcome = "success" | "failure";
 
@@ -23,19 +24,27 @@ export interface Remembered {
 
 /** What one more attempt leaves of those before it. */
 const keptPerAttempt = powerOfHalf(1 / limits.forgetHalfLifeAttempts);
+/** What an attempt as quick as the swarm's leaves of the latencies of an agent that counted as slow. */
+const keptByQuickAttempt = 0.5;
+/** What one more attempt of the kind leaves of the swarm's latencies. */
+const keptPerSwarmAttempt = powerOfHalf(1 / limits.forgetHalfLifeSwarmAttempts);
 
-/** The record of whoever has tried nothing yet. */
+/** The record of an agent that has tried nothing yet. */
 export function emptyRecord(at: Instant): SuccessRecord {
   return {
     successes: 0,
     failures: 0,
     completed: 0,
     attempts: 0,
-    latencyMs: 0,
+    timed: 0,
+    logLatency: 0,
+    probeStep: 0,
+    probeFrom: 0,
     updatedAt: at,
     epochAt: epochOf(at),
     epochRate: limits.priorSuccessRate,
-    epochLatencyMs: 0,
+    epochAttempts: 0,
+    epochLogLatency: undefined,
   };
 }
 
@@ -44,48 +53,100 @@ export function epochOf(at: Instant): Instant {
   return (at - (at % limits.rateEpochMs)) as Instant;
 }
 
-/** What the swarm expects of whoever tries a kind: the same for a whole step of time. */
+/** What the swarm expects of an agent that tries a kind: the same for a whole step of time. */
 export interface Expectation {
   /** [0, 1] */
   readonly rate: number;
-  /** 0 while nothing of the kind was completed. */
-  readonly latencyMs: number;
+  /** log₂ of the swarm's latency in ms; absent while nothing of the kind was completed. */
+  readonly logLatency: number | undefined;
+  /** Attempts of the kind that the swarm has made. */
+  readonly attempts: number;
 }
 
+const nothingKnown: Expectation = { rate: limits.priorSuccessRate, logLatency: undefined, attempts: 0 };
+
 /**
- * What stood in the swarm's record when the step began that `at` is in. So an agent's score changes with its own
- * outcomes and from step to step, not whenever anybody finishes anything.
+ * What the swarm's record held when the step began that `at` is in. So an agent's score changes with its own
+ * outcomes and from step to step, not with the outcomes of other agents.
  *
  * @param at not before the last outcome in the record
  */
 export function expectationOf(swarm: SuccessRecord | undefined, at: Instant): Expectation {
-  if (swarm === undefined) return { rate: limits.priorSuccessRate, latencyMs: 0 };
+  if (swarm === undefined) return nothingKnown;
   const epochAt = epochOf(at);
-  if (swarm.epochAt === epochAt) return { rate: swarm.epochRate, latencyMs: swarm.epochLatencyMs };
-  return { rate: swarmRate(swarm, epochAt), latencyMs: swarm.latencyMs };
+  if (swarm.epochAt === epochAt)
+    return { rate: swarm.epochRate, logLatency: swarm.epochLogLatency, attempts: swarm.epochAttempts };
+  return {
+    rate: swarmRate(swarm, epochAt),
+    logLatency: swarm.timed > 0 ? swarm.logLatency : undefined,
+    attempts: swarm.attempts,
+  };
 }
 
-/** What an agent is expected to succeed at, as scores count it. @returns [0, 1] */
-export function scoredRate(agent: SuccessRecord | undefined, { rate }: Expectation, at: Instant): number {
+/** The success rate that is expected of an agent. @returns [0, 1] */
+export function successRate(agent: SuccessRecord | undefined, { rate }: Expectation, at: Instant): number {
   return agent === undefined ? rate : shrunk(decayed(agent, epochOf(at)), rate);
 }
 
+/** What scores count: the success rate and the factor for speed. */
+export interface Quality {
+  /** [0, 1] */
+  readonly successRate: number;
+  /** [`limits.speedFactorMin`, 1] */
+  readonly speed: number;
+}
+
 /**
- * How an agent's speed at a kind counts: min(1, the swarm's latency / its own)^exponent, at least
- * `limits.speedFactorMin`; 1 where either is not known. Whoever is faster than the swarm is preferred no further:
- * that would make a crowd of it.
+ * What a score counts of an agent. Both terms fall below the swarm's only as far as the agent's outcomes show it, and
+ * never rise above it: equal agents tie exactly, and ties go to the agent that was assigned least recently.
  *
  * @param exponent 0, 0.5, 1 or 2
  */
-export function speedFactor(
+export function qualityOf(
   agent: SuccessRecord | undefined,
-  { latencyMs }: Expectation,
+  expectation: Expectation,
   exponent: number,
-): number {
-  if (exponent === 0 || agent === undefined || agent.latencyMs <= latencyMs || latencyMs === 0) return 1;
-  const ratio = latencyMs / agent.latencyMs;
-  const factor = exponent === 0.5 ? Math.sqrt(ratio) : exponent === 2 ? ratio * ratio : ratio;
-  return Math.max(factor, limits.speedFactorMin);
+  at: Instant,
+): Quality {
+  if (agent === undefined) return { successRate: expectation.rate, speed: 1 };
+  return {
+    successRate: countedRate(agent, expectation, at),
+    speed: exponent === 0 ? 1 : speedFactor(agent, expectation, exponent, at),
+  };
+}
+
+function countedRate(agent: SuccessRecord, { rate }: Expectation, at: Instant): number {
+  const remembered = decayed(agent, epochOf(at));
+  const attempts = remembered.successes + remembered.failures + limits.priorAttempts;
+  const error = Math.sqrt((rate * (1 - rate)) / attempts);
+  return Math.min(rate, shrunk(remembered, rate) + limits.successErrorsTolerated * error);
+}
+
+/** 1 of an agent that is not slow, or is due for a probe. */
+function speedFactor(agent: SuccessRecord, expectation: Expectation, exponent: number, at: Instant): number {
+  if (!isSlow(agent) || isProbeDue(agent, expectation, at)) return 1;
+  const slower = Math.max(0, slowerBits(agent, expectation, at));
+  return Math.max(powerOfHalf(slower * exponent), limits.speedFactorMin);
+}
+
+/** Whether the agent's last outcomes made it a slow one. */
+export function isSlow(agent: SuccessRecord): boolean {
+  return agent.probeFrom > 0;
+}
+
+function isProbeDue(agent: SuccessRecord, { attempts }: Expectation, at: Instant): boolean {
+  return attempts >= agent.probeFrom || epochOf(at) - agent.updatedAt >= limits.probeMs;
+}
+
+/**
+ * By how many powers of two an agent is slower than the swarm; negative where it is quicker. The mean logarithm of its
+ * latencies, shrunk towards the swarm's with the weight of `limits.priorAttempts` attempts. 0 where the agent's
+ * latency or the swarm's is not known.
+ */
+function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Instant): number {
+  if (logLatency === undefined || agent.timed === 0) return 0;
+  const timed = agent.timed * keptUntil(agent, epochOf(at), limits.forgetLatencyHalfLifeMs);
+  return ((agent.logLatency - logLatency) * timed) / (timed + limits.priorLatencies);
 }
 
 /**
@@ -109,13 +170,75 @@ export function recordOutcome(
   beginEpoch(swarm, at);
   forgetUntil(agent, at);
   forgetUntil(swarm, at);
-  // Rounding may leave the sum some last digits below its part.
+  const expectation = expectationOf(swarm, at);
+  const observed =
+    outcome === "success" && latencyMs !== undefined
+      ? observedBits(agent, expectation, latencyMs)
+      : undefined;
+  const isQuick = observed !== undefined && isAsQuick(observed, expectation);
+  const isReturning = isQuick && agent.probeStep === 0 && isSlower(agent, expectation, at);
+  agent.timed *= isReturning ? keptByQuickAttempt : keptPerAttempt;
+  swarm.timed *= keptPerSwarmAttempt;
+  forgetOutcomes(records);
+  count(agent, outcome, observed);
+  count(swarm, outcome, observed);
+  judgeSpeed(records, isQuick, expectation, at);
+}
+
+type Records = Parameters<typeof recordOutcome>[0];
+
+/** What one more attempt leaves of the agent's memory, and of its part in the swarm's. Rounding may leave the swarm's
+ *  sums some last digits below their parts. */
+function forgetOutcomes({ agent, swarm }: Records): void {
   swarm.successes = Math.max(0, swarm.successes - agent.successes * (1 - keptPerAttempt));
   swarm.failures = Math.max(0, swarm.failures - agent.failures * (1 - keptPerAttempt));
   agent.successes *= keptPerAttempt;
   agent.failures *= keptPerAttempt;
-  count(agent, outcome, latencyMs);
-  count(swarm, outcome, latencyMs);
+}
+
+/** log₂ of a latency, at most `limits.latencyOutlierBits` beyond what the swarm and the agent itself have taken: one
+ *  attempt that hung says little about the next. */
+function observedBits(agent: SuccessRecord, { logLatency }: Expectation, latencyMs: number): number {
+  const bits = logarithm2(Math.max(limits.latencyResolutionMs, latencyMs));
+  if (logLatency === undefined) return bits;
+  const own = agent.timed > 0 ? agent.logLatency : logLatency;
+  const highest = Math.max(own, logLatency) + limits.latencyOutlierBits;
+  const lowest = Math.min(own, logLatency) - limits.latencyOutlierBits;
+  return Math.min(highest, Math.max(lowest, bits));
+}
+
+function isAsQuick(bits: number, { logLatency }: Expectation): boolean {
+  return logLatency === undefined || bits <= logLatency + limits.slownessToleratedBits;
+}
+
+function isSlower(agent: SuccessRecord, expectation: Expectation, at: Instant): boolean {
+  return slowerBits(agent, expectation, at) > limits.slownessToleratedBits;
+}
+
+/**
+ * An agent becomes slow with the outcome that shows it slower than is tolerated, and ceases to be with a quick attempt
+ * after which it no longer is. Until then it is probed: after the swarm's next `limits.probeAttempts` attempts of the
+ * kind, after twice as many when the probe is slow again, after half as many when it is quick.
+ */
+function judgeSpeed(
+  { agent, swarm }: Records,
+  isQuick: boolean,
+  expectation: Expectation,
+  at: Instant,
+): void {
+  const wasSlow = isSlow(agent);
+  const becomesSlow = !wasSlow && isSlower(agent, expectation, at);
+  if (!wasSlow && !becomesSlow) return;
+  if (isQuick) {
+    agent.probeStep = Math.max(agent.probeStep - 1, 0);
+    if (!isSlower(agent, expectation, at)) {
+      agent.probeFrom = 0;
+      return;
+    }
+  } else if (wasSlow && isProbeDue(agent, expectation, at)) {
+    agent.probeStep = Math.min(agent.probeStep + 1, limits.probeStepMax);
+  } else if (wasSlow) return;
+  agent.probeFrom = swarm.attempts + limits.probeAttempts * 2 ** agent.probeStep;
 }
 
 /** A record as remembered at an instant; as it stands when that is before its last outcome. */
@@ -151,10 +274,11 @@ function shrunk({ successes, failures }: Remembered, prior: number): number {
 }
 
 function beginEpoch(swarm: SuccessRecord, at: Instant): void {
-  const { rate, latencyMs } = expectationOf(swarm, at);
+  const { rate, attempts, logLatency } = expectationOf(swarm, at);
   swarm.epochAt = epochOf(at);
   swarm.epochRate = rate;
-  swarm.epochLatencyMs = latencyMs;
+  swarm.epochAttempts = attempts;
+  swarm.epochLogLatency = logLatency;
 }
 
 function forgetUntil(record: SuccessRecord, at: Instant): void {
@@ -162,21 +286,27 @@ function forgetUntil(record: SuccessRecord, at: Instant): void {
   const kept = keptUntil(record, at);
   record.successes *= kept;
   record.failures *= kept;
+  record.timed *= keptUntil(record, at, limits.forgetLatencyHalfLifeMs);
   record.updatedAt = at;
 }
 
-function keptUntil(record: SuccessRecord, at: Instant): number {
-  return at <= record.updatedAt ? 1 : powerOfHalf((at - record.updatedAt) / limits.forgetHalfLifeMs);
+function keptUntil(record: SuccessRecord, at: Instant, halfLifeMs: number = limits.forgetHalfLifeMs): number {
+  return at <= record.updatedAt ? 1 : powerOfHalf((at - record.updatedAt) / halfLifeMs);
 }
 
-/** The latency is the mean of the successes, weighted as they are remembered. */
-function count(record: SuccessRecord, outcome: Outcome, latencyMs: number | undefined): void {
+function count(record: SuccessRecord, outcome: Outcome, observed: number | undefined): void {
   record.attempts += 1;
-  if (outcome === "failure") {
-    record.failures += 1;
-    return;
+  if (outcome === "failure") record.failures += 1;
+  else {
+    record.successes += 1;
+    record.completed += 1;
   }
-  record.successes += 1;
-  record.completed += 1;
-  if (latencyMs !== undefined) record.latencyMs += (latencyMs - record.latencyMs) / record.successes;
+  if (observed === undefined) return;
+  record.timed += 1;
+  record.logLatency += (observed - record.logLatency) / record.timed;
+}
+
+/** The geometric mean of the latencies that are remembered, ms; 0 before the first. */
+export function latencyMsOf(record: SuccessRecord | undefined): number {
+  return record === undefined || record.timed === 0 ? 0 : 1 / powerOfHalf(record.logLatency);
 }

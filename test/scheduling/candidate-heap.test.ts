@@ -32,7 +32,7 @@ const nowhere = { renew: () => undefined, update: () => undefined, dismiss: () =
 function aCandidate(agent: AgentRow, successRate = 1): Candidate {
   const candidate = new Candidate(new Contender(agent), nowhere, { agentRule: "score", lambda: 0 });
   candidate.standing = "feasible";
-  candidate.assess(successRate, 1);
+  candidate.assess({ successRate, speed: 1 });
   candidate.refresh();
   return candidate;
 }

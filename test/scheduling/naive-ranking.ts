@@ -7,7 +7,7 @@ import type { AgentId, Instant, Kind } from "../../src/ids.ts";
 import { rateGate } from "../../src/scheduling/gates.ts";
 import { loads } from "../../src/scheduling/load.ts";
 import type { AgentRule, Policy } from "../../src/scheduling/policy.ts";
-import { expectationOf, scoredRate, speedFactor } from "../../src/scheduling/success-rate.ts";
+import { expectationOf, qualityOf } from "../../src/scheduling/success-rate.ts";
 
 /** What of a task its agent depends on. */
 export interface Demand {
@@ -123,8 +123,8 @@ export class NaiveRanking {
   #rankedOf(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): RankedAgent {
     const expectation = expectationOf(this.#state.recordByKind.get(kind), this.#at);
     const record = agent.recordByKind.get(kind);
-    const rate = scoredRate(record, expectation, this.#at);
-    const speed = speedFactor(record, expectation, this.#policy.speedExponent);
+    const quality = qualityOf(record, expectation, this.#policy.speedExponent, this.#at);
+    const { successRate: rate, speed } = quality;
     const load = agent.open.size / agent.maxConcurrent;
     const backlog = this.#backlogAtStart.get(agent) ?? 0;
     const score = (rate * speed) / (1 + load + this.#policy.lambda * backlog);

@@ -9,11 +9,14 @@ import {
   decayed,
   emptyRecord,
   epochOf,
+  expectationOf,
+  isSlow,
+  latencyMsOf,
   type Outcome,
   othersRate,
+  qualityOf,
+  successRate as rateOf,
   recordOutcome,
-  scoredRate,
-  speedFactor,
   swarmRate,
 } from "../../src/scheduling/success-rate.ts";
 
@@ -63,7 +66,7 @@ function successRate(
   swarm: SuccessRecord | undefined,
   at: Instant,
 ): number {
-  return scoredRate(agent, { rate: swarmRate(swarm, at), latencyMs: 0 }, at);
+  return rateOf(agent, { rate: swarmRate(swarm, at), logLatency: undefined, attempts: 0 }, at);
 }
 
 describe("the success rate", () => {
@@ -158,15 +161,15 @@ describe("the success rate", () => {
     );
   });
 
-  it("averages the latency of successes alone, as they are remembered", () => {
+  it("averages the logarithm of the latencies of successes alone, as they are remembered", () => {
     const learning = new Learning().learn(0, "success", { latencyMs: 100 });
-    expect(learning.of(0).latencyMs).toBe(100);
+    expect(latencyMsOf(learning.of(0))).toBeCloseTo(100, 9);
     learning.learn(0, "failure", { latencyMs: 9_999 });
-    expect(learning.of(0).latencyMs).toBe(100);
-    learning.learn(0, "success", { latencyMs: 200 });
-    expect(learning.of(0).latencyMs).toBeGreaterThan(150);
+    expect(latencyMsOf(learning.of(0))).toBeCloseTo(100, 9);
+    learning.learn(0, "success", { latencyMs: 400 });
+    expect(latencyMsOf(learning.of(0))).toBeGreaterThan(190);
     learning.learn(0, "success", { latencyMs: 40, times: 400 });
-    expect(learning.of(0).latencyMs).toBeCloseTo(40, 0);
+    expect(latencyMsOf(learning.of(0))).toBeCloseTo(40, 0);
   });
 
   it("refuses to learn backwards", () => {
@@ -181,8 +184,8 @@ describe("a score's terms", () => {
 
   it("change with time from step to step, and stay within one", () => {
     const learning = new Learning().learn(0, "failure", { times: 20 });
-    const expectation = { rate: 0.9, latencyMs: 0 };
-    const rateAt = (ms: number) => scoredRate(learning.of(0), expectation, instant(ms));
+    const expectation = { rate: 0.9, logLatency: undefined, attempts: 0 };
+    const rateAt = (ms: number) => rateOf(learning.of(0), expectation, instant(ms));
     const [first, last, next] = [10, 11, 20].map((steps) => steps * rateEpochMs);
     expect(rateAt((last ?? 0) - 1)).toBe(rateAt(first ?? 0));
     expect(rateAt(last ?? 0)).toBeGreaterThan(rateAt(first ?? 0));
@@ -194,26 +197,99 @@ describe("a score's terms", () => {
       rateEpochMs,
     ]);
   });
+});
 
-  it.each([
-    [0, 400, 1],
-    [0.5, 400, 0.5],
-    [1, 400, 0.25],
-    [2, 200, 0.25],
-    [2, 1_000_000, limits.speedFactorMin],
-    [1, 100, 1],
-    [1, 50, 1],
-  ])(
-    "speed to the power of %d, of an agent that takes %d ms where the swarm takes 100, is %d",
-    (exponent, latencyMs, factor) => {
-      const record = { ...emptyRecord(start), latencyMs };
-      expect(speedFactor(record, { rate: 1, latencyMs: 100 }, exponent)).toBe(factor);
-    },
-  );
+describe("what a score counts", () => {
+  /** Two agents with 40 attempts of 20 ms each, ten a second. */
+  const equal = () => {
+    const learning = new Learning();
+    for (let n = 0; n < 40; n += 1) for (const agent of [0, 1]) learning.learn(agent, "success", quick);
+    return learning;
+  };
+  const quick = { latencyMs: 20, everyMs: 100 };
+  const qualities = ({ agents, swarm, at }: Learning, exponent = 1) =>
+    agents.map((agent) => qualityOf(agent, expectationOf(swarm, at), exponent, at));
 
-  it("speed is 1 where an agent or its kind is not known", () => {
-    const slow = { ...emptyRecord(start), latencyMs: 400 };
-    expect(speedFactor(undefined, { rate: 1, latencyMs: 100 }, 2)).toBe(1);
-    expect(speedFactor(slow, { rate: 1, latencyMs: 0 }, 2)).toBe(1);
+  it("is the same to the bit for an agent with one slow attempt among quick ones", () => {
+    const learning = equal().learn(0, "success", { latencyMs: 4_000 });
+    learning.learn(1, "success", { ...quick, times: 50 });
+    const [first, second] = qualities(learning);
+    expect(first).toEqual(second);
+  });
+
+  it("is the same to the bit for an agent with one failure among successes, and for one that tried nothing", () => {
+    const learning = equal()
+      .learn(0, "failure")
+      .learn(1, "success", { ...quick, times: 50 });
+    const [first, second] = qualities(learning);
+    expect(first?.successRate).toBe(second?.successRate);
+    const joiner = qualityOf(undefined, expectationOf(learning.swarm, learning.at), 1, learning.at);
+    expect(joiner).toEqual(second);
+  });
+
+  it("falls with an agent that goes on being slow, down to a bound, and not with exponent 0", () => {
+    const learning = equal();
+    for (let n = 0; n < 40; n += 1) {
+      learning.learn(0, "success", { latencyMs: 20_000, everyMs: 10 });
+      learning.learn(1, "success", { latencyMs: 20, everyMs: 10, times: 20 });
+    }
+    // Within the step of time: no probe is due.
+    const speeds = [0.5, 1, 2].map((exponent) => speedWithoutProbe(learning, exponent));
+    expect(speeds).toEqual([...speeds].sort((a, b) => b - a));
+    expect(speeds[1]).toBeLessThan(0.5);
+    expect(speeds[2]).toBeGreaterThanOrEqual(limits.speedFactorMin);
+    expect(speedWithoutProbe(learning, 0)).toBe(1);
+  });
+
+  const speedWithoutProbe = ({ swarm, at, agents: [agent] }: Learning, exponent: number) =>
+    qualityOf(agent, { ...expectationOf(swarm, at), attempts: 0 }, exponent, at).speed;
+
+  it("fades with journal time alone, and is probed after a time without outcomes", () => {
+    const learning = equal();
+    for (let n = 0; n < 20; n += 1) learning.learn(0, "success", { latencyMs: 200, everyMs: 10 });
+    learning.learn(1, "success", { ...quick, times: 200 });
+    expect(isSlow(learning.of(0))).toBe(true);
+    const speedAt = (ms: number) =>
+      qualityOf(
+        learning.of(0),
+        { ...expectationOf(learning.swarm, learning.at), attempts: 0 },
+        1,
+        instant(learning.at + ms),
+      ).speed;
+    const [now, later] = [speedAt(0), speedAt(limits.probeMs / 2)];
+    expect(now).toBeLessThan(0.9);
+    expect(later).toBeGreaterThan(now as number);
+    expect(speedAt(limits.probeMs)).toBe(1);
+  });
+
+  it("is the swarm's for a slow agent once the swarm made so many attempts more, twice as many after a slow probe", () => {
+    const learning = equal();
+    for (let n = 0; n < 20; n += 1) learning.learn(0, "success", { latencyMs: 200, everyMs: 10 });
+    const dueAfter = () => learning.of(0).probeFrom - learning.swarm.attempts;
+    expect(isSlow(learning.of(0))).toBe(true);
+    learning.learn(1, "success", { ...quick, times: limits.probeAttempts + 60 });
+    expect(qualities(learning)[0]?.speed).toBe(1);
+    const step = learning.of(0).probeStep;
+    learning.learn(0, "success", { latencyMs: 200, everyMs: 100 });
+    expect(learning.of(0).probeStep).toBe(step + 1);
+    expect(dueAfter()).toBe(limits.probeAttempts * 2 ** (step + 1));
+    expect(qualities(learning)[0]?.speed).toBeLessThan(1);
+  });
+
+  it("lies within its bounds whatever happened and whenever it is asked", () => {
+    fc.assert(
+      fc.property(steps, fc.nat(1e12), (all, waitedMs) => {
+        const learning = new Learning(4);
+        for (const { agent, outcome, ...rest } of all) learning.learn(agent, outcome, rest);
+        for (const at of [learning.at, instant(learning.at + waitedMs)]) {
+          const expectation = expectationOf(learning.swarm, at);
+          for (const record of learning.agents) {
+            const { successRate: rate, speed } = qualityOf(record, expectation, 2, at);
+            expect(rate >= 0 && rate <= expectation.rate).toBe(true);
+            expect(speed >= limits.speedFactorMin && speed <= 1).toBe(true);
+          }
+        }
+      }),
+    );
   });
 });

@@ -208,7 +208,8 @@ export function pokeRareValues({ state }: SlotTurns): void {
   }
   for (const record of [...(agent?.recordByKind.values() ?? []), ...state.recordByKind.values()]) {
     record.epochRate = 0.25;
-    record.epochLatencyMs = 12.5;
+    record.epochLogLatency = 3.5;
+    record.epochAttempts = 7;
   }
   const row = state.resourceByName.get(resourceName("x"));
   if (row !== undefined) row.tunedAlpha = 0.125;

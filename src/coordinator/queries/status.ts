@@ -10,7 +10,7 @@ import {
   statusTables,
   type TaskStatus,
 } from "../../protocol/schemas.ts";
-import { expectationOf, scoredRate } from "../../scheduling/success-rate.ts";
+import { expectationOf, latencyMsOf, successRate } from "../../scheduling/success-rate.ts";
 import type { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Monitor } from "../leader/monitor.ts";
 import type { Presences } from "../leader/presence.ts";
@@ -184,10 +184,10 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
       const suspension = row.suspensionByKind.get(kind);
       return {
         kind: kind as string,
-        successRate: scoredRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
+        successRate: successRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
         completed: record?.completed ?? 0,
         attempts: record?.attempts ?? 0,
-        latencyMs: record?.latencyMs ?? 0,
+        latencyMs: latencyMsOf(record),
         ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
       };
     }),

@@ -7,7 +7,7 @@ import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
 import { rounded } from "../../scheduling/rounded.ts";
-import { type Expectation, expectationOf, scoredRate } from "../../scheduling/success-rate.ts";
+import { type Expectation, expectationOf, successRate } from "../../scheduling/success-rate.ts";
 import type { Monitor } from "../leader/monitor.ts";
 
 type Observed = NonNullable<StatusResponse["observed"]>;
@@ -38,7 +38,7 @@ export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
 /** The document knows one rate an agent, we one for each kind it serves. */
 function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: Instant): number {
   let total = 0;
-  for (const kind of row.kinds) total += scoredRate(row.recordByKind.get(kind), expectation(kind), at);
+  for (const kind of row.kinds) total += successRate(row.recordByKind.get(kind), expectation(kind), at);
   return total / row.kinds.size;
 }
 

@@ -41,11 +41,15 @@ export function readRecord(fields: Fields): SuccessRecord {
     failures: fields.amount("failures"),
     completed: fields.whole("completed"),
     attempts: fields.whole("attempts"),
-    latencyMs: fields.amount("latencyMs"),
+    timed: fields.amount("timed"),
+    logLatency: fields.amount("logLatency"),
+    probeStep: fields.whole("probeStep"),
+    probeFrom: fields.whole("probeFrom"),
     updatedAt: fields.whole("updatedAt"),
     epochAt: fields.whole("epochAt"),
     epochRate: fields.amount("epochRate", { max: 1 }),
-    epochLatencyMs: fields.amount("epochLatencyMs"),
+    epochAttempts: fields.whole("epochAttempts"),
+    epochLogLatency: fields.optionalAmount("epochLogLatency"),
   };
 }
 
