@@ -430,10 +430,8 @@ export const limits = {
   ratesMax: 1_000,
 
   // --- learning -------------------------------------------------------------------------------
-  /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
+  /** Weight of the swarm's rate and latency for the kind in an agent's estimates, in attempts. */
   priorAttempts: 8,
-  /** Weight of the swarm's latency for the kind in an agent's, in attempts. */
-  priorLatencies: 2,
   /** What a kind nobody has tried yet is taken to succeed at. */
   priorSuccessRate: 0.9,
   /** An attempt counts half after so many later ones of the same agent and kind. */
@@ -444,26 +442,20 @@ export const limits = {
   idleKindsMax: 10_000,
   /** Kinds of which one agent's outcomes are remembered: all it serves, and as many that it served before. */
   recordsPerAgentMax: 512,
-  /** The swarm's latency for a kind follows the attempts it makes now: half of it is of so many. */
-  forgetHalfLifeSwarmAttempts: 100,
   /** An agent's success rate counts below the swarm's only beyond this many standard errors: one failure among many
    *  successes must not lock an equal agent out. */
   successErrorsTolerated: 0.5,
-  /** A latency counts half after so much journal time: longer than an outcome, for a slow agent is probed anyway, and
-   *  what is forgotten of it costs slow attempts. */
-  forgetLatencyHalfLifeMs: 4 * 60 * 60_000,
   /** An agent counts as slower only beyond this, in powers of two: 2^0.1 is 7 %. */
   slownessToleratedBits: 0.1,
-  /** One latency counts as at most 2² = 4 times what was expected, or a quarter of it. */
+  /** One latency counts as at most 2² = 4 times what was expected, or as a quarter of it. */
   latencyOutlierBits: 2,
-  /** Shorter latencies count as this: journal time has no finer steps. */
-  latencyResolutionMs: 1,
-  /** An agent that scores count below the swarm is tried again after so many attempts of the kind by the swarm… */
+  /** A latency counts half after so much journal time, and a slow agent without outcomes is probed then. Longer than
+   *  for outcomes: each probe costs a slow attempt, and a long task takes minutes. */
+  forgetLatencyHalfLifeMs: 4 * 60 * 60_000,
+  /** A slow agent is probed after so many attempts of the kind by the swarm… */
   probeAttempts: 8,
-  /** …doubled so often while its probes confirm it: every 16,384 attempts at last. */
+  /** …doubled with each slow probe, so often: every 16,384 attempts at last, some 0.1 % of them for 16 slow agents. */
   probeStepMax: 11,
-  /** …or after so much journal time without an outcome. */
-  probeMs: 4 * 60 * 60_000,
   /** Attempts before an agent may be suspended for a kind. */
   suspendAttemptsMin: 10,
   /** Suspended when success falls under this share of the swarm's rate. */

@@ -150,7 +150,7 @@ const agentColumns: readonly Column[] = [
   { head: "state" },
   { head: "in flight", align: "right" },
   { head: "done", align: "right" },
-  { head: "kinds (success, mean latency)" },
+  { head: "kinds (success, typical latency)" },
 ];
 
 /** Offline ones without kinds are processes that acquired a slot and ended: nobody misses them. */

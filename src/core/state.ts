@@ -115,13 +115,13 @@ export interface SuccessRecord {
   completed: number;
   /** Attempts ever counted here, without forgetting. */
   attempts: number;
-  /** Completed attempts whose latency is remembered, with the same forgetting. */
+  /** Completed attempts of which the latency is remembered, with the same forgetting in count. */
   timed: number;
   /** Mean of log₂ of their latencies in ms, each bounded (`limits.latencyOutlierBits`); 0 before the first. */
   logLatency: number;
-  /** Of an agent that scores count below the swarm: how many probes in a row confirmed it, and from how many attempts
-   *  of the kind by the swarm on it is probed next; 0 of an agent that is not below. */
+  /** Of a slow agent: how often its probes were slow, less how often they were quick. */
   probeStep: number;
+  /** A slow agent is probed once the swarm has made so many attempts of the kind; 0: the agent is not slow. */
   probeFrom: number;
   updatedAt: Instant;
   /** The last step of time (`limits.rateEpochMs`) with an outcome, and what was expected when it began. Kept for

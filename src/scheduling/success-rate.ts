@@ -1,4 +1,5 @@
-// How often an agent succeeds at a kind of task, learnt from its own outcomes (docs/scheduling.md, "Who does it").
+// How often an agent succeeds at a kind of task and how quickly, learnt from its own outcomes (docs/scheduling.md,
+// "Who does it").
 //
 // An agent's estimate is a Beta mean: its own successes and failures, plus `limits.priorAttempts` imagined
 // attempts at the swarm's rate for the kind. The swarm's is the same, with imagined attempts at
@@ -6,6 +7,8 @@
 // What was learnt fades, exponentially: by half with each `limits.forgetHalfLifeAttempts` later attempts of the
 // same agent and kind, and by half with each `limits.forgetHalfLifeMs` of journal time. An agent that was
 // repaired recovers, and one that nobody tries any more comes back to the prior and is tried again.
+// Its speed is learnt in the same way, from the logarithms of its latencies. An agent that is slower than the swarm is
+// probed besides: otherwise one slow attempt would lock it out, for at light load the best score takes every task.
 
 import { assert } from "../assert.ts";
 import type { SuccessRecord } from "../core/state.ts";
@@ -24,10 +27,8 @@ export interface Remembered {
 
 /** What one more attempt leaves of those before it. */
 const keptPerAttempt = powerOfHalf(1 / limits.forgetHalfLifeAttempts);
-/** What an attempt as quick as the swarm's leaves of the latencies of an agent that counted as slow. */
-const keptByQuickAttempt = 0.5;
-/** What one more attempt of the kind leaves of the swarm's latencies. */
-const keptPerSwarmAttempt = powerOfHalf(1 / limits.forgetHalfLifeSwarmAttempts);
+/** `probeFrom` of an agent that is slow and whose last attempt was quick. */
+const dueAtOnce = 1;
 
 /** The record of an agent that has tried nothing yet. */
 export function emptyRecord(at: Instant): SuccessRecord {
@@ -97,8 +98,8 @@ export interface Quality {
 }
 
 /**
- * What a score counts of an agent. Both terms fall below the swarm's only as far as the agent's outcomes show it, and
- * never rise above it: equal agents tie exactly, and ties go to the agent that was assigned least recently.
+ * What a score counts of an agent. Each term falls below the swarm's as far as the agent's outcomes show it, and never
+ * rises above it. So equal agents tie exactly, and a tie goes to the agent that was assigned least recently.
  *
  * @param exponent 0, 0.5, 1 or 2
  */
@@ -115,6 +116,7 @@ export function qualityOf(
   };
 }
 
+/** The upper confidence bound of the agent's rate, at most the swarm's rate. */
 function countedRate(agent: SuccessRecord, { rate }: Expectation, at: Instant): number {
   const remembered = decayed(agent, epochOf(at));
   const attempts = remembered.successes + remembered.failures + limits.priorAttempts;
@@ -135,7 +137,7 @@ export function isSlow(agent: SuccessRecord): boolean {
 }
 
 function isProbeDue(agent: SuccessRecord, { attempts }: Expectation, at: Instant): boolean {
-  return attempts >= agent.probeFrom || epochOf(at) - agent.updatedAt >= limits.probeMs;
+  return attempts >= agent.probeFrom || epochOf(at) - agent.updatedAt >= limits.forgetLatencyHalfLifeMs;
 }
 
 /**
@@ -146,16 +148,16 @@ function isProbeDue(agent: SuccessRecord, { attempts }: Expectation, at: Instant
 function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Instant): number {
   if (logLatency === undefined || agent.timed === 0) return 0;
   const timed = agent.timed * keptUntil(agent, epochOf(at), limits.forgetLatencyHalfLifeMs);
-  return ((agent.logLatency - logLatency) * timed) / (timed + limits.priorLatencies);
+  return ((agent.logLatency - logLatency) * timed) / (timed + limits.priorAttempts);
 }
 
 /**
  * Adds an outcome to the agent's record for the kind and to the swarm's. Changes both.
  *
- * The swarm's record is the *sum* of what is remembered of each agent: it fades in time by itself, and in count
- * only as its agents' own records do. So an agent weighs no more in it than the some 72 attempts that are ever
+ * The swarm's successes and failures are the *sum* of what is remembered of each agent: they fade in time by
+ * themselves, and in count only as its agents' own records do. So an agent weighs no more in it than the some 72 attempts that are ever
  * remembered of one; a fast-failing agent, the one that is always free, cannot drag down what is expected of
- * the others, and their part is the sum less its own.
+ * the others, and their part is the sum less its own. The swarm's latency is of its last attempts, whoever made them.
  *
  * @param at not before the last outcome in either record
  * @param latencyMs of a success, ≥ 0; a failure's says nothing about speed and is not used
@@ -176,9 +178,8 @@ export function recordOutcome(
       ? observedBits(agent, expectation, latencyMs)
       : undefined;
   const isQuick = observed !== undefined && isAsQuick(observed, expectation);
-  const isReturning = isQuick && agent.probeStep === 0 && isSlower(agent, expectation, at);
-  agent.timed *= isReturning ? keptByQuickAttempt : keptPerAttempt;
-  swarm.timed *= keptPerSwarmAttempt;
+  agent.timed *= keptPerAttempt;
+  swarm.timed *= keptPerAttempt;
   forgetOutcomes(records);
   count(agent, outcome, observed);
   count(swarm, outcome, observed);
@@ -196,10 +197,10 @@ function forgetOutcomes({ agent, swarm }: Records): void {
   agent.failures *= keptPerAttempt;
 }
 
-/** log₂ of a latency, at most `limits.latencyOutlierBits` beyond what the swarm and the agent itself have taken: one
- *  attempt that hung says little about the next. */
+/** log₂ of a latency, at most `limits.latencyOutlierBits` beyond the means of the swarm and of the agent: one attempt
+ *  that hung says little about the next. The first latency of a kind has no bound. Journal time has whole ms. */
 function observedBits(agent: SuccessRecord, { logLatency }: Expectation, latencyMs: number): number {
-  const bits = logarithm2(Math.max(limits.latencyResolutionMs, latencyMs));
+  const bits = logarithm2(Math.max(1, latencyMs));
   if (logLatency === undefined) return bits;
   const own = agent.timed > 0 ? agent.logLatency : logLatency;
   const highest = Math.max(own, logLatency) + limits.latencyOutlierBits;
@@ -216,9 +217,10 @@ function isSlower(agent: SuccessRecord, expectation: Expectation, at: Instant): 
 }
 
 /**
- * An agent becomes slow with the outcome that shows it slower than is tolerated, and ceases to be with a quick attempt
- * after which it no longer is. Until then it is probed: after the swarm's next `limits.probeAttempts` attempts of the
- * kind, after twice as many when the probe is slow again, after half as many when it is quick.
+ * An agent becomes slow with an outcome after which its mean is slower than is tolerated. It ceases to be slow with a
+ * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next `limits.probeAttempts`
+ * attempts of the kind, and after twice as many with each slow probe. A quick probe halves that number, and the agent
+ * counts as due until an attempt is slow.
  */
 function judgeSpeed(
   { agent, swarm }: Records,
@@ -231,13 +233,11 @@ function judgeSpeed(
   if (!wasSlow && !becomesSlow) return;
   if (isQuick) {
     agent.probeStep = Math.max(agent.probeStep - 1, 0);
-    if (!isSlower(agent, expectation, at)) {
-      agent.probeFrom = 0;
-      return;
-    }
-  } else if (wasSlow && isProbeDue(agent, expectation, at)) {
-    agent.probeStep = Math.min(agent.probeStep + 1, limits.probeStepMax);
-  } else if (wasSlow) return;
+    agent.probeFrom = isSlower(agent, expectation, at) ? dueAtOnce : 0;
+    return;
+  }
+  if (wasSlow && !isProbeDue(agent, expectation, at)) return;
+  if (wasSlow) agent.probeStep = Math.min(agent.probeStep + 1, limits.probeStepMax);
   agent.probeFrom = swarm.attempts + limits.probeAttempts * 2 ** agent.probeStep;
 }
 

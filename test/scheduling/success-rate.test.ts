@@ -172,6 +172,20 @@ describe("the success rate", () => {
     expect(latencyMsOf(learning.of(0))).toBeCloseTo(40, 0);
   });
 
+  it("counts one latency as at most 4 times the mean, and at least a quarter of it", () => {
+    const bits = (latencyMs: number) => {
+      const learning = new Learning();
+      learning.learn(0, "success", { latencyMs: 64, times: 20, everyMs: limits.rateEpochMs });
+      const { timed, logLatency } = learning.of(0);
+      learning.learn(0, "success", { latencyMs });
+      const kept = timed * 2 ** (-1 / limits.forgetHalfLifeAttempts);
+      return learning.of(0).logLatency * (kept + 1) - logLatency * kept;
+    };
+    for (const latencyMs of [300, 1e9]) expect(bits(latencyMs)).toBeCloseTo(8, 9);
+    for (const latencyMs of [0, 10]) expect(bits(latencyMs)).toBeCloseTo(4, 9);
+    expect(bits(128)).toBeCloseTo(7, 9);
+  });
+
   it("refuses to learn backwards", () => {
     const learning = new Learning().learn(0, "success", { everyMs: 5 });
     const records = { agent: learning.of(0), swarm: learning.swarm };
@@ -256,10 +270,10 @@ describe("what a score counts", () => {
         1,
         instant(learning.at + ms),
       ).speed;
-    const [now, later] = [speedAt(0), speedAt(limits.probeMs / 2)];
+    const [now, later] = [speedAt(0), speedAt(limits.forgetLatencyHalfLifeMs / 2)];
     expect(now).toBeLessThan(0.9);
     expect(later).toBeGreaterThan(now as number);
-    expect(speedAt(limits.probeMs)).toBe(1);
+    expect(speedAt(limits.forgetLatencyHalfLifeMs)).toBe(1);
   });
 
   it("is the swarm's for a slow agent once the swarm made so many attempts more, twice as many after a slow probe", () => {
@@ -273,6 +287,19 @@ describe("what a score counts", () => {
     learning.learn(0, "success", { latencyMs: 200, everyMs: 100 });
     expect(learning.of(0).probeStep).toBe(step + 1);
     expect(dueAfter()).toBe(limits.probeAttempts * 2 ** (step + 1));
+    expect(qualities(learning)[0]?.speed).toBeLessThan(1);
+  });
+
+  it("stays the swarm's after a quick probe, until an attempt is slow again", () => {
+    const learning = equal();
+    for (let n = 0; n < 20; n += 1) learning.learn(0, "success", { latencyMs: 200, everyMs: 10 });
+    learning.learn(1, "success", { ...quick, times: limits.probeAttempts + 60 });
+    const step = learning.of(0).probeStep;
+    learning.learn(0, "success", { ...quick, times: 3 });
+    expect(isSlow(learning.of(0))).toBe(true);
+    expect(learning.of(0).probeStep).toBe(Math.max(0, step - 3));
+    expect(qualities(learning)[0]?.speed).toBe(1);
+    learning.learn(0, "success", { latencyMs: 200, everyMs: 100 });
     expect(qualities(learning)[0]?.speed).toBeLessThan(1);
   });
 

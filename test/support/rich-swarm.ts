@@ -210,6 +210,8 @@ export function pokeRareValues({ state }: SlotTurns): void {
     record.epochRate = 0.25;
     record.epochLogLatency = 3.5;
     record.epochAttempts = 7;
+    record.probeStep = 2;
+    record.probeFrom = 9;
   }
   const row = state.resourceByName.get(resourceName("x"));
   if (row !== undefined) row.tunedAlpha = 0.125;

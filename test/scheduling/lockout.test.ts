@@ -1,0 +1,96 @@
+// An agent that is as good as the others gets its part of the work: after one slow task, and when it joins late. The
+// planner, the state and the steps are those of a coordinator; time is virtual.
+
+import { describe, expect, it } from "vitest";
+import { agentDispatcherOf } from "../../src/sim/policy/agent-rules.ts";
+import { type AttemptLog, runTasks, type Workload } from "../../src/sim/policy/run-tasks.ts";
+import { SeededRandom } from "../../src/sim/random.ts";
+import { SwarmFixture } from "./swarm-fixture.ts";
+
+const QUICK_MS = 20;
+const SLOW_MS = 4_000;
+const THIRTY_SECONDS_MS = 30_000;
+const TWO_MINUTES_MS = 120_000;
+
+interface Course {
+  readonly everyMs: number;
+  /** Tasks before the slow one. */
+  readonly before: number;
+}
+
+/** The first of two equal agents gets one slow task. @returns its part of the attempts of so much time afterwards */
+function partAfterSlowTask({ everyMs, before }: Course): (ms: number) => number {
+  const count = before + Math.ceil((SLOW_MS + TWO_MINUTES_MS) / everyMs);
+  let slowAt: number | undefined;
+  const workload: Workload = {
+    agents: [0, 1].map((index) => ({ index, maxConcurrent: 1, kinds: ["call"] })),
+    tasks: Array.from({ length: count }, (_, index) => ({
+      index,
+      arrivesAt: (index + 1) * everyMs,
+      user: "u",
+      project: "p",
+      kind: "call",
+      weight: 1,
+      size: 1,
+    })),
+    attemptsMax: 1,
+    attemptOf: ({ task, agent }, _attempt, at) => {
+      const isSlow = slowAt === undefined && agent.index === 0 && task.index >= before;
+      if (isSlow) slowAt = at;
+      return { ms: isSlow ? SLOW_MS : QUICK_MS, succeeds: true };
+    },
+  };
+  const init = {
+    rule: "waggle",
+    alpha: 0.25,
+    random: new SeededRandom("lockout"),
+    wantsTimeline: false,
+    share: 1,
+  };
+  const { attempts } = runTasks(workload, agentDispatcherOf(workload, init));
+  const from = slowAt ?? Number.NaN;
+  return (ms) => partOf(attempts.filter(({ startedAt }) => startedAt > from && startedAt <= from + ms));
+}
+
+function partOf(attempts: readonly AttemptLog[]): number {
+  return attempts.filter(({ agent }) => agent.index === 0).length / attempts.length;
+}
+
+describe("an equal agent with one slow task", () => {
+  it.each([
+    ["10 tasks a second", { everyMs: 100, before: 40 }],
+    ["10 tasks a second, the slow task first", { everyMs: 100, before: 0 }],
+    ["30 % load", { everyMs: 33, before: 40 }],
+  ])("gets a quarter of the work within 30 s and two fifths within 2 min: %s", (_, course) => {
+    const partWithin = partAfterSlowTask(course);
+    expect(partWithin(THIRTY_SECONDS_MS)).toBeGreaterThanOrEqual(0.25);
+    expect(partWithin(TWO_MINUTES_MS)).toBeGreaterThanOrEqual(0.4);
+  });
+});
+
+describe("an agent that joins beside one with 40 tasks done", () => {
+  /** One task after the other. @returns how many the joiner did */
+  const partOfJoiner = (tasks: number) => {
+    const swarm = new SwarmFixture();
+    let done = 0;
+    const run = (count: number) => {
+      for (let n = 0; n < count; n += 1) {
+        const task = `t${swarm.state.submissions}`;
+        swarm.submit(task);
+        const [assigned] = swarm.plan();
+        if (assigned?.agent === "joiner") done += 1;
+        swarm.pass(QUICK_MS);
+        swarm.complete(task, QUICK_MS);
+      }
+    };
+    swarm.join("veteran");
+    run(40);
+    swarm.join("joiner");
+    run(tasks);
+    return done;
+  };
+
+  it("does at least 90 of the next 300", () => {
+    expect(partOfJoiner(300)).toBeGreaterThanOrEqual(90);
+  });
+});
