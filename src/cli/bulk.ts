@@ -132,7 +132,7 @@ async function isConfirmed(
   }
 }
 
-/** Every given task, in lots. One task that is refused does not stop the others; the exit code is the last refusal's. */
+/** Every given task, in lots. A refused task does not stop the others; the exit code is the last refusal's. */
 export async function touchTasks(
   context: VerbContext,
   tasks: readonly TaskRef[],

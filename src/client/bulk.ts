@@ -1,6 +1,6 @@
 // What is done to many tasks: tasks that are named, or all tasks that a filter takes. A message holds the tasks of one
-// project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb asks
-// (retries.ts, cancels.ts).
+// project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb
+// asks (retries.ts, cancels.ts).
 
 import { isObject, unknownOption } from "../agent/option-names.ts";
 import type { Clock, Random } from "../clock.ts";

@@ -4,8 +4,8 @@
 //   look at the state → commit → read payloads from the journal → decide → commit → answer
 //
 // The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
-// Bounded: one request is carried out at a time, others wait. Payloads are held only for one part of a request, and a few
-// are read at once.
+// Bounded: one request is carried out at a time, others wait. Payloads are held only for one part of a request, and
+// a few are read at once.
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";

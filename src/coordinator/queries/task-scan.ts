@@ -69,8 +69,8 @@ export function* scanTasks(state: SwarmState, query: TaskQuery): Generator<undef
   return page.end();
 }
 
-/** The best rows so far, as many as the page may hold: a heap with the worst of them on top. A row costs at most one walk
- *  down the heap, so that no step has much more to do than another. */
+/** The best rows so far, as many as the page may hold: a heap with the worst of them on top. A row costs at most one
+ *  walk down the heap, so that no step has much more to do than another. */
 class Page {
   readonly #query: TaskQuery;
   readonly #takes: (task: TaskRow | EndedTask) => boolean;
