@@ -1,4 +1,4 @@
-// `waggle simulate SCENARIO`: what the rules do, measured in virtual time. Needs no swarm and no network.
+// `waggle simulate SCENARIO…`: what the rules do, measured in virtual time. Needs no swarm and no network.
 // Not here: scenarios and rules (sim/policy), what the tables look like (simulate/report-text.ts), pictures
 // (simulate/picture.ts).
 
@@ -21,10 +21,9 @@ import {
   readTrace,
   rulesOf,
   type SimulateFlags,
-  scenarioOf,
+  scenariosOf,
   seedRange,
 } from "./simulate/request.ts";
-import { UsageError } from "./usage-error.ts";
 import { nameList, numberBetween } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -36,10 +35,12 @@ export function simulateCommand(program: Program): Command {
     .description(
       "Runs a scenario under one rule or several: the production planner, the published rules to the letter, and " +
         "rivals. Seeded, without a clock, a swarm or a network: the same command prints the same figures. " +
-        "Without a scenario, or with `list`, it lists them.",
+        "Several scenarios run one after another. Without a scenario, or with `list`, it lists them.",
     )
-    .argument("[scenario]", "its name; `trace` replays a file")
-    .argument("[file]", "for trace: CSV of TIMESTAMP,ContextTokens,GeneratedTokens")
+    .argument(
+      "[scenarios...]",
+      "their names; `trace FILE` replays a CSV of TIMESTAMP,ContextTokens,GeneratedTokens",
+    )
     .option("--rules <name>", "the rule to run; default waggle")
     .option(
       "--compare <names>",
@@ -57,8 +58,8 @@ export function simulateCommand(program: Program): Command {
       "draw it: waterfall, shares over time and waits of the first seed, or the figures; needs `npm install vega`",
     )
     .addHelpText("after", examples)
-    .action((name: string | undefined, file: string | undefined, flags: SimulateFlags, command: Command) =>
-      runVerb(program, command, (context) => simulate(context, name, file, flags)),
+    .action((words: string[], flags: SimulateFlags, command: Command) =>
+      runVerb(program, command, (context) => simulate(context, words, flags)),
     );
 }
 
@@ -70,45 +71,49 @@ that was not measured is null, ci95 is null for a single seed and 0 where the sc
 Examples:
   $ waggle simulate list
   $ waggle simulate loco-overload --compare waggle,loco --alpha 0.5
+  $ waggle simulate slow-once joiner --compare waggle,round-robin
   $ waggle simulate lucio-1 --compare waggle,lucio,fifo --svg lucio-1.svg
   $ waggle simulate skew16 --compare all --seeds 5 --json | jq '.rules, .metrics.p99At25.mean'
   $ waggle simulate trace requests.csv --compare all --seeds 3`;
 
 async function simulate(
   context: VerbContext,
-  name: string | undefined,
-  file: string | undefined,
+  words: readonly string[],
   flags: SimulateFlags,
 ): Promise<ExitCode> {
   const { output } = context;
-  if (name === undefined || name === "list") {
+  if (words.length === 0 || words[0] === "list") {
     if (output.json)
       for (const { name: of, summary, rules, metrics } of scenarios)
         output.datum({ scenario: of, summary, rules, metrics }, () => "");
     else output.datum({}, () => listText(output));
     return exitCodes.ok;
   }
-  const scenario = scenarioOf(name);
-  if (scenario.needsTrace !== true && file !== undefined)
-    throw new UsageError(`${name} reads no file; only the scenario trace does`);
-  const rules = rulesOf(scenario, flags);
-  const request: SimulationRequest = {
-    scenario,
-    rules,
-    alpha: alphaOf(scenario, rules, flags),
-    seeds: flags.seeds ?? SEEDS_DEFAULT,
-    wantsTimelines: flags.svg !== undefined,
-  };
+  const { wanted, file } = scenariosOf(words, flags);
+  // Every refusal comes before the first run.
+  const requests = wanted.map((scenario): SimulationRequest => {
+    const rules = rulesOf(scenario, flags);
+    return {
+      scenario,
+      rules,
+      alpha: alphaOf(scenario, rules, flags),
+      seeds: flags.seeds ?? SEEDS_DEFAULT,
+      wantsTimelines: flags.svg !== undefined,
+    };
+  });
   if (flags.svg !== undefined) {
     pictureFile(flags.svg, context.shell);
     await loadVega();
   }
-  const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
-  const reports = await runAndReport(request, trace, flags, context);
-  if (output.json)
-    for (const { scenario: of, rule, ...report } of reports)
-      output.datum({ scenario: of, rules: rule, ...report }, () => "");
-  else output.datum(reports, () => reportText(scenario, reports, output));
+  for (const [at, request] of requests.entries()) {
+    const { scenario } = request;
+    const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
+    const reports = await runAndReport(request, trace, flags, context);
+    if (output.json)
+      for (const { scenario: of, rule, ...report } of reports)
+        output.datum({ scenario: of, rules: rule, ...report }, () => "");
+    else output.datum(reports, () => `${at === 0 ? "" : "\n"}${reportText(scenario, reports, output)}`);
+  }
   return exitCodes.ok;
 }
 

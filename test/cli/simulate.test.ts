@@ -42,6 +42,19 @@ describe("the list", () => {
   });
 });
 
+describe("several scenarios", () => {
+  it("run one after another, each once", async () => {
+    const { code, stdout } = await simulate(aFolder(), "lucio-1", "costly-users", "lucio-1", "--json");
+    expect(code).toBe(0);
+    expect(records(stdout).map(({ scenario }) => scenario)).toEqual(["lucio-1", "costly-users"]);
+  });
+
+  it("print a report each, with a blank line between them", async () => {
+    const { stdout } = await simulate(aFolder(), "lucio-1", "costly-users");
+    expect(stdout).toMatch(/^lucio-1 {2}[\s\S]*\n\ncostly-users {2}/);
+  });
+});
+
 describe("a simulation", () => {
   it("prints an object a rule with --json, the same each time", async () => {
     const argv = ["loco-overload", "--compare", "loco,fifo", "--alpha", "0.5", "--seeds", "3..5", "--json"];
@@ -266,7 +279,12 @@ describe("a request that makes no sense", () => {
     ["a trace that is not there", ["trace", "none.csv"], "none.csv"],
     ["a picture in no folder", ["lucio-1", "--svg", "none/out.svg"], "cannot write none/out.svg"],
     ["a picture that is a folder", ["lucio-1", "--svg", "."], "it is a folder"],
-    ["a file where none is read", ["lucio-1", "trace.csv"], "reads no file"],
+    ["a file where none is read", ["lucio-1", "trace.csv"], "no scenario is called 'trace.csv'"],
+    ["a second scenario that is none", ["lucio-1", "joinr"], "did you mean joiner?"],
+    ["a trace beside others", ["lucio-1", "trace"], "trace runs alone"],
+    ["two traces", ["trace", "a.csv", "b.csv"], "trace reads one file"],
+    ["a picture of two scenarios", ["lucio-1", "lucio-2", "--svg", "out.svg"], "--svg draws one scenario"],
+    ["a rule that the second has not", ["lucio-1", "joiner", "--rules", "fifo"], "joiner has no rule 'fifo'"],
   ])("(%s) is refused, and says what would do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await simulate(aFolder(), ...argv);
     expect(stderr).toContain(sentence);

@@ -47,6 +47,22 @@ const dispatchers: readonly (readonly [string, (of: Workload) => Dispatcher])[] 
 ];
 
 describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
+  it("an agent that joins late is given nothing before, and what waits then", () => {
+    const load = workload({
+      agents: [
+        { index: 0, maxConcurrent: 1, kinds: ["k"] },
+        { index: 1, maxConcurrent: 1, kinds: ["k"], joinsAt: 15 },
+      ],
+      tasks: tasks([0, "u"], [11, "u"], [15, "u"]),
+    });
+    const log = runTasks(load, dispatcherOf(load));
+    expect(log.attempts.map(({ agent, startedAt }) => [agent.index, startedAt])).toEqual([
+      [0, 0],
+      [0, 11],
+      [1, 15],
+    ]);
+  });
+
   it("a place that is freed at an instant serves what arrives at that instant", () => {
     const load = workload({ tasks: tasks([0, "u"], [0, "u"], [10, "u"]) });
     const log = runTasks(load, dispatcherOf(load));

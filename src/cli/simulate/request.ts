@@ -38,8 +38,32 @@ export function seedRange(text: string): number[] {
   return Array.from({ length: count }, (_, at) => from + at);
 }
 
+/** The scenarios that are named, each once, and the file of `trace FILE`.
+ *  @throws UsageError for a name that no scenario has, for `trace` beside others, for several with --svg */
+export function scenariosOf(
+  [first = "", ...others]: readonly string[],
+  { svg }: SimulateFlags,
+): { readonly wanted: readonly Scenario[]; readonly file: string | undefined } {
+  const scenario = scenarioOf(first);
+  if (scenario.needsTrace === true) {
+    if (others.length > 1) {
+      throw new UsageError("trace reads one file and runs alone: waggle simulate trace requests.csv", {
+        field: "scenarios",
+      });
+    }
+    return { wanted: [scenario], file: others[0] };
+  }
+  const wanted = [...new Set([scenario, ...others.map(scenarioOf)])];
+  if (wanted.some(({ needsTrace }) => needsTrace === true)) {
+    throw new UsageError("trace runs alone: waggle simulate trace requests.csv", { field: "scenarios" });
+  }
+  if (wanted.length > 1 && svg !== undefined)
+    throw new UsageError("--svg draws one scenario: name one", { field: "svg" });
+  return { wanted, file: undefined };
+}
+
 /** @throws UsageError that names the nearest */
-export function scenarioOf(name: string): Scenario {
+function scenarioOf(name: string): Scenario {
   const scenario = scenarioNamed(name);
   if (scenario !== undefined) return scenario;
   const known = scenarios.map((one) => one.name);

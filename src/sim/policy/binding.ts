@@ -20,20 +20,28 @@ interface Retry {
 
 /** What both bindings know: what each agent holds, and what waits for its next attempt. */
 abstract class Binding implements Dispatcher {
-  protected readonly views: readonly AgentView[];
+  /** Of the agents that have joined, in order of joining. */
+  protected readonly views: AgentView[] = [];
+  readonly #viewByIndex = new Map<number, AgentView>();
   readonly #options: BindingOptions;
   readonly #failures = new Map<SimTask, number>();
   #retries: Retry[] = [];
 
   constructor(options: BindingOptions) {
     this.#options = options;
-    this.views = options.agents.map((agent) => ({ agent, inFlight: 0, attempts: 0, successes: 0 }));
+    for (const agent of options.agents) if (agent.joinsAt === undefined) this.joined(agent);
+  }
+
+  joined(agent: SimAgent): void {
+    const view: AgentView = { agent, inFlight: 0, attempts: 0, successes: 0 };
+    this.views.push(view);
+    this.#viewByIndex.set(agent.index, view);
   }
 
   abstract submitted(task: SimTask, at: number): void;
 
   ended({ task, agent, succeeds }: AttemptEnd, at: number): void {
-    const view = this.views[agent.index] as AgentView;
+    const view = this.#viewByIndex.get(agent.index) as AgentView;
     view.inFlight -= 1;
     view.attempts += 1;
     if (succeeds) view.successes += 1;

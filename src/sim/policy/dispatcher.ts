@@ -23,6 +23,8 @@ export interface SimAgent {
   /** Attempts it runs at once. */
   readonly maxConcurrent: number;
   readonly kinds: readonly string[];
+  /** When it joins, ms; absent: before the first task. */
+  readonly joinsAt?: number;
 }
 
 export interface Assignment {
@@ -37,12 +39,14 @@ export interface AttemptEnd extends Assignment {
   readonly tokens?: number;
 }
 
-/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of arrivals, then
- *  plans once. */
+/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of joins, then of
+ *  arrivals, then plans once. */
 export interface Dispatcher {
   ended(end: AttemptEnd, at: number): void;
   /** An agent died with all that it ran; it does not come back. Only where the workload kills. */
   died?(agent: SimAgent, at: number): void;
+  /** An agent with a `joinsAt` joined. Only where the workload has one. */
+  joined?(agent: SimAgent, at: number): void;
   submitted(task: SimTask, at: number): void;
   /** More than an agent has places waits in that agent's own queue. */
   plan(at: number): readonly Assignment[];

@@ -78,7 +78,7 @@ export class Production implements Dispatcher {
       apply(this.state, event, { at: instant(0), idx: batchIndex(this.#idx) });
     }
     this.#turn(
-      options.agents.map((agent) => this.#join(agent)),
+      options.agents.filter(({ joinsAt }) => joinsAt === undefined).map((agent) => this.#join(agent)),
       0,
     );
   }
@@ -124,6 +124,10 @@ export class Production implements Dispatcher {
       },
       jitter: this.#options.jitter.fraction(),
     });
+  }
+
+  joined(agent: SimAgent): void {
+    this.#commands.push(this.#join(agent));
   }
 
   died(agent: SimAgent): void {

@@ -266,6 +266,22 @@ export const requirements: readonly Requirement[] = [
     atMost: 2,
   }),
   claim({
+    scenario: "costly-users",
+    rule: ours,
+    metric: "turnsPerTurn",
+    sentence:
+      "ours: a user with tasks of cost 1 gets five turns for each turn of a user with tasks of cost 5",
+    atLeast: 4.9,
+    atMost: 5.1,
+  }),
+  claim({
+    scenario: "costly-users",
+    rule: "round-robin",
+    metric: "turnsPerTurn",
+    sentence: "round robin counts turns: the user with tasks of cost 5 gets five sixths of all cost",
+    atMost: 1,
+  }),
+  claim({
     scenario: "lucio-1",
     rule: ours,
     metric: "lightFirst",
@@ -339,6 +355,37 @@ export const requirements: readonly Requirement[] = [
     // Pairs of seeds had 6.4 to 10.8; the best that does not know the agents' speeds has 3.8.
     slack: 4,
   }),
+  ...(
+    [
+      ["share30At10", 0.25, "at 10 % load, a quarter of the tasks within 30 s"],
+      ["share120At10", 0.4, "at 10 % load, two fifths of the tasks within 2 min"],
+      ["share30At30", 0.25, "at 30 % load, a quarter of the tasks within 30 s"],
+      ["share120At30", 0.4, "at 30 % load, two fifths of the tasks within 2 min"],
+    ] as const
+  ).map(([metric, atLeast, sentence]) =>
+    claim({
+      scenario: "slow-once",
+      rule: ours,
+      metric,
+      sentence: `ours: the agent that was slow once gets, ${sentence}`,
+      atLeast,
+    }),
+  ),
+  ...(
+    [
+      ["inTurn", "one after another, behind 40 tasks of the other agent"],
+      ["afterFew", "at 10 % load, behind 40 tasks of the other agent"],
+      ["afterMany", "at 10 % load, behind 1,000 tasks of the other agent"],
+    ] as const
+  ).map(([metric, sentence]) =>
+    claim({
+      scenario: "joiner",
+      rule: ours,
+      metric,
+      sentence: `ours: an agent that joins gets 30 % of the next 300 tasks, ${sentence}`,
+      atLeast: 0.3,
+    }),
+  ),
   ratio({
     scenario: "flaky",
     metric: "failedAttempts",

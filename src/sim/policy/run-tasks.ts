@@ -1,5 +1,5 @@
 // Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then deaths,
-// then arrivals, then one planning. What happened is logged; figures are made of the log (figures.ts).
+// then joins, then arrivals, then one planning. What happened is logged; figures are made of the log (figures.ts).
 // Not here: rules. An agent that is given more than it has places keeps the rest in a queue of its own, first in
 // first out: early binding.
 
@@ -87,6 +87,8 @@ class TaskRun {
   readonly #desks: AgentDesk[];
   readonly #attempts: RunningAttempt[] = [];
   readonly #running = new IndexedHeap<RunningAttempt>(endsEarlier);
+  /** Agents that have not joined yet, in order of joining. */
+  readonly #joining: SimAgent[];
   #arrived = 0;
   #died = 0;
   #ended = 0;
@@ -106,6 +108,9 @@ class TaskRun {
       attempts: 0,
     }));
     this.#desks = workload.agents.map(() => ({ running: 0, queue: [] }));
+    this.#joining = workload.agents
+      .filter(({ joinsAt }) => joinsAt !== undefined)
+      .sort((a, b) => (a.joinsAt ?? 0) - (b.joinsAt ?? 0));
   }
 
   run(): Log {
@@ -129,6 +134,7 @@ class TaskRun {
       this.#running.peek()?.endsAt ?? Number.POSITIVE_INFINITY,
       tasks[this.#arrived]?.arrivesAt ?? Number.POSITIVE_INFINITY,
       this.#workload.deaths?.[this.#died]?.at ?? Number.POSITIVE_INFINITY,
+      this.#joining[0]?.joinsAt ?? Number.POSITIVE_INFINITY,
       this.#dispatcher.dueAt() ?? Number.POSITIVE_INFINITY,
     );
   }
@@ -145,6 +151,11 @@ class TaskRun {
       this.#die(death.agent);
       this.#died += 1;
       death = deaths[this.#died];
+    }
+    for (let agent = this.#joining[0]; agent?.joinsAt !== undefined && agent.joinsAt <= at; ) {
+      this.#dispatcher.joined?.(agent, at);
+      this.#joining.shift();
+      agent = this.#joining[0];
     }
     for (let task = tasks[this.#arrived]; task !== undefined && task.arrivesAt <= at; ) {
       this.#dispatcher.submitted(task, at);

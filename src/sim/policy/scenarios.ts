@@ -1,8 +1,10 @@
 // Every scenario there is, in the order of docs/results.md.
 
 import { budgetRace } from "./budget-race.ts";
+import { costlyUsers } from "./costly-users.ts";
 import { blackHole, flaky } from "./failing.ts";
 import { herd } from "./herd.ts";
+import { joiner, slowOnce } from "./latecomers.ts";
 import { locoBurst, locoMdash, locoOverload, locoSpike, locoSustainable } from "./loco.ts";
 import { lucio1, lucio2 } from "./lucio.ts";
 import { mixedKinds, newcomer } from "./newcomer.ts";
@@ -19,11 +21,14 @@ export const scenarios: readonly Scenario[] = [
   locoMdash,
   newcomer,
   mixedKinds,
+  costlyUsers,
   lucio1,
   lucio2,
   vaporaExamples,
   skew16,
   equal4,
+  slowOnce,
+  joiner,
   flaky,
   herd,
   blackHole,
