@@ -19,7 +19,8 @@ export interface SettingInForce {
   readonly origin: SettingOrigin;
 }
 
-/** In the order of waggle.config.json. @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
+/** In the order of waggle.config.json.
+ *  @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
 export function settingsInForce(sources: SettingsSources): SettingInForce[] {
   const settings = loadSettings(sources);
   const layers = settingLayers(sources);

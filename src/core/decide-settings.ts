@@ -122,9 +122,9 @@ function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Deci
   return set(settings, now ?? defaultKindSettings, { type: "KindConfigured", kind, settings });
 }
 
-/** To name α where it has moved by itself puts it back to there, as in the policy. Waits that are too many for one batch
- *  are ended over several: the reply `again` asks for the same command in the next. The number of slots comes first, or
- *  one of them might be granted meanwhile. */
+/** Naming α where it has moved by itself puts it back to there, as in the policy. Waits that are too many for one
+ *  batch are ended over several: the reply `again` asks for the same command in the next. The number of slots comes
+ *  first, or one of the waits might be granted meanwhile. */
 function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResource">): Decision {
   const row = state.resourceByName.get(resource);
   const settings = nextResource(row?.settings, patch, state.policy);

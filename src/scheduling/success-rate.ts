@@ -155,9 +155,10 @@ function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Insta
  * Adds an outcome to the agent's record for the kind and to the swarm's. Changes both.
  *
  * The swarm's successes and failures are the *sum* of what is remembered of each agent: they fade in time by
- * themselves, and in count only as its agents' own records do. So an agent weighs no more in it than the some 72 attempts that are ever
- * remembered of one; a fast-failing agent, the one that is always free, cannot drag down what is expected of
- * the others, and their part is the sum less its own. The swarm's latency is of its last attempts, whoever made them.
+ * themselves, and in count only as its agents' own records do. So an agent weighs no more in it than the some 72
+ * attempts that are ever remembered of one. A fast-failing agent is always free, and yet cannot drag down what is
+ * expected of the others: their part is the sum less its own. The swarm's latency is of its last attempts, by
+ * whichever agent.
  *
  * @param at not before the last outcome in either record
  * @param latencyMs of a success, ≥ 0; a failure's says nothing about speed and is not used
@@ -218,9 +219,9 @@ function isSlower(agent: SuccessRecord, expectation: Expectation, at: Instant): 
 
 /**
  * An agent becomes slow with an outcome after which its mean is slower than is tolerated. It ceases to be slow with a
- * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next `limits.probeAttempts`
- * attempts of the kind, and after twice as many with each slow probe. A quick probe halves that number, and the agent
- * counts as due until an attempt is slow.
+ * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next
+ * `limits.probeAttempts` attempts of the kind, and after twice as many with each slow probe. A quick probe halves that
+ * number, and the agent counts as due until an attempt is slow.
  */
 function judgeSpeed(
   { agent, swarm }: Records,
