@@ -2,14 +2,15 @@
 // `core` and `scheduling` see neither; the coordinator stamps them onto what it decides.
 
 import { randomBytes } from "node:crypto";
+import { limits } from "./limits.ts";
 
 export interface Clock {
   /** Wall clock, ms since the Unix epoch; may jump. */
   now(): number;
   /** Monotonic, ms from an arbitrary start, with fractions. */
   monotonicMs(): number;
-  /** Calls `run` once after `ms`. Returns a function that cancels it. Does not keep the process alive
-   *  when `unref` is set. */
+  /** Calls `run` once after `ms`, which may be longer than a timer of the system holds; never after
+   *  Infinity. Returns a function that cancels it. Does not keep the process alive when `unref` is set. */
   after(ms: number, run: () => void, options?: { readonly unref?: boolean }): () => void;
   /** Calls `run` when the events that already wait have been handled (a macrotask). */
   soon(run: () => void): void;
@@ -26,8 +27,13 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(ms, run, options) {
-    const timer = setTimeout(run, ms);
-    if (options?.unref === true) timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      const nextMs = Math.min(leftMs, limits.timerMsMax);
+      timer = setTimeout(() => (leftMs > nextMs ? wait(leftMs - nextMs) : run()), nextMs);
+      if (options?.unref === true) timer.unref();
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
   soon: (run) => {

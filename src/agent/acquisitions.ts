@@ -113,7 +113,7 @@ export class Acquisitions {
     this.#byKey.set(order.key, acquisition);
     this.#byHandle.set(acquisition.handle, acquisition);
     if (order.timeoutMs !== undefined) {
-      const waitMs = Math.min(order.timeoutMs + limits.acquireGraceMs, limits.timerMsMax);
+      const waitMs = order.timeoutMs + limits.acquireGraceMs;
       acquisition.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(acquisition, timedOut));
     }
     this.#ask(acquisition);

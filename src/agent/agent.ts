@@ -4,7 +4,6 @@
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
-import type { z } from "zod";
 import type { AgentStatus } from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
@@ -17,17 +16,15 @@ import {
 } from "../errors.ts";
 import { type AgentId, agentId, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { check } from "../protocol/codec.ts";
-import { agentIdSchema, joinRequestSchema } from "../protocol/schemas.ts";
+import { agentIdSchema, joinRequestSchema, labelsSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionLink, SessionNotice } from "./link.ts";
-import { isObject, unknownOption } from "./option-names.ts";
+import { abortSignal, callback, readerOf } from "./options.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
 import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
-import { isA, wordsOf } from "./words.ts";
 
 export interface AgentOptions {
   /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
@@ -102,10 +99,9 @@ export interface Agent extends AsyncDisposable {
  *  @throws UnreachableError when there is no server
  *  @throws the reason of `signal` */
 export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<Agent> {
-  const options = isObject(given) ? readable(() => ({ ...given })) : given;
-  checkOptions(options);
+  const options = readAgentOptions(given);
   options.signal?.throwIfAborted();
-  const profile = readable(() => profileOf(options, deps.random ?? systemRandom));
+  const profile = profileOf(options, deps.random ?? systemRandom);
   const agent = new LinkedAgent(options, profile, deps);
   await agent.joined;
   return agent;
@@ -149,7 +145,7 @@ class LinkedAgent implements Agent {
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
+  async acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
     return await this.#slots.acquire(resources, options);
   }
 
@@ -246,73 +242,42 @@ function linkSession(
   return session;
 }
 
-const optionNames = {
-  known: [
-    "id",
-    "kinds",
-    "handler",
-    "maxConcurrent",
-    "prefetch",
-    "role",
-    "type",
-    "labels",
-    "signal",
-  ] satisfies (keyof AgentOptions)[],
-  otherwise: { kind: "kinds", concurrency: "maxConcurrent", name: "id" },
-};
+const { shape } = joinRequestSchema;
 
-/** A getter or a Proxy of plain JavaScript may throw when it is read. @throws InvalidConfigError */
-function readable<Value>(read: () => Value): Value {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof InvalidConfigError) throw cause;
-    throw new InvalidConfigError(`agent: an option cannot be read: ${wordsOf(cause)}`, { cause });
-  }
-}
-
-/** What types say and plain JavaScript does not. @throws InvalidConfigError naming the option */
-function checkOptions(options: AgentOptions): void {
-  const refuse = (message: string, field?: string): never => {
-    throw new InvalidConfigError(`agent: ${message}`, field === undefined ? {} : { field });
-  };
-  if (!isObject(options)) refuse("must be given its options: { kinds, handler }");
-  const unknown = unknownOption(options, optionNames);
-  if (unknown !== undefined) refuse(unknown.message, unknown.name);
-  const { kinds, handler, signal }: { readonly [Option in keyof AgentOptions]?: unknown } = options;
-  if (kinds === undefined) refuse("kinds: is missing", "kinds");
-  if (!Array.isArray(kinds)) refuse('kinds: must be a list, as ["count"]', "kinds");
-  if (handler === undefined) refuse("handler: is missing", "handler");
-  if (typeof handler !== "function") refuse("handler: must be a function of a task", "handler");
-  if (signal !== undefined && !isA(signal, AbortSignal))
-    refuse("signal: must be the signal of an AbortController", "signal");
-}
-
-/** Plain values, for they are copied into the agent's thread. @throws InvalidConfigError naming the option */
-function profileOf(options: AgentOptions, random: Random): AgentProfile {
-  const { kinds, role, type, labels, maxConcurrent = 1, prefetch } = options;
-  const plain = checkedOption(
-    { incarnation: "x", kinds, role, type, labels, maxConcurrent, prefetch },
-    joinRequestSchema,
-  );
-  const id = checkedOption(options.id ?? defaultId(plain.kinds, random), agentIdSchema, "id");
-  return {
-    id,
-    kinds: plain.kinds,
-    ...(plain.role === undefined ? {} : { role: plain.role }),
-    ...(plain.type === undefined ? {} : { type: plain.type }),
-    ...(plain.labels === undefined ? {} : { labels: plain.labels }),
-    maxConcurrent: plain.maxConcurrent,
-    ...(plain.prefetch === undefined ? {} : { prefetch: plain.prefetch }),
-  };
-}
+const readOptions = readerOf<AgentOptions>(
+  {
+    each: {
+      id: agentIdSchema,
+      kinds: shape.kinds,
+      handler: callback<Handler>(),
+      maxConcurrent: shape.maxConcurrent,
+      prefetch: shape.prefetch,
+      role: shape.role,
+      type: shape.type,
+      labels: labelsSchema,
+      signal: abortSignal,
+    },
+    required: ["kinds", "handler"],
+    otherwise: { kind: "kinds", concurrency: "maxConcurrent", name: "id" },
+    example: '{ kinds: ["count"], handler }',
+  },
+  InvalidConfigError,
+);
 
 /** @throws InvalidConfigError naming the option */
-function checkedOption<Schema extends z.ZodType>(value: unknown, schema: Schema, name = ""): z.infer<Schema> {
-  const checked = check(value, schema, name);
-  if (checked.ok) return checked.value;
-  const { message, field } = checked;
-  throw new InvalidConfigError(`agent: ${message}`, field === undefined ? {} : { field });
+export function readAgentOptions(given: unknown): AgentOptions {
+  return readOptions("agent", given);
+}
+
+function profileOf(options: AgentOptions, random: Random): AgentProfile {
+  const {
+    id = defaultId(options.kinds, random),
+    maxConcurrent = 1,
+    handler: _,
+    signal: __,
+    ...rest
+  } = options;
+  return { ...rest, id, maxConcurrent };
 }
 
 /** `<host>-<kind>-<4 random>` (`client` where there is no kind), of the characters an id may have. */

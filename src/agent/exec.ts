@@ -17,7 +17,9 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_p
 import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
+import { z } from "zod";
 import { tailOf } from "../cut-text.ts";
+import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   type Handler,
@@ -26,6 +28,7 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "./handler.ts";
+import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
 export interface ExecOptions {
@@ -38,8 +41,18 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs `command` for each attempt. On systems with a POSIX `sh`. */
-export function execHandler(options: ExecOptions): Handler {
+const readOptions = readerOf<ExecOptions>(
+  {
+    each: { command: text.min(1), cwd: text.min(1), env: z.record(text, text.optional()) },
+    required: ["command"],
+    example: '{ command: "wc -w" }',
+  },
+  InvalidConfigError,
+);
+
+/** Runs `command` for each attempt. On systems with a POSIX `sh`. @throws InvalidConfigError naming the option */
+export function execHandler(given: ExecOptions): Handler {
+  const options = readOptions("execHandler", given);
   return async (task, context) => {
     context.signal.throwIfAborted();
     const run = new CommandRun(await launch(options, task), context);

@@ -15,9 +15,11 @@
 
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Handler, type HandlerTask, InfrastructureError, InvalidInputError } from "./handler.ts";
+import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
 export interface HttpOptions {
@@ -27,15 +29,25 @@ export interface HttpOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const readOptions = readerOf<HttpOptions>(
+  {
+    each: { url: text, headers: z.record(text, text) },
+    required: ["url"],
+    example: '{ url: "http://localhost:8080" }',
+  },
+  InvalidConfigError,
+);
+
 /** Posts each attempt to `url`. Besides the content type, a request has the headers `waggle-task-id`,
  *  `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where they are not
  *  plain ASCII.
  *
  *  An answer that breaks off counts as an attempt. No answer costs no attempt, except that of a task with
  *  `maxAttempts: 1` whose request was sent whole.
- *  @throws InvalidConfigError when the URL is none of HTTP */
-export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
-  const url = parseUrl(text);
+ *  @throws InvalidConfigError naming the option; when the URL is none of HTTP */
+export function httpHandler(given: HttpOptions): Handler {
+  const { url: address, headers = {} } = readOptions("httpHandler", given);
+  const url = parseUrl(address);
   const isSecure = url.protocol === "https:";
   const endpoint: Endpoint = {
     url,

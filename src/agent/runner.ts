@@ -160,7 +160,7 @@ class RunningAttempt implements HandlerContext {
         throw new RangeError("tokens are counted in integers ≥ 0");
       this.#countTokens(count);
     };
-    this.acquire = async (resources, options = {}) => {
+    this.acquire = async (resources, options) => {
       this.#slots ??= new AttemptSlots(deps.slots, order.key);
       return await this.#slots.acquire(resources, options, this.signal);
     };
@@ -294,13 +294,11 @@ class AttemptSlots {
 
   async acquire(
     resources: string | readonly string[],
-    options: AcquireOptions,
+    options: AcquireOptions | undefined,
     signal: AbortSignal,
   ): Promise<Slot> {
-    const slot = await this.#slots.acquire(resources, { holder: this.#holder, ...options }, [
-      signal,
-      this.#over.signal,
-    ]);
+    const attempt = { holder: this.#holder, signals: [signal, this.#over.signal] };
+    const slot = await this.#slots.acquire(resources, options, attempt);
     for (const held of this.#held) if (held.isReleased) this.#held.delete(held);
     this.#held.add(slot);
     if (this.#over.signal.aborted) void slot.release(); // granted in the moment in which the handler ended

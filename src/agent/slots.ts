@@ -12,17 +12,24 @@ import {
   WaggleError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { check } from "../protocol/codec.ts";
 import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
 import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from "./link.ts";
-import { isObject, unknownOption, weightOfModel } from "./option-names.ts";
+import {
+  abortSignal,
+  argument,
+  type OptionRules,
+  orInfinity,
+  readerOf,
+  text,
+  weightOfModel,
+} from "./options.ts";
 
 export interface AcquireOptions {
   /** What the work under the slot costs, counted in L(i): at least 1, at most what a task's may be; three decimals.
    *  Default 1. */
   readonly weight?: number;
-  /** Longest it waits, ms; 0: not at all. Where no leader answers, it gives up 2 s after that, or after 30 s.
-   *  Default: for as long as it takes. */
+  /** Longest it waits, whole ms, at most a month; 0: not at all. Where no leader answers, it gives up 2 s after
+   *  that, or after 30 s. Infinity and default: for as long as it takes. */
   readonly timeoutMs?: number;
   /** Gives up waiting, which then rejects with the signal's reason. A slot that was granted it leaves alone. */
   readonly signal?: AbortSignal;
@@ -76,7 +83,7 @@ export class Slots {
     this.#deps = deps;
   }
 
-  /** @param signals that give up waiting, beside the one of the options
+  /** @param holder where the options name none @param signals that give up waiting, beside the one of the options
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when as many wait as may
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
@@ -87,11 +94,11 @@ export class Slots {
    *  @throws the reason of a signal */
   async acquire(
     resources: string | readonly string[],
-    options: AcquireOptions = {},
-    signals: readonly AbortSignal[] = [],
+    options?: AcquireOptions,
+    { holder, signals = [] }: { readonly holder?: string; readonly signals?: readonly AbortSignal[] } = {},
   ): Promise<Slot> {
-    const wanted = checkAcquisition(resources, options);
-    const { signal } = options;
+    const { wanted: asked, signal } = readAcquisition(resources, options);
+    const wanted = holder === undefined ? asked : { holder, ...asked };
     const giveUps = signal === undefined ? signals : [signal, ...signals];
     for (const each of giveUps) each.throwIfAborted();
     if (this.#isClosed) throw ended();
@@ -111,7 +118,8 @@ export class Slots {
   /** Releases a slot by its handle, whoever acquired it. Idempotent. Resolves when that is on the record; where no
    *  leader hears of it within 5 s it resolves all the same, and goes on in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under it */
-  async releaseHandle(handle: string): Promise<void> {
+  async releaseHandle(given: string): Promise<void> {
+    const handle = argument(["releaseHandle", "handle"], given, text);
     const held = this.#heldByHandle.get(handle);
     if (held !== undefined) return await held.release();
     if (this.#isClosed) throw ended();
@@ -234,30 +242,32 @@ const whyLost: Readonly<Record<AbortReason, string>> = {
   stopping: "the agent has ended",
 };
 
-/** What `acquire` may be told, and what people write instead. */
-export const acquireOptionNames = {
-  known: ["weight", "timeoutMs", "signal", "holder"] satisfies (keyof AcquireOptions)[],
+const { shape } = acquireRequestSchema;
+
+export const acquireRules = {
+  each: {
+    weight: shape.weight,
+    timeoutMs: orInfinity(shape.timeoutMs),
+    signal: abortSignal,
+    holder: shape.holder,
+  },
   otherwise: { timeout: "timeoutMs", model: weightOfModel },
-};
+  example: "{ weight: 2.5 }",
+} satisfies OptionRules<AcquireOptions>;
+
+const readAcquireOptions = readerOf<AcquireOptions>(acquireRules);
 
 /** Before anything waits for an agent or a leader. @throws InvalidMessageError naming the field */
-export function checkAcquisition(resources: string | readonly string[], options: AcquireOptions) {
-  const refuse = (message: string, field?: string): never => {
-    throw new InvalidMessageError(`acquire: ${message}`, field === undefined ? {} : { field });
+export function readAcquisition(resources: unknown, options: unknown) {
+  const { signal, timeoutMs, ...rest } = readAcquireOptions("acquire", options);
+  return {
+    signal,
+    wanted: {
+      resources: argument(["acquire", "resources"], [resources].flat(), shape.resources),
+      ...rest,
+      ...(timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY ? {} : { timeoutMs }),
+    },
   };
-  if (!isObject(options)) refuse("its options must be an object, as { weight: 2.5 }");
-  const unknown = unknownOption(options, acquireOptionNames);
-  if (unknown !== undefined) refuse(unknown.message, unknown.name);
-  const { weight, timeoutMs, holder } = options;
-  const wanted = {
-    resources: [resources].flat(),
-    ...(weight === undefined ? {} : { weight }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(holder === undefined ? {} : { holder }),
-  };
-  const result = check({ ...wanted, incarnation: "x", handle: "x" }, acquireRequestSchema);
-  if (!result.ok) refuse(result.message, result.field);
-  return wanted;
 }
 
 function ended(): UnreachableError {

@@ -1,6 +1,7 @@
 // `waggle events`: the journal as it was and, with --follow, as it goes on.
 
 import { Command } from "commander";
+import { eventTypes } from "../audit/event-types.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { nearMisses } from "../core/near-miss.ts";
@@ -9,7 +10,6 @@ import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
-import { eventTypes } from "./event-types.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";

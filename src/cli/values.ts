@@ -3,11 +3,10 @@
 
 import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
+import { timeIn } from "../config/time.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { kindSchema, labelsSchema } from "../protocol/schemas.ts";
-
-const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in milliseconds. @throws InvalidArgumentError */
 export function parseDuration(text: string): number {
@@ -25,22 +24,6 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   throw new InvalidArgumentError(
     `'${text}' is no time: write a date that exists, like 2026-11-20T18:00:00Z, or +5m from now.`,
   );
-}
-
-function timeIn(text: string, now: number): Date | undefined {
-  const isRelative = text.startsWith("+") || text.startsWith("-");
-  if (!isRelative) return TIME.test(text) && isOnACalendar(text) ? new Date(text) : undefined;
-  const ms = durationIn(text.slice(1));
-  if (ms === undefined) return undefined;
-  return new Date(text.startsWith("+") ? now + ms : now - ms);
-}
-
-/** JavaScript takes 30 February for 2 March, and 24:00 for the next day. */
-function isOnACalendar(text: string): boolean {
-  const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
-  const date = new Date(Date.UTC(year, month - 1, day));
-  const isADay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return isADay && !text.includes("T24") && !Number.isNaN(Date.parse(text));
 }
 
 /** Where `events` begins: `start`, a batch index, or a time. @throws InvalidArgumentError */

@@ -5,6 +5,7 @@
 
 import type { z } from "zod";
 import type { Aborts } from "../abort.ts";
+import { abortSignal, type OptionRules, readerOf, waitMs } from "../agent/options.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
 import {
@@ -36,10 +37,19 @@ export type Answer<Value> =
 type Doubt = Answer<never> & { readonly kind: "unknown" };
 
 export interface AskOptions {
-  /** How long to go on asking, ms. Default `limits.askTimeoutMs`. */
+  /** How long to go on asking, ms, at least 0; Infinity: for ever. Default `limits.askTimeoutMs`, 30 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
+
+export const askRules = {
+  each: { timeoutMs: waitMs, signal: abortSignal },
+  otherwise: { timeout: "timeoutMs" },
+  example: "{ timeoutMs: 5000 }",
+} satisfies OptionRules<AskOptions>;
+
+/** @throws InvalidMessageError naming the option */
+export const readAskOptions = readerOf<AskOptions>(askRules);
 
 /** `deed`: a leader changes something and answers with where the journal stood. `query`: any coordinator
  *  reads something; asking twice is harmless and an old answer is no loss. */

@@ -2,18 +2,20 @@
 // project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb
 // asks (retries.ts, cancels.ts).
 
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { z } from "zod";
+import { argument, judged, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
-import type { CodedError } from "../protocol/schemas.ts";
+import { type CodedError, taskIdSchema } from "../protocol/schemas.ts";
+import { shown } from "../protocol/sentence.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { AskOptions } from "./asker.ts";
 import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
-import { filterNames, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
-import { checkProject } from "./task-request.ts";
+import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
+import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 /** A task by its id. A `ListedTask` is one. */
@@ -77,16 +79,10 @@ export class Bulk {
       readonly options: AskOptions;
     },
   ): Promise<readonly PlacedTask[]> {
-    if (Array.isArray(tasks)) return tasks.map((task: unknown, at) => placed(task, at, project));
-    const filter = tasks as TaskFilterOptions;
-    if (!isObject(filter))
-      throw new InvalidMessageError(
-        `${verb}: takes an id, a list of ids, or a filter, as { state: "failed" }`,
-      );
-    const unknown = unknownOption(filter, filterNames);
-    if (unknown !== undefined)
-      throw new InvalidMessageError(`${verb}: ${unknown.message}`, { field: unknown.name });
-    if (Object.values(filter).every((condition) => condition === undefined))
+    if (Array.isArray(tasks))
+      return tasks.map((task: unknown, at) => placed(task, `${verb}: tasks[${at}]`, project));
+    const filter = readTaskFilter(verb, argument([verb, "tasks"], tasks, anObject));
+    if (Object.keys(filter).length === 0)
       throw new InvalidMessageError(
         `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
       );
@@ -247,22 +243,21 @@ function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (r
  *  message. */
 const ITEM_OVERHEAD_BYTES = 64;
 
-function placed(item: unknown, at: number, project: string): PlacedTask {
-  const ref = typeof item === "string" ? { task: item } : item;
-  if (!isObject(ref) || typeof (ref as TaskRef).task !== "string" || (ref as TaskRef).task === "")
-    throw new InvalidMessageError(`tasks[${at}]: must be a task's id, or { task, project, round }`, {
-      field: `tasks[${at}]`,
-    });
-  const { task, project: own, round } = ref as TaskRef;
-  if (round !== undefined && !(Number.isSafeInteger(round) && round >= 1))
-    throw new InvalidMessageError(`tasks[${at}].round: must be a whole number from 1, not ${String(round)}`, {
-      field: `tasks[${at}].round`,
-    });
-  return {
-    task,
-    project: own === undefined ? project : checkProject(own),
-    ...(round === undefined ? {} : { round }),
-  };
+const anObject = judged<object>((input) =>
+  typeof input === "object" && input !== null
+    ? undefined
+    : `must be an id, a list of ids, or a filter, as { state: "failed" }, not ${shown(input)}`,
+);
+
+const readRef = readerOf<TaskRef>({
+  each: { task: taskIdSchema, project: projectName, round: z.int().min(1) },
+  required: ["task"],
+  example: '{ task: "t1", round: 2 }',
+  subject: "a task's id, or what names a task:",
+});
+
+function placed(item: unknown, call: string, project: string): PlacedTask {
+  return { project, ...readRef(call, typeof item === "string" ? { task: item } : item) };
 }
 
 function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {

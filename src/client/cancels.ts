@@ -1,13 +1,13 @@
 // Cancels tasks: a request wins or loses by the order of the journal.
 
-import { isObject, unknownOption } from "../agent/option-names.ts";
-import { InvalidMessageError } from "../errors.ts";
+import { readerOf } from "../agent/options.ts";
 import { limits } from "../limits.ts";
 import { cancelResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import type { Asker, AskOptions } from "./asker.ts";
+import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { type AskMessage, asking, type Bulk, type BulkResult, eachAtOnce, type ManyTasks } from "./bulk.ts";
 import type { CancelOutcome } from "./task-handle.ts";
+import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 export interface CancelOptions extends AskOptions {
@@ -29,13 +29,12 @@ export class Cancels {
     this.#deps = deps;
   }
 
-  /** @param project of tasks that name none */
+  /** @param project of tasks that name none @param options as `readCancelOptions` gives them */
   async cancel(
     tasks: ManyTasks,
     project: string,
     options: CancelOptions,
   ): Promise<BulkResult<CancelOutcome>[]> {
-    checkOptions(options);
     const { bulk } = this.#deps;
     const states = ["queued", "delayed", "assigned", "running"] as const;
     const meant = await bulk.tasksOf(tasks, { verb: "cancel", project, states, options });
@@ -66,16 +65,8 @@ function outcomeOf(taskId: string, state: string): CancelOutcome {
   return { taskId, cancelled: state === "cancelled", state };
 }
 
-const optionNames = {
-  known: ["project", "timeoutMs", "signal"] satisfies (keyof CancelOptions)[],
-  otherwise: { timeout: "timeoutMs" },
-};
-
-/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
-function checkOptions(options: CancelOptions): void {
-  if (!isObject(options))
-    throw new InvalidMessageError('cancel: its options must be an object, as { project: "acme" }');
-  const unknown = unknownOption(options, optionNames);
-  if (unknown !== undefined)
-    throw new InvalidMessageError(`cancel: ${unknown.message}`, { field: unknown.name });
-}
+/** @throws InvalidMessageError naming the option */
+export const readCancelOptions = readerOf<CancelOptions>({
+  ...askRules,
+  each: { ...askRules.each, project: projectName },
+});

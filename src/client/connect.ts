@@ -2,19 +2,20 @@
 // Finds, never starts: `waggle up` starts what is missing.
 
 import { type Logger, pino } from "pino";
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { abortSignal, argument, having, objectOf, oneOrSeveral, readerOf, text } from "../agent/options.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
+import { userIdSchema } from "../protocol/schemas.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
 import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
-import { checkProject } from "./task-request.ts";
+import { projectName } from "./task-request.ts";
 
 /** All have defaults: without any, the swarm that `waggle` commands reach from this folder with this environment. What
  *  is said here goes before the environment; `waggle.config.json` is not read. */
@@ -47,12 +48,12 @@ export interface ConnectOptions {
 /** Opens a connection. Close it with `close()`, or declare it with `await using`.
  *  @throws UnreachableError when no server is found or answers
  *  @throws InvalidConfigError when an option, or a variable of the environment, is wrong */
-export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
-  checkNames(options);
+export async function connect(given?: ConnectOptions): Promise<Swarm> {
+  const options = readOptions("connect", given);
   const { logger = pino({ level: "silent" }) } = options;
   const settings = settingsOf(options);
   const { swarm, project, user } = settings;
-  checkProject(project);
+  argument(["connect", "project"], project, projectName, InvalidConfigError); // of the environment, maybe
   return new SwarmClient({
     ...(await openWire(options, settings, logger)),
     swarm: swarmId(swarm),
@@ -64,31 +65,35 @@ export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
   });
 }
 
-const optionNames = {
-  known: [
-    "nats",
-    "natsContext",
-    "credentials",
-    "swarm",
-    "project",
-    "user",
-    "dataFolder",
-    "logger",
-    "signal",
-    "transport",
-    "clock",
-    "random",
-  ] satisfies (keyof ConnectOptions)[],
-  otherwise: { url: "nats", urls: "nats", server: "nats", servers: "nats" },
-};
+const tlsFiles = objectOf<NonNullable<CredentialFiles["tls"]>>({
+  each: { ca: text, cert: text, key: text },
+  example: '{ ca: "ca.pem" }',
+});
 
-/** @throws InvalidConfigError */
-function checkNames(options: ConnectOptions): void {
-  if (!isObject(options)) throw new InvalidConfigError("connect: its options must be an object");
-  const unknown = unknownOption(options, optionNames);
-  if (unknown !== undefined)
-    throw new InvalidConfigError(`connect: ${unknown.message}`, { field: unknown.name });
-}
+const readOptions = readerOf<ConnectOptions>(
+  {
+    each: {
+      nats: oneOrSeveral,
+      natsContext: text,
+      credentials: objectOf<CredentialFiles>({
+        each: { creds: text, nkey: text, tls: tlsFiles },
+        example: '{ creds: "me.creds" }',
+      }),
+      swarm: text,
+      project: projectName,
+      user: userIdSchema,
+      dataFolder: text,
+      logger: having<Logger>("a pino logger", "child", "isLevelEnabled", "info", "warn", "error"),
+      signal: abortSignal,
+      transport: having<Transport>("a transport", "subscribe", "request", "publish"),
+      clock: having<Clock>("a clock", "now", "monotonicMs", "after", "soon"),
+      random: having<Random>("a source of chance", "next", "id"),
+    },
+    otherwise: { url: "nats", urls: "nats", server: "nats", servers: "nats" },
+    example: '{ nats: "nats://127.0.0.1:4222" }',
+  },
+  InvalidConfigError,
+);
 
 type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "onClose">;
 

@@ -1,13 +1,57 @@
 // From the options of `swarm.events()` to a stream: where it begins, and which events pass.
 
+import { z } from "zod";
 import type { Aborts } from "../abort.ts";
+import { abortSignal, flag, readerOf } from "../agent/options.ts";
+import { unknownEventType } from "../audit/event-types.ts";
 import { matches } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { timeIn } from "../config/time.ts";
 import type { Event } from "../core/event.ts";
+import { agentIdSchema, taskIdSchema } from "../protocol/schemas.ts";
+import { shown } from "../protocol/sentence.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
 import type { PageStart } from "./journal-pages.ts";
 import type { TaskProjects } from "./task-projects.ts";
+import { projectName } from "./task-request.ts";
+
+const eventType = z.string().superRefine((type, { issues }) => {
+  const message = unknownEventType(type);
+  if (message !== undefined) issues.push({ code: "custom", input: type, message });
+});
+
+const beginning: z.ZodType<number | Date | string> = z.unknown().transform((given, { issues }) => {
+  const from = beginningOf(given);
+  if (from !== undefined) return from;
+  const message =
+    "must be a batch index from 1, a time as a Date or as text (2026-11-20T18:00:00Z, or 10m before now), " +
+    `"start" or "now", not ${shown(given)}`;
+  issues.push({ code: "custom", input: given, message });
+  return z.NEVER;
+});
+
+function beginningOf(given: unknown): number | Date | string | undefined {
+  if (typeof given === "number") return Number.isSafeInteger(given) && given >= 1 ? given : undefined;
+  if (given instanceof Date) return Number.isNaN(given.getTime()) ? undefined : given;
+  if (typeof given !== "string") return undefined;
+  if (given === "start" || given === "now") return given;
+  return timeIn(given, Date.now()) ?? timeIn(`-${given}`, Date.now());
+}
+
+const readOptions = readerOf<EventsOptions>({
+  each: {
+    from: beginning,
+    follow: flag,
+    task: taskIdSchema,
+    agent: agentIdSchema,
+    project: projectName,
+    types: z.array(eventType).min(1),
+    signal: abortSignal,
+  },
+  otherwise: { since: "from", after: "from" },
+  example: '{ types: ["TaskAssigned"] }',
+});
 
 export interface EventSourceDeps extends EventFeedDeps {
   readonly projects: TaskProjects;
@@ -18,7 +62,9 @@ export interface EventSourceDeps extends EventFeedDeps {
   presentIdx(signal: AbortSignal): Promise<number>;
 }
 
-export function openEventStream(deps: EventSourceDeps, options: EventsOptions): EventStream {
+/** @throws InvalidMessageError naming the option */
+export function openEventStream(deps: EventSourceDeps, given: EventsOptions | undefined): EventStream {
+  const options = readOptions("events", given);
   const { closed, aborts } = deps;
   return new EventStream({
     read: (signal) => readEvents(deps, options, signal),
@@ -49,9 +95,9 @@ async function startOf(
   options: EventsOptions,
   signal: AbortSignal,
 ): Promise<PageStart | undefined> {
-  const { from = options.follow === true ? undefined : "start" } = options;
+  const { from = options.follow === true ? "now" : "start" } = options;
   if (from === "start") return { since: 0 };
-  if (typeof from === "number") return { from: Math.max(1, from) };
+  if (typeof from === "number") return { from };
   if (from instanceof Date) return { since: from.getTime() };
   try {
     return { from: (await deps.presentIdx(signal)) + 1 };

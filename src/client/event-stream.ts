@@ -8,8 +8,9 @@ import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { UnreachableError } from "../errors.ts";
 
 export interface EventsOptions {
-  /** A batch index, an instant, or "start". Default: the present with `follow`, else "start". */
-  readonly from?: number | Date | "start";
+  /** Where to begin: a batch index, from 1; a time, as a Date or as text (`2026-11-20T18:00:00Z`, or `10m` before now);
+   *  "start", or "now". Default: "now" with `follow`, else "start". */
+  readonly from?: number | Date | string;
   /** Go on with what happens from now on. Default false: end at the present. */
   readonly follow?: boolean;
   /** Only events of this task. */
@@ -18,7 +19,7 @@ export interface EventsOptions {
   readonly agent?: string;
   /** Only events of this project's tasks. */
   readonly project?: string;
-  /** Only events of these types, like `TaskAssigned`. */
+  /** Only events of these types, like `TaskAssigned`; at least one. */
   readonly types?: readonly string[];
   /** Ends the stream without an error. */
   readonly signal?: AbortSignal;

@@ -3,9 +3,10 @@
 // wire takes a limit away.
 
 import type { z } from "zod";
-import { isObject, type OptionNames, unknownOption } from "../agent/option-names.ts";
+import { argument, objectOf, readerOf } from "../agent/options.ts";
 import type { Clock } from "../clock.ts";
 import type {
+  BudgetPatch,
   KindPatch as CheckedKindPatch,
   PolicyPatch,
   ProjectPatch,
@@ -15,8 +16,12 @@ import type {
 import { InvalidMessageError, NoLeaderError, UnreachableError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { check } from "../protocol/codec.ts";
-import { okResponseSchema, statusResponseSchema, transferRequestSchema } from "../protocol/schemas.ts";
+import {
+  agentIdSchema,
+  okResponseSchema,
+  statusResponseSchema,
+  transferRequestSchema,
+} from "../protocol/schemas.ts";
 import {
   budgetSchema,
   kindAnswerSchema,
@@ -24,12 +29,9 @@ import {
   kindRequestSchema,
   type PolicySettings,
   pauseAnswerSchema,
-  pauseRequestSchema,
   policyAnswerSchema,
   policyPatchSchema,
-  policyRequestSchema,
   projectPatchSchema,
-  projectRequestSchema,
   projectSetAnswerSchema,
   ratePatchSchema,
   rateRequestSchema,
@@ -43,8 +45,9 @@ import {
   settingsResponseSchema,
 } from "../protocol/settings-schemas.ts";
 import type { OperatorVerb, Subjects } from "../protocol/subjects.ts";
-import type { Asker, AskOptions } from "./asker.ts";
+import { type Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
+import { projectName } from "./task-request.ts";
 
 /** What to change of a kind's settings; what is absent stays. */
 export interface KindPatch extends Omit<CheckedKindPatch, "cheaper"> {
@@ -156,9 +159,10 @@ export class Operations implements SwarmOperations {
     this.#clock = clock;
   }
 
-  async settings({ name, ...options }: SettingsOptions = {}): Promise<SettingsResponse> {
+  async settings(given?: SettingsOptions): Promise<SettingsResponse> {
+    const { name, ...options } = readSettingsOptions("settings", given);
     const subject = this.#subjects.query(NO_PROJECT, "settings");
-    const message = checked({ v: 1, name }, settingsQuerySchema);
+    const message = { v: 1, name };
     return await this.#asker.ask(
       { kind: "query", subject, message, schema: settingsResponseSchema },
       options,
@@ -166,8 +170,8 @@ export class Operations implements SwarmOperations {
   }
 
   async setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>> {
-    const message = checked({ ...somePatchOf(patch, policyNames), v: 1 }, policyRequestSchema);
-    return await this.#set("policy", message, policyAnswerSchema, options);
+    const message = { ...somePatchOf(readPolicyPatch, patch, policyPatchSchema), v: 1 };
+    return await this.#set("policy", message, policyAnswerSchema, readAskOptions("setPolicy", options));
   }
 
   async setProject(
@@ -175,18 +179,18 @@ export class Operations implements SwarmOperations {
     patch: ProjectPatch,
     options?: AskOptions,
   ): Promise<Setting<ProjectSettings>> {
-    const message = checked({ ...patchOf(patch, projectNames), v: 1, project }, projectRequestSchema);
-    return await this.#set("project", message, projectSetAnswerSchema, options);
+    const message = { ...readProjectPatch("", patch), v: 1, project: projectOf(project) };
+    return await this.#set("project", message, projectSetAnswerSchema, readAskOptions("setProject", options));
   }
 
   async removeProject(project: string, options?: AskOptions): Promise<Setting<null>> {
-    const message = checked({ v: 1, project, remove: true }, projectRequestSchema);
-    return await this.#set("project", message, removedAnswerSchema, options);
+    const message = { v: 1, project: projectOf(project), remove: true };
+    return await this.#set("project", message, removedAnswerSchema, readAskOptions("removeProject", options));
   }
 
   async setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>> {
-    const message = checked({ ...somePatchOf(patch, kindNames), v: 1, kind }, kindRequestSchema);
-    return await this.#set("kind", message, kindAnswerSchema, options);
+    const message = { ...somePatchOf(readKindPatch, patch, kindPatchSchema), v: 1, kind: kindOf(kind) };
+    return await this.#set("kind", message, kindAnswerSchema, readAskOptions("setKind", options));
   }
 
   async setResource(
@@ -194,33 +198,54 @@ export class Operations implements SwarmOperations {
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>> {
-    const message = checked({ ...somePatchOf(patch, resourceNames), v: 1, resource }, resourceRequestSchema);
-    return await this.#set("resource", message, resourceSetAnswerSchema, options);
+    const message = {
+      ...somePatchOf(readResourcePatch, patch, resourcePatchSchema),
+      v: 1,
+      resource: resourceOf(resource),
+    };
+    return await this.#set(
+      "resource",
+      message,
+      resourceSetAnswerSchema,
+      readAskOptions("setResource", options),
+    );
   }
 
   async removeResource(resource: string, options?: AskOptions): Promise<Setting<null>> {
-    const message = checked({ v: 1, resource, remove: true }, resourceRequestSchema);
-    return await this.#set("resource", message, removedAnswerSchema, options);
+    const message = { v: 1, resource: resourceOf(resource), remove: true };
+    return await this.#set(
+      "resource",
+      message,
+      removedAnswerSchema,
+      readAskOptions("removeResource", options),
+    );
   }
 
   async setRate(type: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>> {
-    const message = checked({ ...somePatchOf(patch, rateNames), v: 1, type }, rateRequestSchema);
-    return await this.#set("rate", message, rateSetAnswerSchema, options);
+    const message = { ...somePatchOf(readRatePatch, patch, ratePatchSchema), v: 1, type: typeOf(type) };
+    return await this.#set("rate", message, rateSetAnswerSchema, readAskOptions("setRate", options));
   }
 
-  async removeRate(type: string, { window, ...options }: RemoveRateOptions = {}): Promise<Setting<null>> {
-    const message = checked({ v: 1, type, window, remove: true }, rateRequestSchema);
+  async removeRate(type: string, given?: RemoveRateOptions): Promise<Setting<null>> {
+    const { window, ...options } = readRemoveRateOptions("removeRate", given);
+    const message = { v: 1, type: typeOf(type), window, remove: true };
     return await this.#set("rate", message, removedAnswerSchema, options);
   }
 
   async pause(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
-    const message = checked({ v: 1, project }, pauseRequestSchema);
-    return await this.#set("pause", message, pauseAnswerSchema, options);
+    const message = {
+      v: 1,
+      project: argument(["pause", "project"], project, projectName.optional()),
+    };
+    return await this.#set("pause", message, pauseAnswerSchema, readAskOptions("pause", options));
   }
 
   async resume(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
-    const message = checked({ v: 1, project }, pauseRequestSchema);
-    return await this.#set("resume", message, pauseAnswerSchema, options);
+    const message = {
+      v: 1,
+      project: argument(["resume", "project"], project, projectName.optional()),
+    };
+    return await this.#set("resume", message, pauseAnswerSchema, readAskOptions("resume", options));
   }
 
   async drain(agent: string, options?: AskOptions): Promise<void> {
@@ -231,7 +256,8 @@ export class Operations implements SwarmOperations {
     await this.#tellAgent("undrain", agent, options);
   }
 
-  async transferLead({ to, timeoutMs = limits.askTimeoutMs, signal }: TransferOptions = {}): Promise<Lead> {
+  async transferLead(given?: TransferOptions): Promise<Lead> {
+    const { to, timeoutMs = limits.askTimeoutMs, signal } = readTransferOptions("transferLead", given);
     const giveUpAtMs = this.#clock.monotonicMs() + timeoutMs;
     const rest = (): AskOptions => ({
       timeoutMs: Math.max(1, giveUpAtMs - this.#clock.monotonicMs()),
@@ -239,7 +265,7 @@ export class Operations implements SwarmOperations {
     });
     const before = await this.#lead(rest());
     if (before.leader === to) return before;
-    const message = checked({ v: 1, of: before.term, to }, transferRequestSchema);
+    const message = { v: 1, of: before.term, to };
     const subject = this.#subjects.operator("transfer");
     const question = { kind: "deed", subject, schema: okResponseSchema, message } as const;
     const answer = await this.#asker.ask(question, rest());
@@ -266,13 +292,17 @@ export class Operations implements SwarmOperations {
     return { leader: answer.leader, term: answer.term };
   }
 
-  async #tellAgent(verb: "drain" | "undrain", agent: string, options?: AskOptions): Promise<void> {
+  async #tellAgent(verb: "drain" | "undrain", given: string, options?: AskOptions): Promise<void> {
+    const agent = argument([verb, "agent"], given, agentIdSchema);
     const question = {
       kind: "deed",
       subject: this.#subjects.operator(verb),
       schema: okResponseSchema,
     } as const;
-    const answer = await this.#asker.ask({ ...question, message: { v: 1, agent } }, options);
+    const answer = await this.#asker.ask(
+      { ...question, message: { v: 1, agent } },
+      readAskOptions(verb, options),
+    );
     if (!answer.ok) throw errorFrom(answer);
   }
 
@@ -280,7 +310,7 @@ export class Operations implements SwarmOperations {
     verb: OperatorVerb,
     message: object,
     schema: z.ZodType<SetAnswer<Settings>>,
-    options?: AskOptions,
+    options: AskOptions,
   ): Promise<Setting<Settings>> {
     const question = { kind: "deed", subject: this.#subjects.operator(verb), schema } as const;
     const answer = await this.#asker.ask({ ...question, message }, options);
@@ -294,46 +324,68 @@ type SetAnswer<Settings> =
   | ({ readonly ok: true } & Setting<Settings>)
   | (Parameters<typeof errorFrom>[0] & { readonly ok: false });
 
-const policyNames: OptionNames = { known: Object.keys(policyPatchSchema.shape) };
-const projectNames: OptionNames = { known: Object.keys(projectPatchSchema.shape) };
-const kindNames: OptionNames = { known: Object.keys(kindPatchSchema.shape) };
-const resourceNames: OptionNames = { known: Object.keys(resourcePatchSchema.shape) };
-const rateNames: OptionNames = {
-  known: Object.keys(ratePatchSchema.shape),
-  otherwise: { tokens: "tokensMax" },
-};
-const budgetNames: OptionNames = {
-  known: Object.keys(budgetSchema.shape),
+const readSettingsOptions = readerOf<SettingsOptions>({
+  ...askRules,
+  each: { ...askRules.each, name: settingsQuerySchema.shape.name },
+});
+
+const readRemoveRateOptions = readerOf<RemoveRateOptions>({
+  ...askRules,
+  each: { ...askRules.each, window: ratePatchSchema.shape.window },
+});
+
+const readTransferOptions = readerOf<TransferOptions>({
+  ...askRules,
+  each: { ...askRules.each, to: transferRequestSchema.shape.to },
+});
+
+const budgetPatch = objectOf<BudgetPatch>({
+  each: budgetSchema.shape,
   otherwise: { limit: "tokens", tokensMax: "tokens", window: "windowMs" },
-};
+  example: "{ tokens: 1000000, windowMs: 3600000 }",
+}).nullable();
 
-/** @throws InvalidMessageError as `patchOf`, and where nothing is said */
-function somePatchOf<Patch extends object>(patch: Patch, names: OptionNames): Patch {
-  const given = patchOf(patch, names);
-  if (Object.values(given).some((value) => value !== undefined)) return given;
-  throw new InvalidMessageError(`the settings: say what to set; there are ${names.known.join(", ")}`);
+const subject = "the settings:";
+
+const readPolicyPatch = readerOf<PolicyPatch>({
+  each: { ...policyPatchSchema.shape, budget: budgetPatch },
+  example: "{ alpha: 0.25 }",
+  subject,
+});
+const readProjectPatch = readerOf<ProjectPatch>({
+  each: { ...projectPatchSchema.shape, budget: budgetPatch },
+  example: "{ creditWeight: 2 }",
+  subject,
+});
+const readKindPatch = readerOf<KindPatch>({
+  each: kindPatchSchema.shape,
+  example: "{ importance: 2 }",
+  subject,
+});
+const readResourcePatch = readerOf<ResourcePatch>({
+  each: resourcePatchSchema.shape,
+  example: "{ slots: 4 }",
+  subject,
+});
+const readRatePatch = readerOf<RatePatch>({
+  each: { ...ratePatchSchema.shape, window: ratePatchSchema.shape.window.unwrap() },
+  otherwise: { tokens: "tokensMax" },
+  example: '{ window: "per_minute", tokensMax: 90000 }',
+  subject,
+});
+
+/** @throws InvalidMessageError naming the field, and where nothing is set */
+function somePatchOf<Patch extends object>(
+  read: (call: string, given: unknown) => Patch,
+  given: unknown,
+  { shape }: z.ZodObject,
+): Patch {
+  const patch = read("", given);
+  if (Object.keys(patch).length > 0) return patch;
+  throw new InvalidMessageError(`the settings: say what to set; there are ${Object.keys(shape).join(", ")}`);
 }
 
-/** What types say and plain JavaScript does not: it spreads anything, `null` into nothing, and the wire passes over
- *  what it does not know. @throws InvalidMessageError naming the field, of the budget too */
-function patchOf<Patch extends object>(patch: Patch, names: OptionNames): Patch {
-  if (!isObject(patch) || Array.isArray(patch))
-    throw new InvalidMessageError("the settings: must be an object of what is to change");
-  refuseUnknown(patch, names);
-  if ("budget" in patch && isObject(patch.budget)) refuseUnknown(patch.budget, budgetNames, "budget.");
-  return patch;
-}
-
-/** @throws InvalidMessageError naming the field */
-function refuseUnknown(given: object, names: OptionNames, prefix = ""): void {
-  const unknown = unknownOption(given, names);
-  if (unknown === undefined) return;
-  throw new InvalidMessageError(`${prefix}${unknown.message}`, { field: `${prefix}${unknown.name}` });
-}
-
-/** @throws InvalidMessageError naming the field */
-function checked<Schema extends z.ZodType>(message: object, schema: Schema): z.infer<Schema> & object {
-  const found = check(message, schema);
-  if (!found.ok) throw errorFrom(found);
-  return message as z.infer<Schema> & object;
-}
+const projectOf = (given: string) => argument(["", "project"], given, projectName);
+const kindOf = (given: string) => argument(["", "kind"], given, kindRequestSchema.shape.kind);
+const resourceOf = (given: string) => argument(["", "resource"], given, resourceRequestSchema.shape.resource);
+const typeOf = (given: string) => argument(["", "type"], given, rateRequestSchema.shape.type);

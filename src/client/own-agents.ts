@@ -44,7 +44,7 @@ export class OwnAgents {
   }
 
   async #start(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
-    const givenUp = this.#aborts.linkedTo(options?.signal);
+    const givenUp = this.#aborts.linkedTo(options.signal);
     const letGo = this.#aborts.on(this.#closing.signal, () => givenUp.abort(this.#closing.signal.reason));
     try {
       const agent = await startAgent({ ...options, signal: givenUp.signal }, deps);

@@ -1,14 +1,15 @@
 // Opens the next round of tasks that ended otherwise than completed. Each request names the round that it opens:
 // asking twice opens it once.
 
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { z } from "zod";
+import { instant, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
+import { NoLeaderError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import { retryResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import type { Asker, AskOptions } from "./asker.ts";
+import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
 import {
@@ -20,7 +21,7 @@ import {
   type ManyTasks,
   type PlacedTask,
 } from "./bulk.ts";
-import { instantOf } from "./task-request.ts";
+import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 export interface RetryOptions extends AskOptions {
@@ -58,9 +59,8 @@ export class Retries {
     this.#deps = deps;
   }
 
-  /** @param project of tasks that name none */
+  /** @param project of tasks that name none @param options as `readRetryOptions` gives them */
   async retry(tasks: ManyTasks, project: string, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
-    checkOptions(options);
     const { bulk } = this.#deps;
     const { round, deadline } = options;
     const states = ["failed", "cancelled", "expired", "dead-lettered"] as const;
@@ -94,7 +94,7 @@ export class Retries {
       const message = {
         v: 1,
         tasks: tasks.map(({ task, round = 1 }) => ({ task, round: round + 1 })),
-        ...(deadline === undefined ? {} : { deadline: instantOf(deadline, "deadline") }),
+        ...(deadline === undefined ? {} : { deadline: Number(deadline) }),
       };
       const subject = subjects.project(project, "retry");
       const question = { kind: "deed", subject, message, schema: retryResponseSchema } as const;
@@ -124,22 +124,17 @@ export class Retries {
   }
 }
 
-const optionNames = {
-  known: ["project", "deadline", "round", "timeoutMs", "signal"] satisfies (keyof RetryOptions)[],
-  otherwise: { timeout: "timeoutMs" },
+const handleRules = {
+  each: { ...askRules.each, deadline: instant, round: z.int().min(2) },
+  otherwise: askRules.otherwise,
+  example: "{ round: 2 }",
 };
 
-/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
-function checkOptions(options: RetryOptions): void {
-  if (!isObject(options))
-    throw new InvalidMessageError("retry: its options must be an object, as { round: 2 }");
-  const unknown = unknownOption(options, optionNames);
-  if (unknown !== undefined)
-    throw new InvalidMessageError(`retry: ${unknown.message}`, { field: unknown.name });
-  const { round, deadline } = options;
-  if (round !== undefined && !(Number.isSafeInteger(round) && round >= 2))
-    throw new InvalidMessageError(`round: must be a whole number from 2, not ${String(round)}`, {
-      field: "round",
-    });
-  if (deadline !== undefined) instantOf(deadline, "deadline");
-}
+/** @throws InvalidMessageError naming the option */
+export const readRetryOptions = readerOf<RetryOptions>({
+  ...handleRules,
+  each: { ...handleRules.each, project: projectName },
+});
+
+/** Of a handle, which knows its project. @throws InvalidMessageError naming the option */
+export const readHandleRetryOptions = readerOf<Omit<RetryOptions, "project">>(handleRules);

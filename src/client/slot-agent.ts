@@ -8,10 +8,10 @@ import type { Aborts } from "../abort.ts";
 import { noLeaderAnswered } from "../agent/acquisitions.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
-import { isObject, unknownOption } from "../agent/option-names.ts";
-import { type AcquireOptions, acquireOptionNames, checkAcquisition, type Slot } from "../agent/slots.ts";
+import { argument, callback, oneOrSeveral, readerOf } from "../agent/options.ts";
+import { type AcquireOptions, acquireRules, readAcquisition, type Slot } from "../agent/slots.ts";
 import type { Clock } from "../clock.ts";
-import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
+import { NoLeaderError, WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
@@ -49,24 +49,23 @@ export class SlotAgent {
     this.#deps = deps;
   }
 
-  async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
-    const { resources: wanted } = checkAcquisition(resources, options);
-    if (options.holder === undefined) this.#checkOrder(wanted);
-    options.signal?.throwIfAborted();
+  async acquire(given: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
+    const { signal, wanted } = readAcquisition(given, options);
+    const { resources, ...terms } = wanted;
+    const told = { ...terms, ...(signal === undefined ? {} : { signal }) };
+    if (terms.holder === undefined) this.#checkOrder(resources);
+    signal?.throwIfAborted();
     const startedAt = this.#deps.clock.monotonicMs();
-    const agent = await this.#within(options, this.#started());
-    if (options.timeoutMs === undefined) return await agent.acquire(resources, options);
+    const agent = await this.#within(told, this.#started());
+    if (terms.timeoutMs === undefined) return await agent.acquire(resources, told);
     // The time in which no leader was there counts.
     const waitedMs = Math.round(this.#deps.clock.monotonicMs() - startedAt);
-    return await agent.acquire(resources, {
-      ...options,
-      timeoutMs: Math.max(0, options.timeoutMs - waitedMs),
-    });
+    return await agent.acquire(resources, { ...told, timeoutMs: Math.max(0, terms.timeoutMs - waitedMs) });
   }
 
-  async wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, wrapped: WrapOptions): Promise<Result> {
-    checkWrap(work, wrapped);
-    const { resource, ...options } = wrapped;
+  async wrap<Result>(given: (slot: Slot) => Result | Promise<Result>, wrapped: WrapOptions): Promise<Result> {
+    const work = argument(["wrap", "work"], given, callback<typeof given>());
+    const { resource, ...options } = readWrapOptions("wrap", wrapped);
     const { holder } = options;
     if (holder === undefined) this.#checkOrder([resource].flat());
     this.#wraps += 1;
@@ -156,23 +155,12 @@ export class SlotAgent {
   }
 }
 
-const wrapOptionNames = {
-  known: ["resource", ...acquireOptionNames.known],
-  otherwise: { ...acquireOptionNames.otherwise, resources: "resource" },
-};
-
-/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
-function checkWrap(work: unknown, options: unknown): void {
-  const refuse = (message: string, field?: string): never => {
-    throw new InvalidMessageError(`wrap: ${message}`, field === undefined ? {} : { field });
-  };
-  if (typeof work !== "function") refuse("its first argument must be a function of a slot");
-  if (!isObject(options))
-    return refuse('must be told of which resource, as { resource: "gpt-4o" }', "resource");
-  const unknown = unknownOption(options, wrapOptionNames);
-  if (unknown !== undefined) refuse(unknown.message, unknown.name);
-  if (!("resource" in options) || options.resource === undefined) refuse("resource: is missing", "resource");
-}
+const readWrapOptions = readerOf<WrapOptions>({
+  each: { ...acquireRules.each, resource: oneOrSeveral },
+  required: ["resource"],
+  otherwise: { ...acquireRules.otherwise, resources: "resource" },
+  example: '{ resource: "gpt-4o" }',
+});
 
 function noLeaderInTime(): WaggleError {
   const sentence = "no leader was there in time to ask for a slot: is a coordinator running (`waggle up`)?";

@@ -121,7 +121,7 @@ export class SubmitLane {
   #giveUpAt(atMs: number): void {
     if (this.#givingUp !== undefined && this.#givingUp.atMs <= atMs) return;
     this.#givingUp?.cancel();
-    const waitMs = Math.min(atMs - this.#deps.clock.monotonicMs(), limits.timerMsMax);
+    const waitMs = atMs - this.#deps.clock.monotonicMs();
     this.#givingUp = { atMs, cancel: this.#deps.clock.after(Math.max(0, waitMs), () => this.#giveUpDue()) };
   }
 

@@ -57,15 +57,33 @@ async function read(
   window: Window,
 ): Promise<void> {
   try {
-    for await (const task of tasks) {
+    for await (const next of wrapped(tasks)) {
       if (window.hasEnded) return;
-      begin(task, deps, window);
+      begin(next.task, deps, window);
       if (window.isFull) await window.drained();
       if (window.hasEnded) return;
     }
   } finally {
     window.end();
   }
+}
+
+/** `for await` looks for a `then` in what a plain iterable gives, and a Proxy of the caller may throw at that: one bad
+ *  task would end them all. */
+function wrapped(
+  tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
+): Iterable<{ readonly task: TaskRequest }> | AsyncIterable<{ readonly task: TaskRequest }> {
+  return Symbol.asyncIterator in tasks ? wrappedLater(tasks) : wrappedNow(tasks);
+}
+
+async function* wrappedLater(
+  tasks: AsyncIterable<TaskRequest>,
+): AsyncGenerator<{ readonly task: TaskRequest }> {
+  for await (const task of tasks) yield { task };
+}
+
+function* wrappedNow(tasks: Iterable<TaskRequest>): Generator<{ readonly task: TaskRequest }> {
+  for (const task of tasks) yield { task };
 }
 
 function begin(task: TaskRequest, deps: SubmitManyDeps, window: Window): void {

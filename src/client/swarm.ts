@@ -3,13 +3,14 @@
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
+import { z } from "zod";
 import { Aborts } from "../abort.ts";
-import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { type Agent, type AgentConnection, type AgentOptions, readAgentOptions } from "../agent/agent.ts";
+import { argument, callback, flag, judged, objectOf, readerOf, text } from "../agent/options.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts";
+import { UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
@@ -21,17 +22,20 @@ import {
   type StatusResponse,
   type StatusTable,
   statusResponseSchema,
+  statusTables,
+  taskIdSchema,
 } from "../protocol/schemas.ts";
+import { shown } from "../protocol/sentence.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import type { Transport } from "../transport/transport.ts";
-import { Asker, type AskOptions } from "./asker.ts";
+import { Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { Bulk, type BulkResult, type ManyTasks, onlyOf } from "./bulk.ts";
-import { type CancelOptions, Cancels } from "./cancels.ts";
+import { type CancelOptions, Cancels, readCancelOptions } from "./cancels.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
@@ -39,14 +43,14 @@ import { JournalPages } from "./journal-pages.ts";
 import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
-import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
+import { Retries, type RetryOptions, type RetryOutcome, readRetryOptions } from "./retries.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
-import { type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
+import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import { TaskProjects } from "./task-projects.ts";
-import { checkProject, type PreparedTask, prepareTask, type TaskRequest } from "./task-request.ts";
+import { type PreparedTask, prepareTask, projectName, type TaskRequest } from "./task-request.ts";
 import {
   type AcceptedTaskStatus,
   type ReplayOptions,
@@ -318,19 +322,19 @@ export class SwarmClient implements Swarm {
     ];
   }
 
-  async submit(task: TaskRequest, options: SubmitOptions = {}): Promise<TaskHandle> {
-    checkSubmitOptions(options);
+  async submit(task: TaskRequest, given?: SubmitOptions): Promise<TaskHandle> {
+    const options = readSubmitOptions("submit", given);
     const heldBack = this.#heldBackOf(options);
     return await this.#submit(this.#prepare(task), { retry: false, ...options }, heldBack);
   }
 
   async *submitMany(
     tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
-    options: SubmitOptions = {},
+    given?: SubmitOptions,
   ): AsyncGenerator<SubmitOutcome> {
-    checkSubmitOptions(options);
+    const options = readSubmitOptions("submitMany", given);
     const heldBack = this.#heldBackOf(options);
-    yield* submitMany(tasks, {
+    yield* submitMany(argument(["submitMany", "tasks"], tasks, iterable), {
       prepare: (task) => this.#prepare(task),
       submit: (task) => this.#submit(task, { retry: true, ...options }, heldBack),
       signal: options.signal,
@@ -338,47 +342,50 @@ export class SwarmClient implements Swarm {
     });
   }
 
-  task(id: string, { project = this.#deps.project }: ProjectOptions = {}): TaskHandle {
-    return new SwarmTask({ id, project: checkProject(project) }, this.#handles);
+  task(id: string, options?: ProjectOptions): TaskHandle {
+    const { project = this.#deps.project } = readProjectOptions("task", options);
+    return new SwarmTask({ id: idIn("task", id), project }, this.#handles);
   }
 
   cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
   cancel(tasks: ManyTasks, options?: CancelOptions): Promise<BulkResult<CancelOutcome>[]>;
   async cancel(
     tasks: string | ManyTasks,
-    options: CancelOptions = {},
+    given?: CancelOptions,
   ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
-    const project = checkProject(options.project ?? this.#deps.project);
+    const options = readCancelOptions("cancel", given);
+    const { project = this.#deps.project } = options;
     if (typeof tasks !== "string") return await this.#cancels.cancel(tasks, project, options);
-    return onlyOf(await this.#cancels.cancel([tasks], project, options));
+    return onlyOf(await this.#cancels.cancel([idIn("cancel", tasks)], project, options));
   }
 
-  tasks(options: TaskListOptions = {}): AsyncIterable<ListedTask> {
-    return this.#lists.all(options);
+  tasks(options?: TaskListOptions): AsyncIterable<ListedTask> {
+    return this.#lists.all(readTaskListOptions("tasks", options));
   }
 
-  async taskPage(options: TaskListOptions = {}): Promise<TaskPage> {
-    return await this.#lists.page(options);
+  async taskPage(options?: TaskListOptions): Promise<TaskPage> {
+    return await this.#lists.page(readTaskListOptions("taskPage", options));
   }
 
   retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
   retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
   async retry(
     tasks: string | ManyTasks,
-    options: RetryOptions = {},
+    given?: RetryOptions,
   ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
-    const project = checkProject(options.project ?? this.#deps.project);
+    const options = readRetryOptions("retry", given);
+    const { project = this.#deps.project } = options;
     if (typeof tasks !== "string") return await this.#retries.retry(tasks, project, options);
-    return onlyOf(await this.#retries.retry([tasks], project, options));
+    return onlyOf(await this.#retries.retry([idIn("retry", tasks)], project, options));
   }
 
   async agent(options: AgentOptions): Promise<Agent> {
     const { swarm, transport, clock, random, logger } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
-    return await this.#agents.start(options, { swarm, connection, clock, random, logger });
+    return await this.#agents.start(readAgentOptions(options), { swarm, connection, clock, random, logger });
   }
 
-  async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
+  async acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
     return await this.#slots.acquire(resources, options);
   }
 
@@ -386,42 +393,45 @@ export class SwarmClient implements Swarm {
     return await this.#slots.wrap(work, options);
   }
 
-  async acquireStart(resources: string | readonly string[], options: AcquireOptions = {}): Promise<string> {
+  async acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string> {
     const { handle } = await this.#slots.acquire(resources, options);
     return handle;
   }
 
   async releaseHandle(handle: string): Promise<void> {
-    await this.#slots.releaseHandle(handle);
+    await this.#slots.releaseHandle(argument(["releaseHandle", "handle"], handle, text));
   }
 
-  events(options: EventsOptions = {}): EventStream {
+  events(options?: EventsOptions): EventStream {
     return openEventStream(this.#reading, options);
   }
 
-  async status({ rows, ...options }: StatusOptions = {}): Promise<StatusResponse> {
+  async status(given?: StatusOptions): Promise<StatusResponse> {
+    const { rows, ...options } = readStatusOptions("status", given);
     const subject = this.#subjects.query(NO_PROJECT, "status");
     const message = { v: 1, ...(rows === undefined ? {} : { rows }) };
     return await this.#asker.ask({ kind: "query", subject, message, schema: statusResponseSchema }, options);
   }
 
   async story(id: string, options?: AskOptions): Promise<TaskStory> {
-    return await this.#stories.story(id, options);
+    return await this.#stories.story(idIn("story", id), readAskOptions("story", options));
   }
 
-  async log(task: string | TaskStory, options: AskOptions = {}): Promise<AttemptLog[]> {
+  async log(given: string | TaskStory, asked?: AskOptions): Promise<AttemptLog[]> {
+    const options = readAskOptions("log", asked);
     const { signal } = options;
+    const task = argument(["log", "task"], given, idOrStory);
     const story =
       typeof task === "string" ? await this.story(task, signal === undefined ? {} : { signal }) : task;
     return await this.#logs.of(story, options);
   }
 
   async explain(id: string, options?: AskOptions): Promise<TaskExplanation> {
-    return await this.#stories.explain(id, options);
+    return await this.#stories.explain(idIn("explain", id), readAskOptions("explain", options));
   }
 
   async replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment> {
-    return await this.#stories.replayAssignment(id, options);
+    return await this.#stories.replayAssignment(idIn("replayAssignment", id), options);
   }
 
   readonly settings: Swarm["settings"] = (options) => this.#operations.settings(options);
@@ -540,25 +550,51 @@ export class SwarmClient implements Swarm {
   }
 }
 
-const submitOptionNames = {
-  known: [
-    "notify",
-    "failFast",
-    "retry",
-    "timeoutMs",
-    "signal",
-    "onBackpressure",
-  ] satisfies (keyof SubmitOptions)[],
-  otherwise: { timeout: "timeoutMs" },
-};
+const readSubmitOptions = readerOf<SubmitOptions>({
+  each: {
+    ...askRules.each,
+    notify: flag,
+    failFast: flag,
+    retry: flag,
+    onBackpressure: callback<NonNullable<SubmitOptions["onBackpressure"]>>(),
+  },
+  otherwise: askRules.otherwise,
+  example: "{ failFast: true }",
+});
 
-/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
-function checkSubmitOptions(options: SubmitOptions): void {
-  if (!isObject(options))
-    throw new InvalidMessageError("submit: its options must be an object, as { failFast: true }");
-  const unknown = unknownOption(options, submitOptionNames);
-  if (unknown !== undefined)
-    throw new InvalidMessageError(`submit: ${unknown.message}`, { field: unknown.name });
+const readStatusOptions = readerOf<StatusOptions>({
+  ...askRules,
+  each: {
+    ...askRules.each,
+    rows: objectOf<NonNullable<StatusOptions["rows"]>>({
+      each: { table: z.enum(statusTables), from: z.int().min(0) },
+      required: ["table", "from"],
+      example: '{ table: "agents", from: 500 }',
+    }),
+  },
+});
+
+const readProjectOptions = readerOf<ProjectOptions>({
+  each: { project: projectName },
+  example: '{ project: "red" }',
+});
+
+const iterable = judged<Iterable<TaskRequest> | AsyncIterable<TaskRequest>>((input) => {
+  const isIterable =
+    typeof input === "object" &&
+    input !== null &&
+    (Symbol.iterator in input || Symbol.asyncIterator in input);
+  return isIterable ? undefined : `must be an iterable of tasks, not ${shown(input)}`;
+});
+
+const idOrStory = judged<string | TaskStory>((input) => {
+  if (typeof input === "string") return taskIdSchema.safeParse(input).error?.issues[0]?.message;
+  const isStory = typeof input === "object" && input !== null && "attempts" in input && "status" in input;
+  return isStory ? undefined : `must be text or a task's story, not ${shown(input)}`;
+});
+
+function idIn(call: string, id: string): string {
+  return argument([call, "id"], id, taskIdSchema);
 }
 
 /** A line when a queue is full, and one when everything was taken; not one for each answer. */

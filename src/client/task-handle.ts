@@ -3,11 +3,12 @@
 
 import type { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
+import { abortSignal, readerOf, waitMs } from "../agent/options.ts";
 import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
-import type { RetryOptions, RetryOutcome } from "./retries.ts";
+import { type RetryOptions, type RetryOutcome, readHandleRetryOptions } from "./retries.ts";
 import type { SubmitAck } from "./submission.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
 import { resultOf, type TaskResult } from "./task-result.ts";
@@ -16,9 +17,15 @@ import type { TaskUpdate } from "./task-updates.ts";
 export interface WaitOptions {
   /** Ends the wait with its reason; the task goes on. */
   readonly signal?: AbortSignal;
-  /** Ends the wait with WaitTimedOutError, ms; the task goes on. Default: wait for ever. */
+  /** Ends the wait with WaitTimedOutError, ms, at least 0; the task goes on. Infinity and default: wait for ever. */
   readonly timeoutMs?: number;
 }
+
+const readWaitOptions = readerOf<WaitOptions>({
+  each: { signal: abortSignal, timeoutMs: waitMs },
+  otherwise: { timeout: "timeoutMs" },
+  example: "{ timeoutMs: 60000 }",
+});
 
 /** What became of a request to cancel: it wins or loses by the order of the journal. */
 export interface CancelOutcome {
@@ -40,7 +47,8 @@ export interface TaskHandle {
    *  @throws as `outcome` does */
   result(options?: WaitOptions): Promise<TaskResult>;
   /** How it ended, whichever way.
-   *  @throws WaitTimedOutError, or the reason of `signal`, when the wait ends first
+   *  @throws InvalidMessageError naming the option; WaitTimedOutError, or the reason of `signal`, when the wait ends
+   *    first
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no such task is known, LossError when it was accepted and
    *    is lost (or ended longer than `rememberMs` ago), UnreachableError when the connection is closed */
   outcome(options?: WaitOptions): Promise<Outcome>;
@@ -85,10 +93,14 @@ export class SwarmTask implements TaskHandle {
   }
 
   async result(options?: WaitOptions): Promise<TaskResult> {
-    return resultOf(await this.outcome(options));
+    return resultOf(await this.#outcome(readWaitOptions("result", options)));
   }
 
-  async outcome({ signal, timeoutMs }: WaitOptions = {}): Promise<Outcome> {
+  async outcome(options?: WaitOptions): Promise<Outcome> {
+    return await this.#outcome(readWaitOptions("outcome", options));
+  }
+
+  async #outcome({ signal, timeoutMs }: WaitOptions): Promise<Outcome> {
     signal?.throwIfAborted();
     const task = this.watched();
     const awaited = task.awaited ?? (await this.#wait(task, signal, timeoutMs));
@@ -100,8 +112,9 @@ export class SwarmTask implements TaskHandle {
     return this.#deps.cancel(this.id, this.project);
   }
 
-  retry(options: Omit<RetryOptions, "project"> = {}): Promise<RetryOutcome> {
-    return this.#deps.retry(this.id, { ...options, project: this.project });
+  async retry(given?: Omit<RetryOptions, "project">): Promise<RetryOutcome> {
+    const options = readHandleRetryOptions("retry", given);
+    return await this.#deps.retry(this.id, { ...options, project: this.project });
   }
 
   /** Has a leader tell how it ends. An ending stays until the task is retried; a wait that failed is begun anew. */

@@ -1,12 +1,12 @@
 // Lists of tasks: page by page, and what is done to all that a filter takes.
 
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { z } from "zod";
+import { flag, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvalidMessageError, NoLeaderError } from "../errors.ts";
+import { NoLeaderError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
-import { check } from "../protocol/codec.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import {
   type ListedTask,
@@ -15,10 +15,9 @@ import {
   tasksQuerySchema,
   tasksResponseSchema,
 } from "../protocol/task-list-schemas.ts";
-import type { Asker, AskOptions } from "./asker.ts";
+import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { backoffMs } from "./backoff.ts";
-import { errorFrom } from "./coded-error.ts";
-import { checkProject } from "./task-request.ts";
+import { projectName } from "./task-request.ts";
 
 export type TaskStateName = ListedTask["state"];
 
@@ -71,21 +70,12 @@ export class TaskLists {
     this.#random = random;
   }
 
+  /** @param options as `readTaskListOptions` gives them */
   async page(options: TaskListOptions): Promise<TaskPage> {
-    if (!isObject(options))
-      throw new InvalidMessageError('tasks: its options must be an object, as { state: "failed" }');
-    const unknown = unknownOption(options, optionNames);
-    if (unknown !== undefined)
-      throw new InvalidMessageError(`tasks: ${unknown.message}`, { field: unknown.name });
-    const { project, state, kind, user, agent, olderThanMs, sort, limit, after, fresh, timeoutMs, signal } =
-      options;
-    const given = { states: listOf(state), kinds: listOf(kind), users: listOf(user), agents: listOf(agent) };
-    const message = { v: 1, ...given, olderThanMs, sort, limit, after };
-    const checked = check(JSON.parse(JSON.stringify(message, refuseNaN)), tasksQuerySchema);
-    if (!checked.ok) throw errorFrom({ ...checked, message: asSaid(checked.message) });
-    const subject = this.#subjects.query(project === undefined ? NO_PROJECT : checkProject(project), "tasks");
-    if (fresh !== undefined && typeof fresh !== "boolean")
-      throw new InvalidMessageError(`fresh: must be true or false, not ${String(fresh)}`, { field: "fresh" });
+    const { project = NO_PROJECT, fresh, timeoutMs, signal, ...wanted } = options;
+    const { state: states, kind: kinds, user: users, agent: agents, ...rest } = wanted;
+    const message = { v: 1, states, kinds, users, agents, ...rest };
+    const subject = this.#subjects.query(project, "tasks");
     const giveUpAtMs = this.#clock.monotonicMs() + (timeoutMs ?? limits.askTimeoutMs);
     for (let failures = 1; ; failures += 1) {
       const page = await this.#asker.ask(
@@ -119,51 +109,38 @@ export class TaskLists {
   }
 }
 
-function listOf(names: string | readonly string[] | undefined): readonly string[] | undefined {
-  return typeof names === "string" ? [names] : names;
-}
+const { shape } = tasksQuerySchema;
 
-/** JSON has no NaN: the coordinator would read null. */
-function refuseNaN(field: string, value: unknown): unknown {
-  if (typeof value !== "number" || Number.isFinite(value)) return value;
-  throw new InvalidMessageError(`${field}: must be a number, not ${value}`, { field });
-}
+/** One name, or several. */
+const listed = <List extends z.ZodType>(list: List) =>
+  z.preprocess((given) => (typeof given === "string" ? [given] : given), list);
 
-const asNamed: Readonly<Record<string, string>> = {
-  states: "state",
-  kinds: "kind",
-  users: "user",
-  agents: "agent",
+const filterRules = {
+  each: {
+    state: listed(shape.states),
+    kind: listed(shape.kinds),
+    project: projectName,
+    user: listed(shape.users),
+    agent: listed(shape.agents),
+    olderThanMs: shape.olderThanMs,
+  },
+  otherwise: { states: "state", kinds: "kind", users: "user", agents: "agent", olderThan: "olderThanMs" },
+  example: '{ state: "failed" }',
 };
 
-/** The wire's lists are named in the plural. */
-function asSaid(message: string): string {
-  return message.replace(/^(states|kinds|users|agents)\b/, (name) => asNamed[name] ?? name);
-}
+/** Lists where one name may be given. @throws InvalidMessageError naming the condition */
+export const readTaskFilter = readerOf<TaskFilterOptions>({ ...filterRules, subject: "the filter" });
 
-const asMeant = {
-  states: "state",
-  kinds: "kind",
-  users: "user",
-  agents: "agent",
-  olderThan: "olderThanMs",
-} as const;
-
-/** The conditions of a filter, and names that are taken for them. */
-export const filterNames = {
-  known: ["state", "kind", "project", "user", "agent", "olderThanMs"] satisfies (keyof TaskFilterOptions)[],
-  otherwise: asMeant,
-};
-
-const optionNames = {
-  known: [
-    ...filterNames.known,
-    "sort",
-    "limit",
-    "after",
-    "fresh",
-    "timeoutMs",
-    "signal",
-  ] satisfies (keyof TaskListOptions)[],
-  otherwise: { ...asMeant, cursor: "after" },
-};
+/** Lists where one name may be given. @throws InvalidMessageError naming the option */
+export const readTaskListOptions = readerOf<TaskListOptions>({
+  ...filterRules,
+  each: {
+    ...filterRules.each,
+    ...askRules.each,
+    sort: shape.sort,
+    limit: shape.limit,
+    after: shape.after,
+    fresh: flag,
+  },
+  otherwise: { ...filterRules.otherwise, ...askRules.otherwise, cursor: "after" },
+});

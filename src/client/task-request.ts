@@ -1,12 +1,20 @@
 // A task as people write it, made ready for the wire: with an id, a project, and its JSON made once.
 // Not here: whether the coordinator will take it (protocol/schemas.ts, checked there for every submitter).
 
-import { isObject, unknownOption, weightOfModel } from "../agent/option-names.ts";
+import { z } from "zod";
+import { instant, readerOf, weightOfModel } from "../agent/options.ts";
+import { isA, wordsOf } from "../agent/words.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { TaskInput } from "../protocol/schemas.ts";
-import { shown } from "../protocol/sentence.ts";
+import {
+  kindSchema,
+  name,
+  type TaskInput,
+  taskIdSchema,
+  taskInputSchema,
+  userIdSchema,
+} from "../protocol/schemas.ts";
 
 /** What to do, and on what terms. Everything but `kind` has a default. */
 export interface TaskRequest {
@@ -62,73 +70,58 @@ export interface TaskDefaults {
 
 /** @throws InvalidMessageError naming the field */
 export function prepareTask(request: TaskRequest, defaults: TaskDefaults): PreparedTask {
-  checkShape(request);
-  const { project = defaults.project, payload, deadline, notBefore, user = defaults.user, ...rest } = request;
-  const id = request.id ?? defaults.nextId();
-  const json = jsonOf({
+  const task = readTask("", request);
+  const { project = defaults.project, payload, user = defaults.user, id = defaults.nextId(), ...rest } = task;
+  const json = JSON.stringify({
     ...rest,
     id,
     ...(user === undefined ? {} : { user }),
     ...encodePayload(payload),
-    ...(deadline === undefined ? {} : { deadline: instantOf(deadline, "deadline") }),
-    ...(notBefore === undefined ? {} : { notBefore: instantOf(notBefore, "notBefore") }),
   });
-  return { id: taskId(id), project: checkProject(project), json, bytes: Buffer.byteLength(json) };
+  return { id: taskId(id), project, json, bytes: Buffer.byteLength(json) };
 }
 
-const fieldNames = {
-  known: [
-    "kind",
-    "payload",
-    "id",
-    "project",
-    "user",
-    "role",
-    "weight",
-    "priority",
-    "tokens",
-    "deadline",
-    "notBefore",
-    "maxAttempts",
-    "timeoutMs",
-    "stallMs",
-  ] satisfies (keyof TaskRequest)[],
+/** A project is a token of a subject. */
+export const projectName: z.ZodType<string> = z
+  .string()
+  .refine(
+    (project) => SUBJECT_TOKEN_PATTERN.test(project) && project !== NO_PROJECT,
+    "must be 1–64 characters of A–Z a–z 0–9 _ -, and not _ alone",
+  );
+
+const { shape } = taskInputSchema;
+
+const readTask = readerOf<TaskRequest>({
+  each: {
+    kind: kindSchema,
+    payload: z.unknown(),
+    id: taskIdSchema,
+    project: projectName,
+    user: userIdSchema,
+    role: name,
+    weight: shape.weight,
+    priority: shape.priority,
+    tokens: shape.tokens,
+    deadline: instant,
+    notBefore: instant,
+    maxAttempts: shape.maxAttempts,
+    timeoutMs: shape.timeoutMs,
+    stallMs: shape.stallMs,
+  },
+  required: ["kind"],
   otherwise: { retries: "maxAttempts", type: "kind", data: "payload", model: weightOfModel },
-};
-
-const numberNames = ["weight", "priority", "tokens", "maxAttempts", "timeoutMs", "stallMs"] as const;
-
-/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
-function checkShape(request: TaskRequest): void {
-  if (!isObject(request)) throw new InvalidMessageError('the task: must be an object, as { kind: "count" }');
-  const unknown = unknownOption(request, fieldNames);
-  if (unknown !== undefined) throw new InvalidMessageError(unknown.message, { field: unknown.name });
-  if (request.kind === undefined) throw new InvalidMessageError("kind: is missing", { field: "kind" });
-  for (const field of numberNames) checkNumber(request[field], field);
-}
-
-/** JSON has no NaN and no infinity: the coordinator would read null. @throws InvalidMessageError naming the field */
-function checkNumber(value: number | undefined, field: string): void {
-  if (value === undefined || Number.isFinite(value)) return;
-  throw new InvalidMessageError(`${field}: must be a number, not ${shown(value)}`, { field });
-}
-
-/** A project is a token of the subject: what breaks the subject must not reach it. @throws InvalidMessageError */
-export function checkProject(project: string): string {
-  if (SUBJECT_TOKEN_PATTERN.test(project) && project !== NO_PROJECT) return project;
-  throw new InvalidMessageError("project: must be 1–64 characters of A–Z a–z 0–9 _ -, and not _ alone", {
-    field: "project",
-  });
-}
+  example: '{ kind: "count" }',
+  subject: "the task:",
+});
 
 function encodePayload(payload: unknown): Pick<TaskInput, "payload" | "encoding"> {
   if (payload === undefined) return {};
-  if (payload instanceof Uint8Array) {
+  if (isA(payload, Uint8Array)) {
     const base64 = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("base64");
     checkPayloadSize(base64.length);
     return { payload: base64, encoding: "base64" };
   }
-  const text = typeof payload === "string" ? payload : jsonOf(payload, "payload");
+  const text = typeof payload === "string" ? payload : jsonOfPayload(payload);
   if (text.length * 3 > limits.payloadBytesMax) checkPayloadSize(Buffer.byteLength(text));
   return { payload: text };
 }
@@ -142,21 +135,20 @@ function checkPayloadSize(bytes: number): void {
   );
 }
 
-function jsonOf(value: unknown, field?: string): string {
-  let cause: unknown;
+/** @throws InvalidMessageError for what JSON does not hold: it would become `{}`, or nothing */
+export function jsonOfPayload(payload: unknown): string {
+  let why = "JSON has no such value";
   try {
-    const json: string | undefined = JSON.stringify(value);
+    const json: string | undefined = isBeyondJson(payload) ? undefined : JSON.stringify(payload);
     if (json !== undefined) return json;
   } catch (error) {
-    cause = error;
+    why = wordsOf(error); // a cycle, a BigInt, or a getter, toJSON or Proxy of the caller that throws
   }
-  const options = { cause, ...(field === undefined ? {} : { field }) };
-  throw new InvalidMessageError(`${field ?? "the task"}: cannot be written as JSON`, options);
+  const sentence = "payload: must be text, a Uint8Array or what JSON can hold";
+  throw new InvalidMessageError(`${sentence}: ${why}`, { field: "payload" });
 }
 
-/** @throws InvalidMessageError naming the field */
-export function instantOf(time: Date | number, field: string): number {
-  const instant = Number(time);
-  if (Number.isFinite(instant)) return Math.trunc(instant);
-  throw new InvalidMessageError(`${field}: is no time`, { field });
+function isBeyondJson(payload: unknown): boolean {
+  const classes = [ArrayBuffer, Map, Set, Promise];
+  return ArrayBuffer.isView(payload) || classes.some((each) => payload instanceof each);
 }

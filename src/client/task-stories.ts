@@ -1,6 +1,8 @@
 // What a client can find out about one task: where it stands, its story, why it waits, and why an attempt of it went
 // where it did. Two sources: what a coordinator knows now, and the journal, read page by page.
 
+import { z } from "zod";
+import { callback, readerOf } from "../agent/options.ts";
 import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import type { Event } from "../core/event.ts";
@@ -9,7 +11,7 @@ import { NO_PROJECT } from "../ids.ts";
 import { type ExplainedTask, explainResponseSchema } from "../protocol/explain-schemas.ts";
 import { type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import type { Asker, AskOptions } from "./asker.ts";
+import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
 import { readBatches } from "./event-feed.ts";
 import type { EventSourceDeps } from "./event-source.ts";
@@ -34,6 +36,16 @@ export interface ReplayOptions extends AskOptions {
   /** Called for every batch: the one just replayed, and the last that may have to be. */
   readonly onProgress?: (progress: { readonly idx: number; readonly lastIdx: number }) => void;
 }
+
+const readReplayOptions = readerOf<ReplayOptions>({
+  each: {
+    ...askRules.each,
+    attempt: z.number(),
+    onProgress: callback<NonNullable<ReplayOptions["onProgress"]>>(),
+  },
+  otherwise: askRules.otherwise,
+  example: "{ attempt: 1 }",
+});
 
 export interface TaskStoriesDeps extends EventSourceDeps {
   readonly asker: Asker;
@@ -81,10 +93,11 @@ export class TaskStories {
   }
 
   /** @throws AuditTrimmedError where the journal was purged of its beginning */
-  async replayAssignment(id: string, options: ReplayOptions = {}): Promise<ReplayedAssignment> {
+  async replayAssignment(id: string, given?: ReplayOptions): Promise<ReplayedAssignment> {
+    const options = readReplayOptions("replayAssignment", given);
     const status = await this.status(id, options);
     const { attempt = status.attempts } = options;
-    if (!Number.isSafeInteger(attempt) || attempt < 1 || attempt > status.attempts)
+    if (!Number.isInteger(attempt) || attempt < 1 || attempt > status.attempts)
       throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
     try {
       const found = await this.#replayed(status, attempt, options);

@@ -43,5 +43,8 @@ function boundText({ input }: { readonly input?: unknown }, bound: string): stri
 export function shown(input: unknown): string {
   if (typeof input === "string") return input === "" ? "empty text" : `'${headOf(input, 40)}'`;
   if (Array.isArray(input)) return `a list of ${input.length}`;
+  if (typeof input === "function") return "a function";
+  if (typeof input === "bigint") return `${input}n`;
+  if (input instanceof Date) return Number.isNaN(input.getTime()) ? "an invalid Date" : input.toISOString();
   return typeof input === "object" && input !== null ? "an object" : String(input);
 }

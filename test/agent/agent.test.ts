@@ -240,7 +240,7 @@ describe("starting an agent", () => {
   });
 
   it.each<[unknown, string | undefined, RegExp]>([
-    [undefined, undefined, /its options/],
+    [undefined, "kinds", /kinds: is missing/],
     [null, undefined, /its options/],
     [{}, "kinds", /kinds: is missing/],
     [{ kinds: "count", handler: () => 1 }, "kinds", /must be a list/],

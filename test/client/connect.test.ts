@@ -12,7 +12,7 @@ import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
-import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../../src/errors.ts";
+import { InvalidConfigError, UnreachableError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
@@ -285,7 +285,7 @@ describe("connect fails", () => {
 
   it.each([
     ["swarm", { swarm: "no.dots" }, InvalidConfigError],
-    ["project", { project: "_" }, InvalidMessageError],
+    ["project", { project: "_" }, InvalidConfigError],
     ["user", { user: "two words" }, InvalidConfigError],
     ["natsContext", { natsContext: "another" }, InvalidConfigError],
   ] as const)("with the name of the option that is wrong: %s", async (field, options, type) => {

@@ -379,7 +379,7 @@ describe("options that there are not", () => {
     ["wrap", "resource", () => one.wrap(() => 1, any(undefined))],
     ["wrap", "resource", () => one.wrap(() => 1, any({ weight: 2 }))],
     ["wrap", "resources", () => one.wrap(() => 1, any({ resources: "gpu" }))],
-    ["wrap", undefined, () => one.wrap(any("gpu"), { resource: "gpu" })],
+    ["wrap", "work", () => one.wrap(any("gpu"), { resource: "gpu" })],
     ["wrap", "model", () => one.wrap(() => 1, any({ resource: "gpu", model: "gpt-4o" }))],
   ])("are refused by %s: %s", async (_, field, call) => {
     await expect(call()).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field });

@@ -2,7 +2,6 @@
 
 import type { Clock } from "../../clock.ts";
 import type { Instant } from "../../ids.ts";
-import { limits } from "../../limits.ts";
 
 export class DueTimer {
   readonly #clock: Clock;
@@ -15,14 +14,12 @@ export class DueTimer {
     this.#onDue = onDue;
   }
 
-  /** Unless it is set for an earlier instant. Waits no longer than `limits.timerMsMax`: whoever wakes too early sets it
-   *  anew. @param dueAt journal time, as `now`; undefined when nothing is due */
+  /** Unless it is set for an earlier instant. @param dueAt journal time, as `now`; undefined when nothing is due */
   set(dueAt: Instant | undefined, now: Instant): void {
     if (dueAt === undefined || dueAt >= this.#dueAt) return;
     this.#cancel?.();
     this.#dueAt = dueAt;
-    const waitMs = Math.min(Math.max(0, dueAt - now), limits.timerMsMax);
-    this.#cancel = this.#clock.after(waitMs, () => {
+    this.#cancel = this.#clock.after(Math.max(0, dueAt - now), () => {
       this.#dueAt = Number.POSITIVE_INFINITY;
       this.#onDue();
     });

@@ -1,6 +1,8 @@
-// The types of events there are, for flags and help. The compiler holds the list to core/event.ts.
+// The types of events there are, for filters and help. The compiler holds the list to core/event.ts.
 
 import type { EventType } from "../core/event.ts";
+import { nearMisses } from "../core/near-miss.ts";
+import { shown } from "../protocol/sentence.ts";
 
 const known: Readonly<Record<EventType, true>> = {
   TermStarted: true,
@@ -52,3 +54,11 @@ const known: Readonly<Record<EventType, true>> = {
 };
 
 export const eventTypes = Object.keys(known) as readonly EventType[];
+
+/** What is wrong with the name of a type, and the nearest right one; undefined: nothing. */
+export function unknownEventType(type: string): string | undefined {
+  if (Object.hasOwn(known, type)) return undefined;
+  const near = nearMisses<string>(type, eventTypes);
+  const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${eventTypes.join(", ")}`;
+  return `there is no event type ${shown(type)}; ${hint}`;
+}

@@ -1,0 +1,23 @@
+// Instants as people write them, in flags, options and lines of tasks alike: an ISO 8601 time, or a duration from now.
+
+import { durationIn } from "./duration.ts";
+
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** `2026-11-20T18:00:00Z`, `+5m` from now or `-10m` before it; undefined when it is no time, or a day that its month
+ *  does not have. */
+export function timeIn(text: string, now: number): Date | undefined {
+  const isRelative = text.startsWith("+") || text.startsWith("-");
+  if (!isRelative) return TIME.test(text) && isOnACalendar(text) ? new Date(text) : undefined;
+  const ms = durationIn(text.slice(1));
+  if (ms === undefined) return undefined;
+  return new Date(text.startsWith("+") ? now + ms : now - ms);
+}
+
+/** JavaScript takes 30 February for 2 March, and 24:00 for the next day. */
+function isOnACalendar(text: string): boolean {
+  const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
+  const date = new Date(Date.UTC(year, month - 1, day));
+  const isADay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return isADay && !text.includes("T24") && !Number.isNaN(Date.parse(text));
+}
