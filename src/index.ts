@@ -1,7 +1,7 @@
 // The public names of the package, each reviewed: what is not here may change without notice.
 // The charts are under `waggledance/machines`.
 
-export type { Agent, AgentOptions } from "./agent/agent.ts";
+export type { Agent, AgentOptions, TypedAgentOptions } from "./agent/agent.ts";
 export { type ExecOptions, execHandler } from "./agent/exec.ts";
 export {
   type Handler,
@@ -13,6 +13,17 @@ export {
 } from "./agent/handler.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
 export type { AcquireOptions, Slot } from "./agent/slots.ts";
+export type { StandardSchema } from "./agent/standard-schema.ts";
+export type { TypedHandler, TypedHandlerTask } from "./agent/typed-handler.ts";
+export {
+  defineKind,
+  type HandlerResultOf,
+  type KindSchemas,
+  type PayloadOf,
+  type ResultValueOf,
+  type TaskInputOf,
+  type TypedKind,
+} from "./agent/typed-kind.ts";
 export type { ReplayedAssignment } from "./audit/assignment-replay.ts";
 export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";
 export { describeWait } from "./audit/describe-wait.ts";
@@ -36,9 +47,16 @@ export type {
 } from "./client/operations.ts";
 export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
-export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
+export type { SubmitAck } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
-export type { ProjectOptions, StatusOptions, SubmitOptions, Swarm } from "./client/swarm.ts";
+export type {
+  ProjectOptions,
+  ProjectStatus,
+  ProjectSwarm,
+  StatusOptions,
+  SubmitOptions,
+  Swarm,
+} from "./client/swarm.ts";
 export {
   ResultGoneError,
   TaskCancelledError,
@@ -47,12 +65,13 @@ export {
   TaskFailedError,
   WaitTimedOutError,
 } from "./client/task-errors.ts";
-export type { CancelOutcome, TaskHandle, WaitOptions } from "./client/task-handle.ts";
+export type { CancelOutcome, TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-handle.ts";
 export type { TaskFilterOptions, TaskListOptions, TaskPage, TaskStateName } from "./client/task-lists.ts";
-export type { TaskRequest } from "./client/task-request.ts";
-export type { TaskResult } from "./client/task-result.ts";
+export type { TaskRequest, TypedTaskRequest } from "./client/task-request.ts";
+export type { TaskResult, TypedTaskResult } from "./client/task-result.ts";
 export type { ReplayOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
+export type { SubmitWarning, TaskWarning } from "./client/task-warnings.ts";
 export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
 export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./core/receipt.ts";
 export type {

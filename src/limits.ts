@@ -15,6 +15,10 @@ export const limits = {
   errorCharactersMax: 1024,
   /** Of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
   subjectTokenCharactersMax: 64,
+  /** Problems of one value that a refusal lists: an array of a thousand wrong items is one mistake. */
+  issuesShownMax: 5,
+  /** Warnings that one connection remembers to have logged; then it may log one again. */
+  warningsLoggedMax: 1_024,
   /** Of the path that a refusal names as the wrong field: it may hold the sender's own text. */
   errorFieldCharactersMax: 200,
   /** Of the name that a coordinator gives itself. */

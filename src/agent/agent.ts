@@ -4,6 +4,7 @@
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
+import { z } from "zod";
 import type { AgentStatus } from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
@@ -25,6 +26,8 @@ import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
 import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
+import { handlerOf, type TypedHandler } from "./typed-handler.ts";
+import { isTypedKind, type TypedKind } from "./typed-kind.ts";
 
 export interface AgentOptions {
   /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
@@ -45,6 +48,12 @@ export interface AgentOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Stops the agent, as `stop()` does. */
   readonly signal?: AbortSignal;
+}
+
+/** Of an agent that serves one kind that `defineKind` made. */
+export interface TypedAgentOptions<Kind extends TypedKind> extends Omit<AgentOptions, "kinds" | "handler"> {
+  readonly kind: Kind;
+  readonly handler: TypedHandler<Kind>;
 }
 
 /** Where the swarm is. A server: the session runs in a thread of its own, over a connection of its own, so that
@@ -244,19 +253,19 @@ function linkSession(
 
 const { shape } = joinRequestSchema;
 
+const sharedRules = {
+  id: agentIdSchema,
+  maxConcurrent: shape.maxConcurrent,
+  prefetch: shape.prefetch,
+  role: shape.role,
+  type: shape.type,
+  labels: labelsSchema,
+  signal: abortSignal,
+};
+
 const readOptions = readerOf<AgentOptions>(
   {
-    each: {
-      id: agentIdSchema,
-      kinds: shape.kinds,
-      handler: callback<Handler>(),
-      maxConcurrent: shape.maxConcurrent,
-      prefetch: shape.prefetch,
-      role: shape.role,
-      type: shape.type,
-      labels: labelsSchema,
-      signal: abortSignal,
-    },
+    each: { ...sharedRules, kinds: shape.kinds, handler: callback<Handler>() },
     required: ["kinds", "handler"],
     otherwise: { kind: "kinds", concurrency: "maxConcurrent", name: "id" },
     example: '{ kinds: ["count"], handler }',
@@ -266,7 +275,31 @@ const readOptions = readerOf<AgentOptions>(
 
 /** @throws InvalidConfigError naming the option */
 export function readAgentOptions(given: unknown): AgentOptions {
-  return readOptions("agent", given);
+  if (!hasTypedKind(given)) return readOptions("agent", given);
+  const { kind, handler, ...rest } = readTypedOptions("agent", given);
+  return { ...rest, kinds: [kind.name], handler: handlerOf(kind, handler) };
+}
+
+const readTypedOptions = readerOf<TypedAgentOptions<TypedKind>>(
+  {
+    each: {
+      ...sharedRules,
+      kind: z.custom<TypedKind>(isTypedKind),
+      handler: callback<TypedHandler<TypedKind>>(),
+    },
+    required: ["kind", "handler"],
+    otherwise: { concurrency: "maxConcurrent", name: "id", kinds: "kind" },
+    example: "{ kind: count, handler }",
+  },
+  InvalidConfigError,
+);
+
+function hasTypedKind(given: unknown): boolean {
+  try {
+    return typeof given === "object" && given !== null && "kind" in given && isTypedKind(given.kind);
+  } catch {
+    return false; // refused when it is read, with the reason
+  }
 }
 
 function profileOf(options: AgentOptions, random: Random): AgentProfile {

@@ -1,7 +1,6 @@
 // What `submit` says of tasks: that they were accepted, that nobody serves their kind, how they ended.
 
 import { unreachable } from "../assert.ts";
-import type { SubmitWarning } from "../client/submission.ts";
 import {
   ResultGoneError,
   TaskCancelledError,
@@ -9,6 +8,7 @@ import {
   TaskFailedError,
 } from "../client/task-errors.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
+import type { SubmitWarning } from "../client/task-warnings.ts";
 import type { WaggleError } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import { type Output, printable } from "./output.ts";

@@ -14,6 +14,7 @@ import type { Transport } from "../transport/transport.ts";
 import type { AskOptions } from "./asker.ts";
 import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
+import { projectIn, type Scope } from "./scope.ts";
 import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
 import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
@@ -69,25 +70,32 @@ export class Bulk {
     tasks: ManyTasks,
     {
       verb,
-      project,
+      scope,
       states,
       options,
     }: {
       readonly verb: string;
-      readonly project: string;
+      readonly scope: Scope;
       readonly states: readonly TaskStateName[];
       readonly options: AskOptions;
     },
   ): Promise<readonly PlacedTask[]> {
     if (Array.isArray(tasks))
-      return tasks.map((task: unknown, at) => placed(task, `${verb}: tasks[${at}]`, project));
+      return tasks.map((task: unknown, at) => placed(task, `${verb}: tasks[${at}]`, scope));
     const filter = readTaskFilter(verb, argument([verb, "tasks"], tasks, anObject));
     if (Object.keys(filter).length === 0)
       throw new InvalidMessageError(
         `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
       );
     const listed: PlacedTask[] = [];
-    const wanted = { sort: "submitted", ...filter, state: filter.state ?? states, fresh: true } as const;
+    const only = scope.isBound ? { project: projectIn(scope, filter.project) } : {};
+    const wanted = {
+      sort: "submitted",
+      ...filter,
+      ...only,
+      state: filter.state ?? states,
+      fresh: true,
+    } as const;
     for await (const { task, project, round } of this.#deps.lists.all({ ...wanted, ...asking(options) }))
       listed.push({ task, project, round });
     return listed;
@@ -256,8 +264,9 @@ const readRef = readerOf<TaskRef>({
   subject: "a task's id, or what names a task:",
 });
 
-function placed(item: unknown, call: string, project: string): PlacedTask {
-  return { project, ...readRef(call, typeof item === "string" ? { task: item } : item) };
+function placed(item: unknown, call: string, scope: Scope): PlacedTask {
+  const ref = readRef(call, typeof item === "string" ? { task: item } : item);
+  return { ...ref, project: projectIn(scope, ref.project) };
 }
 
 function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {

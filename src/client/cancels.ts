@@ -6,6 +6,7 @@ import { cancelResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { type AskMessage, asking, type Bulk, type BulkResult, eachAtOnce, type ManyTasks } from "./bulk.ts";
+import type { Scope } from "./scope.ts";
 import type { CancelOutcome } from "./task-handle.ts";
 import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
@@ -29,15 +30,11 @@ export class Cancels {
     this.#deps = deps;
   }
 
-  /** @param project of tasks that name none @param options as `readCancelOptions` gives them */
-  async cancel(
-    tasks: ManyTasks,
-    project: string,
-    options: CancelOptions,
-  ): Promise<BulkResult<CancelOutcome>[]> {
+  /** @param scope of tasks that name no project @param options as `readCancelOptions` gives them */
+  async cancel(tasks: ManyTasks, scope: Scope, options: CancelOptions): Promise<BulkResult<CancelOutcome>[]> {
     const { bulk } = this.#deps;
     const states = ["queued", "delayed", "assigned", "running"] as const;
-    const meant = await bulk.tasksOf(tasks, { verb: "cancel", project, states, options });
+    const meant = await bulk.tasksOf(tasks, { verb: "cancel", scope, states, options });
     return await bulk.run(meant, this.#ask, asking(options));
   }
 

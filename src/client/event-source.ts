@@ -13,6 +13,7 @@ import { shown } from "../protocol/sentence.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
 import type { PageStart } from "./journal-pages.ts";
+import { projectIn, type Scope } from "./scope.ts";
 import type { TaskProjects } from "./task-projects.ts";
 import { projectName } from "./task-request.ts";
 
@@ -63,8 +64,13 @@ export interface EventSourceDeps extends EventFeedDeps {
 }
 
 /** @throws InvalidMessageError naming the option */
-export function openEventStream(deps: EventSourceDeps, given: EventsOptions | undefined): EventStream {
-  const options = readOptions("events", given);
+export function openEventStream(
+  deps: EventSourceDeps,
+  given: EventsOptions | undefined,
+  scope?: Scope,
+): EventStream {
+  const read = readOptions("events", given);
+  const options = scope === undefined ? read : { ...read, project: projectIn(scope, read.project) };
   const { closed, aborts } = deps;
   return new EventStream({
     read: (signal) => readEvents(deps, options, signal),

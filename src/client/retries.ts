@@ -21,6 +21,7 @@ import {
   type ManyTasks,
   type PlacedTask,
 } from "./bulk.ts";
+import type { Scope } from "./scope.ts";
 import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
 
@@ -59,12 +60,12 @@ export class Retries {
     this.#deps = deps;
   }
 
-  /** @param project of tasks that name none @param options as `readRetryOptions` gives them */
-  async retry(tasks: ManyTasks, project: string, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
+  /** @param scope of tasks that name no project @param options as `readRetryOptions` gives them */
+  async retry(tasks: ManyTasks, scope: Scope, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
     const { bulk } = this.#deps;
     const { round, deadline } = options;
     const states = ["failed", "cancelled", "expired", "dead-lettered"] as const;
-    const meant = await bulk.tasksOf(tasks, { verb: "retry", project, states, options });
+    const meant = await bulk.tasksOf(tasks, { verb: "retry", scope, states, options });
     const results: (BulkResult<RetryOutcome> | undefined)[] = meant.map(() => undefined);
     const known: { readonly place: number; readonly ref: PlacedTask }[] = [];
     await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {

@@ -4,13 +4,10 @@
 
 import type { Aborts } from "../abort.ts";
 import { BackpressureError, NoLeaderError, type WaggleError } from "../errors.ts";
-import type { SubmitAnswer } from "../protocol/schemas.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
 import type { HeldBack } from "./backpressure.ts";
 import type { PreparedTask } from "./task-request.ts";
-
-/** What the submitter should know although the task was accepted: that no agent serves its kind yet. */
-export type SubmitWarning = NonNullable<(SubmitAnswer & { readonly ok: true })["warnings"]>[number];
+import type { SubmitWarning } from "./task-warnings.ts";
 
 /** That a task was accepted: from here on it always ends, once. */
 export interface SubmitAck {

@@ -7,10 +7,10 @@ import { limits } from "../limits.ts";
 import type { TaskHandle } from "./task-handle.ts";
 import type { PreparedTask, TaskRequest } from "./task-request.ts";
 
-export type SubmitOutcome =
-  | { readonly ok: true; readonly handle: TaskHandle; readonly task: TaskRequest }
+export type SubmitOutcome<Request = TaskRequest, Handle = TaskHandle> =
+  | { readonly ok: true; readonly handle: Handle; readonly task: Request }
   /** `task` has its id: submitted again, it is the same task. */
-  | { readonly ok: false; readonly error: WaggleError; readonly task: TaskRequest };
+  | { readonly ok: false; readonly error: WaggleError; readonly task: Request };
 
 export interface SubmitManyDeps {
   /** @throws InvalidMessageError */

@@ -5,9 +5,16 @@ import type { Logger } from "pino";
 import { Observable } from "rxjs";
 import { z } from "zod";
 import { Aborts } from "../abort.ts";
-import { type Agent, type AgentConnection, type AgentOptions, readAgentOptions } from "../agent/agent.ts";
+import {
+  type Agent,
+  type AgentConnection,
+  type AgentOptions,
+  readAgentOptions,
+  type TypedAgentOptions,
+} from "../agent/agent.ts";
 import { argument, callback, flag, judged, objectOf, readerOf, text } from "../agent/options.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
+import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, WaggleError } from "../errors.ts";
@@ -40,17 +47,31 @@ import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalPages } from "./journal-pages.ts";
-import { Operations, type SwarmOperations } from "./operations.ts";
+import { Operations, type Pause, type Setting, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
 import { Retries, type RetryOptions, type RetryOutcome, readRetryOptions } from "./retries.ts";
+import { projectIn, type Scope } from "./scope.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
-import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
+import {
+  type CancelOutcome,
+  SwarmTask,
+  type TaskHandle,
+  type TaskHandleDeps,
+  type TypedTaskHandle,
+} from "./task-handle.ts";
 import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import { TaskProjects } from "./task-projects.ts";
-import { type PreparedTask, prepareTask, projectName, type TaskRequest } from "./task-request.ts";
+import {
+  type AnyTaskRequest,
+  type PreparedTask,
+  prepareTask,
+  projectName,
+  type TaskRequest,
+  type TypedTaskRequest,
+} from "./task-request.ts";
 import {
   type AcceptedTaskStatus,
   type ReplayOptions,
@@ -59,6 +80,8 @@ import {
   type TaskStory,
 } from "./task-stories.ts";
 import { type TaskUpdate, taskUpdates } from "./task-updates.ts";
+import { leaderWarning, WarningLog } from "./task-warnings.ts";
+import { checkedAt } from "./typed-tasks.ts";
 
 export interface SubmitOptions {
   /** Have the leader tell this connection how the task ends, without being asked. Default true; false for
@@ -93,6 +116,13 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws NoLeaderError when nobody could be asked for `timeoutMs`, or it was not sent: nothing was done
    *  @throws OutcomeUnknownError when it may have been accepted: submit it again with the same `id` */
   submit(task: TaskRequest, options?: SubmitOptions): Promise<TaskHandle>;
+  /** A task of a kind that `defineKind` made: its payload is checked before it is sent, and the result when it has
+   *  come.
+   *  @throws InvalidMessageError with the path of each problem of the payload; and as above */
+  submit<Kind extends TypedKind>(
+    task: TypedTaskRequest<Kind>,
+    options?: SubmitOptions,
+  ): Promise<TypedTaskHandle<ResultValueOf<Kind>>>;
 
   /** Submits as fast as the swarm takes them, reading ahead at most `limits.submitWindowTasksMax` tasks. One
    *  outcome for each task, in order; a refused task does not stop the others. */
@@ -100,6 +130,14 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
     tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
     options?: SubmitOptions,
   ): AsyncIterable<SubmitOutcome>;
+  submitMany<Kind extends TypedKind>(
+    tasks: Iterable<TypedTaskRequest<Kind>> | AsyncIterable<TypedTaskRequest<Kind>>,
+    options?: SubmitOptions,
+  ): AsyncIterable<SubmitOutcome<TypedTaskRequest<Kind>, TypedTaskHandle<ResultValueOf<Kind>>>>;
+
+  /** This swarm for one project: its calls need not name the project, and refuse another one.
+   *  @throws InvalidMessageError, `field: "project"` */
+  project(project: string): ProjectSwarm;
 
   /** A task by its id, whoever submitted it. Asks nothing yet. */
   task(id: string, options?: ProjectOptions): TaskHandle;
@@ -136,6 +174,9 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  accepted it, waiting for one if there is none.
    *  @throws InvalidConfigError naming the option; UnreachableError; the reason of `options.signal` */
   agent(options: AgentOptions): Promise<Agent>;
+  /** An agent of one kind that `defineKind` made. Its handler is given the checked `task.input`; a payload that does
+   *  not fit ends the task as invalid, a result that does not fit fails the attempt. */
+  agent<Kind extends TypedKind>(options: TypedAgentOptions<Kind>): Promise<Agent>;
 
   /** Acquires slots of shared resources, in competition with every agent of the swarm, whatever process it is in: the
    *  first acquisition joins an agent without kinds for this connection. Several resources are granted whole, all at
@@ -199,6 +240,32 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** What `status` says of a project. */
+export type ProjectStatus = StatusResponse["projects"][number];
+
+/** What `swarm.project("red")` returns: the calls of a swarm that take a project, for this one. An option or task that
+ *  names another project is refused with InvalidMessageError, `field: "project"`; this project may be named. */
+export interface ProjectSwarm
+  extends Pick<
+    Swarm,
+    "submit" | "submitMany" | "task" | "tasks" | "taskPage" | "cancel" | "retry" | "events"
+  > {
+  readonly project: string;
+  /** Tasks, users and budget of the project; undefined when the swarm knows no such project, or has so many that it
+   *  left this one out. @throws as `swarm.status` */
+  status(options?: AskOptions): Promise<ProjectStatus | undefined>;
+  /** Changes what is set for the project. @throws as `swarm.setProject` */
+  set(
+    patch: Parameters<SwarmOperations["setProject"]>[1],
+    options?: AskOptions,
+  ): ReturnType<SwarmOperations["setProject"]>;
+  /** Assigns nothing of the project until `resume`. @throws as `swarm.pause` */
+  pause(options?: AskOptions): Promise<Setting<Pause>>;
+  resume(options?: AskOptions): Promise<Setting<Pause>>;
+  /** Sets nothing for the project any more. @throws as `swarm.removeProject` */
+  remove(options?: AskOptions): Promise<Setting<null>>;
+}
+
 export interface StatusOptions extends AskOptions {
   /** Of all tables only this one, without its first `from` rows, which are in no particular order. */
   readonly rows?: { readonly table: StatusTable; readonly from: number };
@@ -253,6 +320,8 @@ export class SwarmClient implements Swarm {
   readonly #lists: TaskLists;
   readonly #slots: SlotAgent;
   readonly #heldBack: HeldBack;
+  readonly #warningLog: WarningLog;
+  readonly #scope: Scope;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -281,6 +350,8 @@ export class SwarmClient implements Swarm {
       clock,
       startAgent: (options) => this.agent(options),
     });
+    this.#warningLog = new WarningLog(deps.logger);
+    this.#scope = { project: deps.project, isBound: false };
     this.#heldBack = new HeldBack({ clock, report: backpressureLog(deps.logger) });
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
@@ -322,20 +393,27 @@ export class SwarmClient implements Swarm {
     ];
   }
 
-  async submit(task: TaskRequest, given?: SubmitOptions): Promise<TaskHandle> {
+  readonly submit = ((task: TaskRequest, options?: SubmitOptions) =>
+    this.#submitIn(this.#scope, task, options)) as Swarm["submit"];
+
+  readonly submitMany = ((tasks: Iterable<TaskRequest>, options?: SubmitOptions) =>
+    this.#submitManyIn(this.#scope, tasks, options)) as Swarm["submitMany"];
+
+  async #submitIn(scope: Scope, task: AnyTaskRequest, given: unknown): Promise<TaskHandle> {
     const options = readSubmitOptions("submit", given);
     const heldBack = this.#heldBackOf(options);
-    return await this.#submit(this.#prepare(task), { retry: false, ...options }, heldBack);
+    return await this.#submit(this.#prepare(scope, task), { retry: false, ...options }, heldBack);
   }
 
-  async *submitMany(
+  async *#submitManyIn(
+    scope: Scope,
     tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
-    given?: SubmitOptions,
+    given: unknown,
   ): AsyncGenerator<SubmitOutcome> {
     const options = readSubmitOptions("submitMany", given);
     const heldBack = this.#heldBackOf(options);
     yield* submitMany(argument(["submitMany", "tasks"], tasks, iterable), {
-      prepare: (task) => this.#prepare(task),
+      prepare: (task) => this.#prepare(scope, task),
       submit: (task) => this.#submit(task, { retry: true, ...options }, heldBack),
       signal: options.signal,
       aborts: this.#aborts,
@@ -343,20 +421,26 @@ export class SwarmClient implements Swarm {
   }
 
   task(id: string, options?: ProjectOptions): TaskHandle {
-    const { project = this.#deps.project } = readProjectOptions("task", options);
-    return new SwarmTask({ id: idIn("task", id), project }, this.#handles);
+    return this.#taskIn(this.#scope, id, options);
   }
 
-  cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
-  cancel(tasks: ManyTasks, options?: CancelOptions): Promise<BulkResult<CancelOutcome>[]>;
-  async cancel(
+  #taskIn(scope: Scope, id: string, options: unknown): TaskHandle {
+    const { project } = readProjectOptions("task", options);
+    return new SwarmTask({ id: idIn("task", id), project: projectIn(scope, project) }, this.#handles);
+  }
+
+  readonly cancel = ((tasks: string | ManyTasks, options?: CancelOptions) =>
+    this.#cancelIn(this.#scope, tasks, options)) as Swarm["cancel"];
+
+  async #cancelIn(
+    scope: Scope,
     tasks: string | ManyTasks,
-    given?: CancelOptions,
+    given: unknown,
   ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
     const options = readCancelOptions("cancel", given);
-    const { project = this.#deps.project } = options;
-    if (typeof tasks !== "string") return await this.#cancels.cancel(tasks, project, options);
-    return onlyOf(await this.#cancels.cancel([idIn("cancel", tasks)], project, options));
+    const named = { ...scope, project: projectIn(scope, options.project) };
+    if (typeof tasks !== "string") return await this.#cancels.cancel(tasks, named, options);
+    return onlyOf(await this.#cancels.cancel([idIn("cancel", tasks)], named, options));
   }
 
   tasks(options?: TaskListOptions): AsyncIterable<ListedTask> {
@@ -367,19 +451,55 @@ export class SwarmClient implements Swarm {
     return await this.#lists.page(readTaskListOptions("taskPage", options));
   }
 
-  retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
-  retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
-  async retry(
+  readonly retry = ((tasks: string | ManyTasks, options?: RetryOptions) =>
+    this.#retryIn(this.#scope, tasks, options)) as Swarm["retry"];
+
+  async #retryIn(
+    scope: Scope,
     tasks: string | ManyTasks,
-    given?: RetryOptions,
+    given: unknown,
   ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
     const options = readRetryOptions("retry", given);
-    const { project = this.#deps.project } = options;
-    if (typeof tasks !== "string") return await this.#retries.retry(tasks, project, options);
-    return onlyOf(await this.#retries.retry([idIn("retry", tasks)], project, options));
+    const named = { ...scope, project: projectIn(scope, options.project) };
+    if (typeof tasks !== "string") return await this.#retries.retry(tasks, named, options);
+    return onlyOf(await this.#retries.retry([idIn("retry", tasks)], named, options));
   }
 
-  async agent(options: AgentOptions): Promise<Agent> {
+  project(given: string): ProjectSwarm {
+    const project = argument(["project", "project"], given, projectName);
+    const scope = { project, isBound: true };
+    const submit = (task: AnyTaskRequest, options?: SubmitOptions) => this.#submitIn(scope, task, options);
+    const submitMany = (tasks: Iterable<TaskRequest>, options?: SubmitOptions) =>
+      this.#submitManyIn(scope, tasks, options);
+    const cancel = (tasks: string | ManyTasks, options?: CancelOptions) =>
+      this.#cancelIn(scope, tasks, options);
+    const retry = (tasks: string | ManyTasks, options?: RetryOptions) => this.#retryIn(scope, tasks, options);
+    const ofProject = (call: string, given: unknown) => {
+      const options = readTaskListOptions(call, given);
+      return { ...options, project: projectIn(scope, options.project) };
+    };
+    return {
+      project,
+      tasks: (options) => this.#lists.all(ofProject("tasks", options)),
+      taskPage: async (options) => await this.#lists.page(ofProject("taskPage", options)),
+      submit: submit as Swarm["submit"],
+      submitMany: submitMany as Swarm["submitMany"],
+      task: (id, options) => this.#taskIn(scope, id, options),
+      cancel: cancel as Swarm["cancel"],
+      retry: retry as Swarm["retry"],
+      events: (options) => openEventStream(this.#reading, options, scope),
+      status: async (options) => {
+        const { projects } = await this.status(readAskOptions("status", options));
+        return projects.find((row) => row.project === project);
+      },
+      set: (patch, options) => this.setProject(project, patch, options),
+      pause: (options) => this.pause(project, options),
+      resume: (options) => this.resume(project, options),
+      remove: (options) => this.removeProject(project, options),
+    };
+  }
+
+  async agent(options: AgentOptions | TypedAgentOptions<TypedKind>): Promise<Agent> {
     const { swarm, transport, clock, random, logger } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
     return await this.#agents.start(readAgentOptions(options), { swarm, connection, clock, random, logger });
@@ -469,9 +589,10 @@ export class SwarmClient implements Swarm {
     await this.#deps.onClose();
   }
 
-  #prepare(task: TaskRequest): PreparedTask {
+  #prepare(scope: Scope, task: AnyTaskRequest): PreparedTask {
     return prepareTask(task, {
-      project: this.#deps.project,
+      scope,
+      now: this.#deps.clock.now(),
       user: this.#deps.user,
       nextId: () => this.#nextId(),
     });
@@ -504,6 +625,7 @@ export class SwarmClient implements Swarm {
   ): Promise<TaskHandle> {
     this.#closed.signal.throwIfAborted();
     const { notify = true, failFast = false, retry, timeoutMs = limits.askTimeoutMs, signal } = options;
+    if (task.typed !== undefined) await checkedAt("payload", task.typed.payload, task.typed.kind.input);
     const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
     const terms = {
       notify: notify ? this.#inboxToken : undefined,
@@ -516,7 +638,12 @@ export class SwarmClient implements Swarm {
     try {
       const ack = await this.#submitter.submit(task, terms);
       if (awaited !== undefined) this.#awaited.accepted(awaited, ack);
-      return new SwarmTask(task, this.#handles, { ack, awaited });
+      const warnings = [
+        ...task.warnings,
+        ...ack.warnings.map((warning) => leaderWarning(task.kind, warning)),
+      ];
+      for (const warning of warnings) this.#warningLog.note(task.kind, warning, task.id);
+      return new SwarmTask(task, this.#handles, { ack, awaited, warnings, kind: task.typed?.kind });
     } catch (error) {
       if (awaited !== undefined) this.#awaited.notAccepted(awaited);
       throw error;

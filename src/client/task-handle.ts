@@ -4,6 +4,7 @@
 import type { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
 import { abortSignal, readerOf, waitMs } from "../agent/options.ts";
+import type { TypedKind } from "../agent/typed-kind.ts";
 import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
@@ -11,8 +12,10 @@ import type { AwaitedTasks } from "./awaited-tasks.ts";
 import { type RetryOptions, type RetryOutcome, readHandleRetryOptions } from "./retries.ts";
 import type { SubmitAck } from "./submission.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
-import { resultOf, type TaskResult } from "./task-result.ts";
+import { resultOf, type TaskResult, TypedTaskResult } from "./task-result.ts";
 import type { TaskUpdate } from "./task-updates.ts";
+import type { TaskWarning } from "./task-warnings.ts";
+import { checkedAt } from "./typed-tasks.ts";
 
 export interface WaitOptions {
   /** Ends the wait with its reason; the task goes on. */
@@ -40,6 +43,8 @@ export interface TaskHandle {
   readonly id: string;
   /** That it was accepted; undefined when it was not submitted here. */
   readonly ack: SubmitAck | undefined;
+  /** What the submitter should know although the task was accepted; empty when it was not submitted here. */
+  readonly warnings: readonly TaskWarning[];
   /** Everything that happens to it, from its submission to its outcome. */
   readonly events$: Observable<TaskUpdate>;
   /** Its result, as soon as it completes. After a retry over this connection: that of the new round.
@@ -58,6 +63,13 @@ export interface TaskHandle {
   retry(options?: Omit<RetryOptions, "project">): Promise<RetryOutcome>;
 }
 
+/** Of a task whose kind `defineKind` made. */
+export interface TypedTaskHandle<Value> extends TaskHandle {
+  /** As of any task, with its checked `value`.
+   *  @throws InvalidMessageError when the result does not fit the kind's output schema; text() of `outcome` has it */
+  result(options?: WaitOptions): Promise<TypedTaskResult<Value>>;
+}
+
 /** Shared by all handles of a connection. */
 export interface TaskHandleDeps {
   readonly clock: Clock;
@@ -68,22 +80,34 @@ export interface TaskHandleDeps {
   retry(id: string, options: RetryOptions): Promise<RetryOutcome>;
 }
 
+/** A task that was submitted here. */
+interface Submitted {
+  readonly ack: SubmitAck;
+  readonly awaited: AwaitedTask | undefined;
+  readonly warnings: readonly TaskWarning[];
+  readonly kind: TypedKind | undefined;
+}
+
 export class SwarmTask implements TaskHandle {
   readonly id: string;
   readonly project: string;
   readonly ack: SubmitAck | undefined;
+  readonly warnings: readonly TaskWarning[];
   readonly #deps: TaskHandleDeps;
+  readonly #kind: TypedKind | undefined;
   #awaited: AwaitedTask | undefined;
 
   /** @param submitted when it was submitted here; `awaited` when its ending comes by itself */
   constructor(
     task: { readonly id: string; readonly project: string },
     deps: TaskHandleDeps,
-    submitted?: { readonly ack: SubmitAck; readonly awaited: AwaitedTask | undefined },
+    submitted?: Submitted,
   ) {
     this.id = task.id;
     this.project = task.project;
     this.ack = submitted?.ack;
+    this.warnings = submitted?.warnings ?? [];
+    this.#kind = submitted?.kind;
     this.#deps = deps;
     this.#awaited = submitted?.awaited;
   }
@@ -93,7 +117,11 @@ export class SwarmTask implements TaskHandle {
   }
 
   async result(options?: WaitOptions): Promise<TaskResult> {
-    return resultOf(await this.#outcome(readWaitOptions("result", options)));
+    const outcome = await this.#outcome(readWaitOptions("result", options));
+    const result = resultOf(outcome);
+    if (this.#kind === undefined) return result;
+    const value = await checkedAt("result", result.text(), this.#kind.output, ` (task ${this.id})`);
+    return new TypedTaskResult(outcome, value);
   }
 
   async outcome(options?: WaitOptions): Promise<Outcome> {

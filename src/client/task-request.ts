@@ -3,18 +3,22 @@
 
 import { z } from "zod";
 import { instant, readerOf, weightOfModel } from "../agent/options.ts";
+import { isTypedKind, type PayloadOf, type TypedKind } from "../agent/typed-kind.ts";
 import { isA, wordsOf } from "../agent/words.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import {
   kindSchema,
-  name,
+  name as nameSchema,
   type TaskInput,
   taskIdSchema,
   taskInputSchema,
   userIdSchema,
 } from "../protocol/schemas.ts";
+import { sentenceOf } from "../protocol/sentence.ts";
+import { projectIn, type Scope } from "./scope.ts";
+import { type TaskWarning, timeWarnings } from "./task-warnings.ts";
 
 /** What to do, and on what terms. Everything but `kind` has a default. */
 export interface TaskRequest {
@@ -52,6 +56,12 @@ export interface TaskRequest {
   readonly stallMs?: number;
 }
 
+/** A task of a kind that `defineKind` made: its payload is typed, checked and sent as JSON. */
+export interface TypedTaskRequest<Kind extends TypedKind> extends Omit<TaskRequest, "kind" | "payload"> {
+  readonly kind: Kind;
+  readonly payload: PayloadOf<Kind>;
+}
+
 /** A task ready to be sent, any number of times: the same bytes are the same task. */
 export interface PreparedTask {
   readonly id: TaskId;
@@ -60,25 +70,37 @@ export interface PreparedTask {
   readonly json: string;
   /** Of `json` in UTF-8. */
   readonly bytes: number;
+  readonly kind: string;
+  /** What its payload is to be checked against before it is sent; undefined: nothing. */
+  readonly typed: { readonly kind: TypedKind; readonly payload: string } | undefined;
+  /** What this machine's clock says of its times. */
+  readonly warnings: readonly TaskWarning[];
 }
 
 export interface TaskDefaults {
-  readonly project: string;
+  readonly scope: Scope;
   readonly user: string | undefined;
+  /** The wall clock. */
+  readonly now: number;
   nextId(): string;
 }
 
 /** @throws InvalidMessageError naming the field */
-export function prepareTask(request: TaskRequest, defaults: TaskDefaults): PreparedTask {
+export function prepareTask(request: AnyTaskRequest, defaults: TaskDefaults): PreparedTask {
   const task = readTask("", request);
-  const { project = defaults.project, payload, user = defaults.user, id = defaults.nextId(), ...rest } = task;
+  const { kind, project: named, payload, user = defaults.user, id = defaults.nextId(), ...rest } = task;
+  const project = projectIn(defaults.scope, named);
+  const name = typeof kind === "string" ? kind : kind.name;
+  const typed = typeof kind === "string" ? undefined : { kind, payload: jsonOfPayload(payload) };
   const json = JSON.stringify({
+    kind: name,
     ...rest,
     id,
     ...(user === undefined ? {} : { user }),
-    ...encodePayload(payload),
+    ...encodePayload(typed === undefined ? payload : typed.payload),
   });
-  return { id: taskId(id), project, json, bytes: Buffer.byteLength(json) };
+  const warnings = timeWarnings(rest, defaults.now);
+  return { id: taskId(id), project, json, bytes: Buffer.byteLength(json), kind: name, typed, warnings };
 }
 
 /** A project is a token of a subject. */
@@ -91,14 +113,25 @@ export const projectName: z.ZodType<string> = z
 
 const { shape } = taskInputSchema;
 
-const readTask = readerOf<TaskRequest>({
+export type AnyTaskRequest = TaskRequest | TypedTaskRequest<TypedKind>;
+
+/** A name, or what `defineKind` made. */
+const nameOrKind: z.ZodType<string | TypedKind> = z.unknown().transform((given, { issues }) => {
+  if (isTypedKind(given)) return given;
+  const read = kindSchema.safeParse(given, { error: sentenceOf });
+  if (read.success) return read.data;
+  issues.push({ code: "custom", input: given, message: read.error.issues[0]?.message ?? "is not valid" });
+  return z.NEVER;
+});
+
+const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | TypedKind }>({
   each: {
-    kind: kindSchema,
+    kind: nameOrKind,
     payload: z.unknown(),
     id: taskIdSchema,
     project: projectName,
     user: userIdSchema,
-    role: name,
+    role: nameSchema,
     weight: shape.weight,
     priority: shape.priority,
     tokens: shape.tokens,

@@ -50,6 +50,17 @@ export class TaskResult {
   }
 }
 
+/** Of a task whose kind `defineKind` made. */
+export class TypedTaskResult<Value> extends TaskResult {
+  /** The result, checked against the kind's output schema. */
+  readonly value: Value;
+
+  constructor(outcome: Outcome, value: Value) {
+    super(outcome);
+    this.value = value;
+  }
+}
+
 /** @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError */
 export function resultOf(outcome: Outcome): TaskResult {
   switch (outcome.state) {

@@ -346,6 +346,7 @@ const swarmCalls: Calls<Swarm> = {
       of.transferLead(given),
     ),
   },
+  project: { args: { project: [task.project, (of, given) => of.project(given)] } },
   close: {},
 };
 

@@ -74,7 +74,7 @@ describe("a list of tasks", () => {
   it("refuses what there is not, by name", async () => {
     const refused = (options: object) => expect(swarm.taskPage(options)).rejects;
     for (const [options, message] of [
-      [{ states: "failed" }, "tasks: states: is unknown; did you mean state?"],
+      [{ states: "failed" }, "taskPage: states: is unknown; did you mean state?"],
       [{ state: "faild" }, "state"],
       [{ limit: Number.NaN }, "limit: must be a number, not NaN"],
       [{ limit: limits.tasksPageMax + 1 }, "limit"],

@@ -87,6 +87,7 @@ it("runs every example there is", () => {
     "plain-javascript.js",
     "shared-slots.ts",
     "submit-and-wait.ts",
+    "typed-kind.ts",
     "watch-progress.ts",
   ]);
 });
@@ -118,6 +119,12 @@ it("plain-javascript brings its own agent and closes what it opened", async () =
   const program = run("plain-javascript.js");
   expect(await program.finish()).toBe(0);
   expect(program.printed).toBe("BEES\nDANCE\nTO\nVOTE\n");
+});
+
+it("typed-kind brings its own agent, and its result is a value", async () => {
+  const program = run("typed-kind.ts");
+  expect(await program.finish()).toBe(0);
+  expect(program.printed).toBe("2 words of four letters or more\n");
 });
 
 it("shared-slots runs two calls at once and gives everything back", async () => {

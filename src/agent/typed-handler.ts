@@ -1,0 +1,30 @@
+// The handler of a kind that `defineKind` made, as any other handler: it is given the checked input, and its result is
+// checked before it is reported. An input that does not fit ends the task; a result that does not fit fails the
+// attempt.
+
+import { type Handler, type HandlerContext, type HandlerTask, InvalidInputError } from "./handler.ts";
+import { checkedJson, type HandlerResultOf, type TaskInputOf, type TypedKind } from "./typed-kind.ts";
+
+/** A task of a typed kind: `input` is its payload, as the kind's input schema gives it. */
+export type TypedHandlerTask<Input> = HandlerTask & { readonly input: Input };
+
+/** As `Handler`, typed by the kind. What it returns is checked against the kind's output schema and sent as JSON. */
+export type TypedHandler<Kind extends TypedKind> = (
+  task: TypedHandlerTask<TaskInputOf<Kind>>,
+  context: HandlerContext,
+) => HandlerResultOf<Kind> | Promise<HandlerResultOf<Kind>>;
+
+export function handlerOf<Kind extends TypedKind>(kind: Kind, handler: TypedHandler<Kind>): Handler {
+  return async (task, context) => {
+    const input = await checkedJson(task.text(), { schema: kind.input, what: "payload" });
+    if (!input.ok) throw new InvalidInputError(input.message);
+    const result = await handler(Object.assign(task, { input: input.value }), context);
+    const json: string | undefined = JSON.stringify(result);
+    if (json === undefined)
+      throw new Error(`the handler of kind ${kind.name} returned no value that JSON can hold`);
+    const output = await checkedJson(json, { schema: kind.output, what: "result" });
+    if (!output.ok)
+      throw new Error(`the result does not fit the output of kind ${kind.name}: ${output.message}`);
+    return json;
+  };
+}

@@ -1,0 +1,64 @@
+// What a submitter should know of a task although it was accepted. The leader warns in its answer; what this machine's
+// clock says of a task's times is found here.
+
+import type { Logger } from "pino";
+import { limits } from "../limits.ts";
+import type { SubmitAnswer } from "../protocol/schemas.ts";
+
+/** What the leader warns of in its answer. */
+export type SubmitWarning = NonNullable<(SubmitAnswer & { readonly ok: true })["warnings"]>[number];
+
+export interface TaskWarning {
+  /** `no-agent-serves-kind`: the task waits. `deadline-passed`: it expires at once. `deadline-before-start`: it expires
+   *  before it may start. */
+  readonly code: "no-agent-serves-kind" | "deadline-passed" | "deadline-before-start";
+  /** A sentence for people. */
+  readonly message: string;
+  /** Kinds that agents serve at present and that may have been meant; of `no-agent-serves-kind`. */
+  readonly nearMisses?: readonly string[];
+}
+
+/** @param times ms since the Unix epoch, as prepared */
+export function timeWarnings(
+  { deadline, notBefore }: { readonly deadline?: Date | number; readonly notBefore?: Date | number },
+  now: number,
+): readonly TaskWarning[] {
+  if (deadline === undefined) return [];
+  const [ends, starts] = [Number(deadline), Number(notBefore ?? 0)];
+  const at = new Date(ends).toISOString();
+  if (ends <= now)
+    return [
+      {
+        code: "deadline-passed",
+        message: `the deadline ${at} has passed by this machine's clock: the task expires`,
+      },
+    ];
+  if (ends > starts) return [];
+  const message = `the deadline ${at} is not after notBefore: the task expires before it may start`;
+  return [{ code: "deadline-before-start", message }];
+}
+
+/** What the leader's answer warns of, in words. */
+export function leaderWarning(kind: string, { code, nearMisses }: SubmitWarning): TaskWarning {
+  const near = nearMisses.length === 0 ? "" : ` (did you mean ${nearMisses.join(" or ")}?)`;
+  const message = `no agent serves the kind ${kind} at present${near}: the task waits until one joins`;
+  return { code, message, nearMisses };
+}
+
+/** Logs each warning of a kind of tasks once, not once per task. */
+export class WarningLog {
+  readonly #logger: Logger;
+  readonly #logged = new Set<string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  note(kind: string, { code, message }: TaskWarning, task: string): void {
+    const key = `${code} ${kind}`;
+    if (this.#logged.has(key)) return;
+    if (this.#logged.size >= limits.warningsLoggedMax) this.#logged.clear();
+    this.#logged.add(key);
+    this.#logger.warn({ kind, code, task }, message);
+  }
+}
