@@ -5,7 +5,7 @@ import { rateWindows } from "../core/settings.ts";
 import type { RatePatch } from "../core/settings-patch.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
-import { requireSome, tokenCount } from "./setting-flags.ts";
+import { tokenCount } from "./setting-flags.ts";
 import {
   listCommand,
   type Removal,
@@ -14,6 +14,7 @@ import {
   setNamed,
   showCommand,
 } from "./setting-verbs.ts";
+import { UsageError } from "./usage-error.ts";
 import { plainName } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -108,6 +109,7 @@ async function set(
   { window, tokens, sliding }: RateFlags,
 ): Promise<ExitCode> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
-  requireSome({ tokens, sliding }, "rate set");
+  if (tokens === undefined && sliding === undefined)
+    throw new UsageError("--tokens: say how many tokens a window has, or with --sliding how it moves");
   return await setNamed(context, noun, type, (swarm, options) => swarm.setRate(type, patch, options));
 }
