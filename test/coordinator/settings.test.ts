@@ -114,7 +114,7 @@ describe("what is set", () => {
     });
   });
 
-  it("is listed whole, or by name, and a project that merely has tasks is not", async () => {
+  it("is listed whole, or by name, and a project that merely has tasks is told by name alone", async () => {
     await set("project", { project: "acme", budget: { tokens: 9, windowMs: hour } });
     await set("pause", { project: "paused" });
     await set("kind", { kind: "acme", importance: 3 });
@@ -137,7 +137,9 @@ describe("what is set", () => {
     });
     const named = await settings({ name: "acme" });
     expect([named.projects.length, named.kinds.length, named.resources, named.rates]).toEqual([1, 1, [], []]);
-    expect((await settings({ name: "busy" })).projects).toEqual([]);
+    expect((await settings({ name: "busy" })).projects).toMatchObject([
+      { project: "busy", paused: false, declared: false },
+    ]);
   });
 
   it("is answered by leader and standby alike", async () => {
