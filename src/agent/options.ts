@@ -88,12 +88,24 @@ function readIn<Options extends object>(given: unknown, rules: OptionRules<Optio
   });
 }
 
+/** Of each rules: tasks are read by the thousand. */
+const entriesByRules = new WeakMap<object, readonly (readonly [name: string, schema: z.ZodType])[]>();
+
+function entriesOf(each: object): readonly (readonly [name: string, schema: z.ZodType])[] {
+  let entries = entriesByRules.get(each);
+  if (entries === undefined) {
+    entries = Object.entries<z.ZodType>(each as Record<string, z.ZodType>);
+    entriesByRules.set(each, entries);
+  }
+  return entries;
+}
+
 function readEach<Options extends object>(
   given: object,
   { each, required }: OptionRules<Options>,
 ): Read<Options> {
   const read: Record<string, unknown> = {};
-  for (const [name, schema] of Object.entries<z.ZodType>(each)) {
+  for (const [name, schema] of entriesOf(each)) {
     const value: unknown = Reflect.get(given, name);
     if (value === undefined) {
       if (required?.some((one) => one === name))

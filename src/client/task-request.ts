@@ -118,6 +118,7 @@ export type AnyTaskRequest = TaskRequest | TypedTaskRequest<TypedKind>;
 /** A name, or what `defineKind` made. */
 const nameOrKind: z.ZodType<string | TypedKind> = z.unknown().transform((given, { issues }) => {
   if (isTypedKind(given)) return given;
+  if (kindSchema.safeParse(given).success) return given as string;
   const read = kindSchema.safeParse(given, { error: sentenceOf });
   if (read.success) return read.data;
   issues.push({ code: "custom", input: given, message: read.error.issues[0]?.message ?? "is not valid" });
