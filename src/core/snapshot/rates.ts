@@ -29,6 +29,8 @@ function rateFields({ agentType, settings, use }: RateRow): object {
 
 export class RateReader {
   readonly #state: SwarmState;
+  /** The type that was read last, of the rates that are set and of those that were removed. */
+  readonly #lastType = new Map<RatesByType, string>();
 
   constructor(state: SwarmState) {
     this.#state = state;
@@ -53,6 +55,13 @@ export class RateReader {
     for (const known of [ratesByType, removedRatesByType])
       if (known.get(agentType)?.some((row) => row.settings.window === settings.window))
         refuse(`type ${agentType} has two rates ${settings.window}`);
+    const newest = rates.get(agentType)?.at(-1);
+    const isInOrder =
+      newest === undefined ||
+      (this.#lastType.get(rates) === agentType &&
+        rateWindowMs[newest.settings.window] < rateWindowMs[settings.window]);
+    if (!isInOrder) refuse(`the rates of type ${agentType} stand together, the shortest window first`);
+    this.#lastType.set(rates, agentType);
     put(rates, { agentType, settings, use: readUse(fields, settings) });
   }
 
