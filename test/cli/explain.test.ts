@@ -100,7 +100,7 @@ it("an assignment is told by its receipt, and in full by replaying the journal",
       "explain nope",
     ),
   ).toBe(`$ waggle explain spent
-spent  completed
+spent  completed at quick
 review for acme/ann, 1 attempt, as of …
 
 attempt 1 at quick, …: completed after …, 800 tokens reserved, none reported, 800 charged
