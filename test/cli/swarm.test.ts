@@ -151,7 +151,7 @@ describe("a swarm on the development broker", () => {
     const again = /task later goes on\. To wait again: node \S*waggle\.js wait later.*\ninterrupted\n$/;
     expect(await waiting.kill("SIGINT")).toMatchObject({ ...ended, stderr: expect.stringMatching(again) });
     const two = workplace.start("wait", "later", "misspelt");
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await new Promise((resolve) => setTimeout(resolve, 8_000));
     expect(await two.kill("SIGINT")).toMatchObject({
       ...ended,
       stderr: expect.stringMatching(/2 tasks go on\. To wait again: node \S*waggle\.js wait later misspelt/),
@@ -291,9 +291,7 @@ describe("a swarm on the development broker", () => {
       stdout: "counter takes nothing new\n",
     });
     await workplace.run("submit", "--kind", "count", "--id", "held-back");
-    expect((await workplace.run("task", "held-back")).stdout).toContain(
-      "is draining: `waggle undrain counter`",
-    );
+    expect((await workplace.run("task", "held-back")).stdout).toMatch(/is draining: `\S.* undrain counter`/);
     expect((await workplace.run("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
     expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
       stdout: '{"agent":"counter","draining":false}\n',
@@ -416,10 +414,10 @@ describe("the life of a broker", () => {
       code: 0,
       stdout: expect.stringMatching(/^stopped /),
     });
-    await up.says("the broker was stopped with `waggle down`");
+    await up.says("the broker was stopped with `");
     expect(await workplace.run("status")).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("was stopped: `waggle up` starts it again"),
+      stderr: expect.stringMatching(/was stopped: `\S.* up` starts it again/),
     });
   });
 
@@ -533,7 +531,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       const up = workplace.start("up");
       await up.says("leading");
       await workplace.run("down");
-      await up.says("the broker was stopped with `waggle down`");
+      await up.says("the broker was stopped with `");
       up.child.kill("SIGINT");
       await up.says("ending: handing over (Ctrl-C again ends it at once)");
       expect(await up.kill("SIGINT")).toMatchObject({ code: 130 });
