@@ -2,16 +2,19 @@
 // tasks are listed first and touched then, so that none is touched twice; run again, it goes on with what is left.
 
 import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
 import type { BulkResult, TaskRef } from "../client/bulk.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskFilterOptions, TaskListOptions } from "../client/task-lists.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount } from "./format.ts";
 import { printable } from "./output.ts";
 import { errorRecord } from "./report-error.ts";
+import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
 import { UsageError } from "./usage-error.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -27,9 +30,39 @@ export interface BulkVerb {
   ): Promise<readonly BulkResult<{ readonly taskId: string; readonly text: string }>[]>;
 }
 
-export interface BulkFlags {
+export interface BulkFlags extends FilterFlags {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
+}
+
+/** What was typed: tasks by id, or flags that filter. */
+export interface BulkRequest {
+  readonly ids: readonly string[];
+  readonly flags: BulkFlags;
+  readonly command: Command;
+}
+
+/** Adds the filters, --dry-run and --yes. */
+export function addBulkFlags(command: Command): Command {
+  return addFilterFlags(command)
+    .option("--dry-run", "show what the filters take, and how many; change nothing")
+    .option("--yes", "do not ask for the count");
+}
+
+/** Does it to the tasks that are named, or that the filters take. @throws UsageError where it is not clear which */
+export async function touch(
+  context: VerbContext,
+  { ids, flags, command }: BulkRequest,
+  verbOf: (swarm: Swarm) => BulkVerb,
+): Promise<ExitCode> {
+  const filter = filterOf(flags, command);
+  checkTargets(command.name(), ids, filter, flags);
+  return await withSwarm(context, async (swarm) => {
+    const verb = verbOf(swarm);
+    if (ids.length === 0) return await touchFiltered(context, { swarm, filter, flags, verb });
+    const named = ids.map((task) => ({ task }));
+    return await touchTasks(context, named, verb);
+  });
 }
 
 /** Tasks shown of a dry run, for people. */
@@ -38,7 +71,7 @@ const SHOWN_MAX = 20;
 const LOT_TASKS = 256;
 
 /** @throws UsageError where it is not clear what is meant */
-export function checkTargets(
+function checkTargets(
   name: string,
   ids: readonly string[],
   filter: TaskFilterOptions,
@@ -56,7 +89,7 @@ export function checkTargets(
 }
 
 /** Every task that the filter takes, once that is confirmed. */
-export async function touchFiltered(
+async function touchFiltered(
   context: VerbContext,
   {
     swarm,
@@ -110,7 +143,8 @@ export async function touchFiltered(
       return exitCodes.ok;
     }
   }
-  return await touchTasks(context, found, verb);
+  const refs = found.map(({ task, project, round }) => ({ task, project, round }));
+  return await touchTasks(context, refs, verb);
 }
 
 async function isConfirmed(
@@ -133,7 +167,7 @@ async function isConfirmed(
 }
 
 /** Every given task, in lots. A refused task does not stop the others; the exit code is the last refusal's. */
-export async function touchTasks(
+async function touchTasks(
   context: VerbContext,
   tasks: readonly TaskRef[],
   verb: BulkVerb,

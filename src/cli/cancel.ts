@@ -1,16 +1,11 @@
 // `waggle cancel`: ends tasks that have not ended yet.
 
 import { Command } from "commander";
-import type { AskOptions } from "../client/asker.ts";
-import type { TaskRef } from "../client/bulk.ts";
-import { type BulkFlags, checkTargets, touchFiltered, touchTasks } from "./bulk.ts";
-import { withSwarm } from "./connect.ts";
+import { cancellableStates } from "../client/cancels.ts";
+import { addBulkFlags, type BulkFlags, type BulkRequest, touch } from "./bulk.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
 import { plainNames } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
-
-type CancelFlags = FilterFlags & BulkFlags;
 
 export function cancelCommand(program: Program): Command {
   const command = new Command("cancel")
@@ -20,11 +15,9 @@ export function cancelCommand(program: Program): Command {
         "that match the filters; those are confirmed first.",
     )
     .argument("[ids...]", "ids of tasks", plainNames);
-  return addFilterFlags(command)
-    .option("--dry-run", "show what the filters take, and how many; change nothing")
-    .option("--yes", "do not ask for the count")
+  return addBulkFlags(command)
     .addHelpText("after", examples)
-    .action((ids: string[], flags: CancelFlags, command: Command) =>
+    .action((ids: string[], flags: BulkFlags, command: Command) =>
       runVerb(program, command, (context) => cancel(context, { ids, flags, command })),
     );
 }
@@ -37,29 +30,11 @@ Examples:
   $ waggle cancel t1 t2 t3 --project acme
   $ waggle cancel --state queued --kind summarize --dry-run`;
 
-async function cancel(
-  context: VerbContext,
-  {
-    ids,
-    flags,
-    command,
-  }: { readonly ids: readonly string[]; readonly flags: CancelFlags; readonly command: Command },
-): Promise<ExitCode> {
-  const filter = filterOf(flags, command);
-  checkTargets("cancel", ids, filter, flags);
-  return await withSwarm(context, async (swarm) => {
-    const verb = {
-      name: "cancel",
-      states: ["queued", "delayed", "assigned", "running"] as const,
-      touch: async (tasks: readonly TaskRef[], asked: AskOptions) =>
-        (await swarm.cancel(tasks, asked)).map((each) => (each.ok ? { ...each, text: each.state } : each)),
-    };
-    return ids.length > 0
-      ? touchTasks(
-          context,
-          ids.map((task) => ({ task })),
-          verb,
-        )
-      : touchFiltered(context, { swarm, filter, flags, verb });
-  });
+async function cancel(context: VerbContext, request: BulkRequest): Promise<ExitCode> {
+  return await touch(context, request, (swarm) => ({
+    name: "cancel",
+    states: cancellableStates,
+    touch: async (tasks, asked) =>
+      (await swarm.cancel(tasks, asked)).map((each) => (each.ok ? { ...each, text: each.state } : each)),
+  }));
 }

@@ -23,6 +23,9 @@ export interface CancelsDeps {
   status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
 }
 
+/** States of tasks that can be cancelled: the live ones. */
+export const cancellableStates = ["queued", "delayed", "assigned", "running"] as const;
+
 export class Cancels {
   readonly #deps: CancelsDeps;
 
@@ -33,7 +36,7 @@ export class Cancels {
   /** @param scope of tasks that name no project @param options as `readCancelOptions` gives them */
   async cancel(tasks: ManyTasks, scope: Scope, options: CancelOptions): Promise<BulkResult<CancelOutcome>[]> {
     const { bulk } = this.#deps;
-    const states = ["queued", "delayed", "assigned", "running"] as const;
+    const states = cancellableStates;
     const meant = await bulk.tasksOf(tasks, { verb: "cancel", scope, states, options });
     return await bulk.run(meant, this.#ask, asking(options));
   }

@@ -53,6 +53,9 @@ export interface RetriesDeps {
   status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
 }
 
+/** States of tasks that can be retried. */
+export const retryableStates = ["failed", "cancelled", "expired", "dead-lettered"] as const;
+
 export class Retries {
   readonly #deps: RetriesDeps;
 
@@ -64,7 +67,7 @@ export class Retries {
   async retry(tasks: ManyTasks, scope: Scope, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
     const { bulk } = this.#deps;
     const { round, deadline } = options;
-    const states = ["failed", "cancelled", "expired", "dead-lettered"] as const;
+    const states = retryableStates;
     const meant = await bulk.tasksOf(tasks, { verb: "retry", scope, states, options });
     const results: (BulkResult<RetryOutcome> | undefined)[] = meant.map(() => undefined);
     const known: { readonly place: number; readonly ref: PlacedTask }[] = [];

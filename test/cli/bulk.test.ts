@@ -1,0 +1,123 @@
+// `waggle tasks`, `retry` and `cancel` on many tasks at once: what the filters take, how a person confirms, and what
+// is refused. The swarm is a coordinator of its own process; nothing serves the tasks.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Workplace } from "../support/waggle-process.ts";
+import { aShell, runIn } from "./shell.ts";
+
+let workplace: Workplace;
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  await workplace.start("up").says("leading");
+  for (const id of ["a1", "a2", "a3"]) await waggle(`submit --kind a --id ${id}`);
+  await waggle("submit --kind b --id b1");
+});
+afterAll(() => workplace.clear());
+
+const waggle = (line: string) => runIn(aShell({ cwd: workplace.folder }), ...line.split(" "));
+
+/** At a terminal of 60 columns, where `typed` is the answer to what is asked. */
+function atTerminal(line: string, typed: string) {
+  const shell = aShell({ cwd: workplace.folder, columns: 60, env: { NO_COLOR: "1" }, stdin: `${typed}\n` });
+  Object.assign(shell.stdin, { isTTY: true });
+  return runIn(shell, ...line.split(" "));
+}
+
+/** State and round of each task of a kind. */
+async function statesOf(kind: string) {
+  const { stdout } = await waggle(`tasks --kind ${kind} --json`);
+  const rows = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { task: string; state: string; round: number });
+  return Object.fromEntries<string>(rows.map(({ task, state, round }) => [task, `${state} ${round}`]));
+}
+
+describe("what is not clear is refused before anything is touched", () => {
+  it.each([
+    ["neither a task nor a filter", "cancel", "name the tasks, or a filter"],
+    ["both", "cancel a1 --state queued", "name tasks, or filter them, not both"],
+    ["a dry run of named tasks", "cancel a1 --dry-run", "named tasks need none"],
+    ["a state like none", "cancel --state queud", "Did you mean queued?"],
+    [
+      "no terminal to confirm at",
+      "cancel --kind a",
+      "3 tasks would be touched: look with --dry-run, then add --yes",
+    ],
+  ])("(%s)", async (_, line, sentence) => {
+    expect(await waggle(line)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(sentence),
+    });
+    expect(await statesOf("a")).toEqual({ a1: "queued 1", a2: "queued 1", a3: "queued 1" });
+  });
+});
+
+describe("a filter", () => {
+  it("shows with --dry-run what it takes, and changes nothing", async () => {
+    expect(await waggle("cancel --kind a --dry-run")).toEqual({
+      code: 0,
+      stdout: "a1  queued  a  default\na2  queued  a  default\na3  queued  a  default\n",
+      stderr: "would cancel 3 tasks\n",
+    });
+    expect(await statesOf("a")).toEqual({ a1: "queued 1", a2: "queued 1", a3: "queued 1" });
+  });
+
+  it("is stopped by another answer than the count", async () => {
+    const { code, stderr } = await atTerminal("cancel --kind a", "yes");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("nothing was done")]);
+    expect(await statesOf("a")).toEqual({ a1: "queued 1", a2: "queued 1", a3: "queued 1" });
+  });
+
+  it("goes on when the count is typed", async () => {
+    const { code, stdout, stderr } = await atTerminal("cancel --kind a", "3");
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      "a1 cancelled\na2 cancelled\na3 cancelled\n",
+      expect.any(String),
+    ]);
+    expect(stderr).toContain("cancel 3 tasks? Type 3 to go on, anything else to stop:");
+    expect(await statesOf("a")).toEqual({ a1: "cancelled 1", a2: "cancelled 1", a3: "cancelled 1" });
+    expect(await statesOf("b")).toEqual({ b1: "queued 1" });
+  });
+
+  it("retries with --yes, one round for each, and takes nothing the second time", async () => {
+    expect(await waggle("retry --state cancelled --kind a --yes")).toMatchObject({
+      code: 0,
+      stdout: "a1 retried, round 2\na2 retried, round 2\na3 retried, round 2\n",
+    });
+    expect(await statesOf("a")).toEqual({ a1: "queued 2", a2: "queued 2", a3: "queued 2" });
+    expect(await waggle("retry --state cancelled --kind a --yes")).toMatchObject({ code: 0, stdout: "" });
+  });
+});
+
+describe("named tasks", () => {
+  it("each have an answer, and one that is refused gives the exit code", async () => {
+    const { code, stdout, stderr } = await waggle("cancel b1 nobody");
+    expect([code, stdout]).toEqual([5, "b1 cancelled\n"]);
+    expect(stderr).toContain("WAGGLE_UNKNOWN_TASK");
+    expect(stderr).toContain("1 of 2 tasks done, 1 refused");
+  });
+
+  it("that live are not retried", async () => {
+    expect(await waggle("retry a1")).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("WAGGLE_CONFLICT"),
+    });
+  });
+});
+
+describe("the list", () => {
+  it("says how many more there are, and gives the next page", async () => {
+    const { stdout, stderr } = await atTerminal("tasks --kind a --limit 2", "");
+    const shown = `${stdout}${stderr}`;
+    for (const line of stdout.trimEnd().split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+    const [next = ""] = /--after \S+/.exec(shown) ?? [];
+    expect(shown).toContain("1 more");
+    expect((await waggle(`tasks --kind a --limit 2 --json ${next}`)).stdout.trim().split("\n")).toHaveLength(
+      1,
+    );
+  });
+});
