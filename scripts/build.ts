@@ -49,7 +49,7 @@ export function build(root: string): Build {
 
 /** Its pattern is in .gitignore. */
 const DRAFT = ".dist-";
-/** The compiler's notes on what it compiled from what. */
+/** The compiler's record of sources and outputs, from which an incremental build begins. */
 const BUILD_INFO = ".tsbuildinfo";
 /** A build takes seconds. An older folder belongs to a build that was killed. */
 const ABANDONED_MS = 600_000;

@@ -50,7 +50,7 @@ export interface AgentOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Of an agent that serves one kind that `defineKind` made. */
+/** Options of an agent that serves one kind, made by `defineKind`. */
 export interface TypedAgentOptions<Kind extends TypedKind> extends Omit<AgentOptions, "kinds" | "handler"> {
   readonly kind: Kind;
   readonly handler: TypedHandler<Kind>;

@@ -148,8 +148,6 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-// --- what options may be ----------------------------------------------------------------------------
-
 /** @param problemOf what is wrong with a value, after the name of its field; undefined: nothing */
 export function judged<Value>(problemOf: (input: unknown) => string | undefined): z.ZodType<Value> {
   return z.custom<Value>((input) => problemOf(input) === undefined, {

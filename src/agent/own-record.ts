@@ -7,7 +7,7 @@
 import { limits } from "../limits.ts";
 import type { AttemptEnd } from "./link.ts";
 
-/** What is ever remembered of attempts that follow one another without a pause. */
+/** The most attempts that a record remembers, where attempts follow one another without a pause. */
 const rememberedMax = 1 / (1 - 2 ** (-1 / limits.forgetHalfLifeAttempts));
 
 export class OwnRecord {

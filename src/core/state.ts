@@ -69,7 +69,8 @@ export interface TaskRow extends HeapItem {
   infrastructureFailures: number;
   /** The agent of the last attempt of this or an earlier round. */
   lastAgent: AgentId | undefined;
-  /** Agents that failed it in its round, sorted; they get it again only when nobody else serves its kind. */
+  /** Agents that failed the task in its present round, sorted. They get the task again only when no other agent serves
+   *  its kind. */
   failedBy: readonly AgentId[];
   open: OpenAttempt | undefined;
   queue: TaskQueue | undefined;

@@ -122,7 +122,7 @@ describe("what is reported", () => {
   interface Journal {
     /** Of 100 assignments at the end of each part, those of the troubled agent. */
     readonly shares: readonly [number, number, number];
-    /** Attempts of it that fail while it is broken. */
+    /** Attempts that the troubled agent fails while it is broken. */
     readonly failed: number;
     readonly moments?: DemoMoments;
   }

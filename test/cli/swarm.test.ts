@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { natsServersFor } from "../support/nats-server.ts";
-import { type Finished, type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+import { asHinted, type Finished, type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const records = ({ stdout }: Finished): Record<string, unknown>[] =>
   stdout
@@ -291,7 +291,9 @@ describe("a swarm on the development broker", () => {
       stdout: "counter takes nothing new\n",
     });
     await workplace.run("submit", "--kind", "count", "--id", "held-back");
-    expect((await workplace.run("task", "held-back")).stdout).toMatch(/is draining: `\S.* undrain counter`/);
+    expect((await workplace.run("task", "held-back")).stdout).toContain(
+      `is draining: ${asHinted("undrain counter")}`,
+    );
     expect((await workplace.run("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
     expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
       stdout: '{"agent":"counter","draining":false}\n',
@@ -414,10 +416,10 @@ describe("the life of a broker", () => {
       code: 0,
       stdout: expect.stringMatching(/^stopped /),
     });
-    await up.says("the broker was stopped with `");
+    await up.says(`the broker was stopped with ${asHinted("down")}`);
     expect(await workplace.run("status")).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/was stopped: `\S.* up` starts it again/),
+      stderr: expect.stringContaining(`was stopped: ${asHinted("up")} starts it again`),
     });
   });
 
@@ -531,7 +533,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       const up = workplace.start("up");
       await up.says("leading");
       await workplace.run("down");
-      await up.says("the broker was stopped with `");
+      await up.says(`the broker was stopped with ${asHinted("down")}`);
       up.child.kill("SIGINT");
       await up.says("ending: handing over (Ctrl-C again ends it at once)");
       expect(await up.kill("SIGINT")).toMatchObject({ code: 130 });

@@ -76,7 +76,7 @@ describe("a bulk retry", () => {
       [{ states: "failed" }, "did you mean state?"],
       [undefined, "must be an id, a list of ids, or a filter"],
       [["t1", 7], "tasks[1]: a task's id, or what names a task:"],
-      [[{ task: "t1", round: 0 }], "tasks[0]: round: "],
+      [[{ task: "t1", round: 0 }], "tasks[0]: round: must be at least 1, not 0"],
     ] as const)
       for (const verb of ["retry", "cancel"] as const)
         await expect(swarm[verb](tasks as never)).rejects.toMatchObject({

@@ -9,6 +9,9 @@ import { fileURLToPath } from "node:url";
 
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 
+/** How hints name a command here: as it was started. @param line as after `waggle` */
+export const asHinted = (line: string) => `\`node ${launcher} ${line}\``;
+
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;

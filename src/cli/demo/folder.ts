@@ -1,5 +1,5 @@
-// The demo's own data folder, `.waggle/demo/swarm`: empty at the start of each run, for one run at a time. What a run
-// that was killed left there is removed, its broker too.
+// The demo's own data folder, `.waggle/demo/swarm`: empty at the start of each run, for one run at a time. A
+// run removes what a killed run left in the folder, and stops the broker of that run.
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -52,7 +52,7 @@ async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<vo
     if (error !== undefined) throw error;
   } finally {
     await running.stop();
-    // The demo stops its broker itself, unless it was killed.
+    // The demo stops its own broker. A member does it only when the demo was killed.
     if (!process.connected) await stopBroker(settings.dataFolder);
   }
 }

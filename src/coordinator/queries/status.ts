@@ -242,7 +242,8 @@ interface Room {
   readonly usersBytesMax: number;
 }
 
-/** All users where they fit, else those that matter most; their projects first, then what is set for others. */
+/** All users where the answer has room, else the users that matter most. Projects of these users come first, then
+ *  projects of which something is set. */
 function projectsWithin(
   rows: Iterable<ProjectRow>,
   state: SwarmState,
@@ -339,7 +340,7 @@ function agentRank({ online, unresponsive, suspensionByKind, open, maxConcurrent
   return (online ? 4 : 0) + (isInTrouble ? 2 : 0) + Math.min(1, open.size / maxConcurrent);
 }
 
-/** Kinds that nobody serves, then those whose oldest task waits longest. */
+/** Kinds without an agent come first, then kinds by the wait of their oldest task, longest first. */
 function queueRank(state: SwarmState, lane: Lane): number {
   const isServed = (state.onlineByKind.get(lane.kind)?.size ?? 0) > 0;
   return state.at - oldestIn(lane) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);

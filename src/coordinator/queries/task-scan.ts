@@ -177,7 +177,7 @@ const zero = () => 0;
 const sequenceOf = ({ sequence }: TaskRow | EndedTask) => sequence;
 
 const orders: Readonly<Record<TaskSort, Order>> = {
-  // Live ones first; of those, what runs before what waits.
+  // Live tasks before ended ones; among live tasks, running before waiting.
   newest: { rank: rankOf, key: (task) => -sinceOf(task), sequence: (task) => -task.sequence },
   oldest: { rank: zero, key: sinceOf, sequence: sequenceOf },
   submitted: { rank: zero, key: zero, sequence: sequenceOf },
