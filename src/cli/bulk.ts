@@ -143,8 +143,7 @@ async function touchFiltered(
       return exitCodes.ok;
     }
   }
-  const refs = found.map(({ task, project, round }) => ({ task, project, round }));
-  return await touchTasks(context, refs, verb);
+  return await touchTasks(context, found, verb);
 }
 
 async function isConfirmed(

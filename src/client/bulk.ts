@@ -10,6 +10,7 @@ import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import { type CodedError, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
+import { type ListedTask, listedTaskSchema } from "../protocol/task-list-schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { AskOptions } from "./asker.ts";
 import { backoffMs } from "./backoff.ts";
@@ -257,16 +258,17 @@ const anObject = judged<object>((input) =>
     : `must be an id, a list of ids, or a filter, as { state: "failed" }, not ${shown(input)}`,
 );
 
-const readRef = readerOf<TaskRef>({
-  each: { task: taskIdSchema, project: projectName, round: z.int().min(1) },
+/** The other fields of a `ListedTask` may be there, so that what was listed can be passed on as it is. */
+const readRef = readerOf<TaskRef & Partial<ListedTask>>({
+  each: { ...listedTaskSchema.shape, task: taskIdSchema, project: projectName, round: z.int().min(1) },
   required: ["task"],
   example: '{ task: "t1", round: 2 }',
   subject: "a task's id, or what names a task:",
 });
 
 function placed(item: unknown, call: string, scope: Scope): PlacedTask {
-  const ref = readRef(call, typeof item === "string" ? { task: item } : item);
-  return { ...ref, project: projectIn(scope, ref.project) };
+  const { task, project, round } = readRef(call, typeof item === "string" ? { task: item } : item);
+  return { task, project: projectIn(scope, project), ...(round === undefined ? {} : { round }) };
 }
 
 function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {

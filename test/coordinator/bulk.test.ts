@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import type { ListedTask } from "../../src/protocol/task-list-schemas.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let test: TestSwarm;
@@ -66,6 +67,19 @@ describe("a bulk retry", () => {
       { ok: false, taskId: "t2", error: { code: "WAGGLE_UNKNOWN_TASK" } },
       { ok: true, taskId: "t2", round: 2 },
     ]);
+  });
+
+  it("takes tasks as they were listed", async () => {
+    await cancelled(["t1", "t2"]);
+    const listed: ListedTask[] = [];
+    for await (const task of swarm.tasks({ state: "cancelled" })) listed.push(task);
+    expect(await swarm.retry(listed)).toEqual([
+      { ok: true, taskId: "t2", round: 2 },
+      { ok: true, taskId: "t1", round: 2 },
+    ]);
+    expect(await swarm.retry([{ task: "t1", rounds: 2 } as never]).catch(({ message }) => message)).toContain(
+      "tasks[0]: rounds: is unknown; did you mean round?",
+    );
   });
 
   it("refuses a filter that is empty or not a filter, by name", async () => {
