@@ -19,7 +19,8 @@ export interface LiveViewOptions {
 export class LiveView {
   readonly #output: Output;
   readonly #options: LiveViewOptions;
-  readonly #timer: NodeJS.Timeout;
+  /** Absent once the view has stopped. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(output: Output, options: LiveViewOptions) {
     this.#output = output;
@@ -34,9 +35,11 @@ export class LiveView {
     if (this.#output.isNoteTerminal) this.#show();
   }
 
-  /** Leaves the last picture on the screen. */
+  /** Leaves the last picture on the screen. Idempotent. */
   stop(): void {
+    if (this.#timer === undefined) return;
     clearInterval(this.#timer);
+    this.#timer = undefined;
     if (this.#output.isNoteTerminal) this.#output.note(this.#picture());
     else this.#show();
   }
