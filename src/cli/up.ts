@@ -116,7 +116,11 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
   const { swarm } = settings;
   output.datum({ type: "journal", coordinator: id, swarm, durability, sentence }, () =>
     [
-      labelled("durability", `${durabilityText[durability]}; details: \`waggle doctor\``, output.columns),
+      labelled(
+        "durability",
+        `${durabilityText[durability]}; details: ${output.asStarted("waggle doctor")}`,
+        output.columns,
+      ),
       labelled("coordinator", `${id} of the swarm ${swarm}`, output.columns),
     ].join("\n"),
   );
