@@ -7,6 +7,8 @@ import { shared } from "./vitest.config.ts";
 export default defineConfig({
   test: {
     ...shared,
+    // These measure time and memory, so each begins with a fresh heap.
+    isolate: true,
     include: ["test/process/**/*.test.ts"],
     maxWorkers: 1,
     fileParallelism: false,

@@ -8,8 +8,6 @@ export default defineConfig({
   test: {
     ...shared,
     globalSetup: [],
-    // Loading the modules again for each file takes longer than most files.
-    isolate: false,
     include: ["test/{audit,client,config,core,machines,protocol,scenarios,scheduling}/**/*.test.ts"],
     exclude: [
       ...longSuites,

@@ -10,7 +10,9 @@ const attempt = z.int().min(1);
 export const logQuerySchema = z.object({
   v: version,
   task: taskIdSchema,
-  agent: agentIdSchema.optional().describe("agent that ran the attempt; default: the agent that runs the task now"),
+  agent: agentIdSchema
+    .optional()
+    .describe("agent that ran the attempt; default: the agent that runs the task now"),
   attempt: attempt.optional().describe("only this one"),
 });
 

@@ -150,8 +150,8 @@ describe("a swarm on the development broker", () => {
     const ended = { code: 130, stdout: "" };
     const again = /task later goes on\. To wait again: node \S*waggle\.js wait later.*\ninterrupted\n$/;
     expect(await waiting.kill("SIGINT")).toMatchObject({ ...ended, stderr: expect.stringMatching(again) });
-    const two = workplace.start("wait", "later", "misspelt");
-    await two.says("task misspelt is not known here");
+    const two = workplace.start("wait", "later", "nosuch");
+    await two.says("task nosuch is not known here");
     expect(await two.kill("SIGINT")).toMatchObject({
       ...ended,
       stderr: expect.stringMatching(/task later goes on\. To wait again: node \S*waggle\.js wait later\n/),
