@@ -1,5 +1,5 @@
 // What `npm test` runs: everything but test/process, whose suites kill real processes for minutes
-// (vitest.process.config.ts), and the suites below, which take a third of the time (vitest.long.config.ts). CI runs all.
+// (vitest.process.config.ts), and the suites below, a third of the time (vitest.long.config.ts). CI runs all.
 
 import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
