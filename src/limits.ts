@@ -757,24 +757,26 @@ export const limits = {
   terminalColumnsDefault: 80,
   /** Clocks further apart make times in tables and logs contradict each other. */
   clockDifferenceMsMax: 2_000,
-  /** Files the demo works on, three tasks each: some 45 tasks a second, which a busy laptop manages. */
-  demoFilesMax: 450,
+  /** Files the demo works on, three tasks each: 32 tasks per second, which a busy laptop manages. */
+  demoFilesMax: 300,
   /** An agent of the demo reads a whole file into memory. */
   demoFileBytesMax: 16 * 1024 * 1024,
   /** A NUL among the first bytes makes a file binary, as for git and grep. */
   demoProbeBytes: 8 * 1024,
   /** Names that `git ls-files` may print, in bytes. */
   demoListBytesMax: 64 * 1024 * 1024,
-  /** The demo has ended by then, after the start of its process: who tries something out waits no longer. */
-  demoMs: 42_000,
-  /** Of these, for the last attempts and for stopping. */
-  demoEndMs: 5_000,
-  /** How long it submits tasks, where starting took no longer than usual. */
+  /** The demo waits for outcomes until then, after the start of its process. Stopping it then takes some seconds more. */
+  demoMs: 40_000,
+  /** Of these, for the last attempts. */
+  demoEndMs: 4_000,
+  /** Longest time of submission, where the start took no longer than usual. */
   demoSubmitMs: 30_000,
-  /** …and where it took very long. */
+  /** Shortest time of submission, where the start took very long. */
   demoSubmitMsMin: 8_000,
   /** Tasks that show how shares change. With fewer no agent is broken. */
   demoTroubleTasksMin: 300,
+  /** Time of submission that shows how shares change: an agent is learnt, found broken, and learnt again. */
+  demoTroubleMsMin: 15_000,
   /** Fewer tasks are submitted one each of so many milliseconds. */
   demoFewTasksEveryMs: 30,
   /** Between two looks at which tasks are due. */
@@ -784,7 +786,7 @@ export const limits = {
   /** Between two lines where there is no terminal. */
   demoLineMs: 3_000,
   /** No attempt of the demo is slowed down to more. */
-  demoAttemptMsMax: 400,
+  demoAttemptMsMax: 2_000,
   /** Tries to remove the demo's folder while a process that ends still writes there. */
   demoRemoveRetriesMax: 3,
   /** Longest the demo waits for its coordinator and agents to be there. */

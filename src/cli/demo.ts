@@ -24,7 +24,7 @@ export function demoCommand(program: Program): Command {
     .argument("[folder]", "folder to work on; default: this one")
     .addHelpText(
       "after",
-      "\nExits with 0 only if every task succeeded.\n\nExamples:\n  $ waggle demo\n  $ waggle demo ~/src/project",
+      "\nExits with 0 only if every submitted task succeeded.\n\nExamples:\n  $ waggle demo\n  $ waggle demo ~/src/project",
     )
     .action((folder: string | undefined, _: unknown, command: Command) =>
       runVerb(program, command, (context) => demo(context, folder ?? ".")),

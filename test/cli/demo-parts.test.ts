@@ -104,14 +104,17 @@ describe("the scenario", () => {
   });
 
   it("ends in its time where starting took long, and breaks no agent for too little work", () => {
-    const quick = planOf(2_100, limits.demoMs);
+    const quick = planOf(900, limits.demoMs);
     expect(quick.submitMs).toBe(limits.demoSubmitMs);
-    const late = planOf(2_100, 25_000);
+    expect(quick.everyMs * 900).toBeLessThan(quick.submitMs);
+    const late = planOf(900, 25_000);
     expect(late.submitMs).toBe(25_000 - limits.demoEndMs);
-    expect(late.trouble?.toMs).toBeLessThan(late.submitMs);
-    expect(planOf(2_100, 0).submitMs).toBe(limits.demoSubmitMsMin);
-    expect(planOf(limits.demoTroubleTasksMin - 1, limits.demoMs).trouble).toBeUndefined();
-    expect(planOf(limits.demoTroubleTasksMin, limits.demoMs).trouble).toBeDefined();
+    expect(late.trouble).toMatchObject({ toMs: expect.any(Number) });
+    expect(planOf(900, 0)).toMatchObject({ submitMs: limits.demoSubmitMsMin, trouble: "little-time" });
+    expect(planOf(limits.demoTroubleTasksMin - 1, limits.demoMs).trouble).toBe("few-tasks");
+    expect(planOf(limits.demoTroubleTasksMin, limits.demoMs).trouble).toMatchObject({
+      fromMs: expect.any(Number),
+    });
   });
 });
 
@@ -148,10 +151,12 @@ describe("what is reported", () => {
         tasks: 2,
         completed: 2,
         open: 0,
+        leftOut: 0,
         tookMs: 30_000,
         results: "r",
         agents: agentsIn(tally, when),
         troubled: troubledIn(tally, when),
+        untroubled: when.brokenAt === undefined ? "few-tasks" : null,
       },
       output,
     );
@@ -191,7 +196,10 @@ describe("the submission", () => {
     leader.script = () => "silence";
     const stopped = new AbortController();
     const submitting = submitEvenly(swarm, demoTasks(["a.md"], "run"), {
-      submitMs: 1,
+      everyMs: 1,
+      submitMs: 1_000,
+      openMax: 19,
+      delayed: () => 0,
       signal: stopped.signal,
       timeUp: new AbortController().signal,
       onSubmitted: () => expect.unreachable("nothing was accepted"),

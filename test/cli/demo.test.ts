@@ -89,7 +89,9 @@ it("breaks an agent where there is work enough, and tells what the journal says 
   expect(demo.stderr).toMatch(/^ +\d+ s {2}the demo has broken gale$/m);
   expect(demo.stderr).toMatch(/^ +\d+ s {2}the demo has repaired gale$/m);
   const { troubled, ...summary } = JSON.parse(demo.stdout);
-  expect(summary).toMatchObject({ type: "summary", files: 123, tasks: 369, completed: 369, open: 0 });
+  expect(summary).toMatchObject({ type: "summary", open: 0, untroubled: null });
+  expect(summary.completed).toBe(summary.tasks);
+  expect(summary.tasks + summary.leftOut).toBe(369);
   expect(troubled.failed).toBeGreaterThan(0);
   expect(troubled.retried.completed).toBe(troubled.retried.tasks);
 });

@@ -2,11 +2,12 @@
 // failed, lost share and got work again. Each sentence is derived from the journal; the same figures go into the record
 // that --json prints.
 
+import { unreachable } from "../../assert.ts";
 import { duration } from "../../audit/describe.ts";
-import { brokenAt, formatCount, formatShare } from "../format.ts";
+import { brokenAt, counted, formatCount, formatShare } from "../format.ts";
 import type { Output } from "../output.ts";
 import { type Cell, type Column, renderTable } from "../table.ts";
-import { demoAgents, troubledAgent } from "./scenario.ts";
+import { demoAgents, troubledAgent, type Untroubled } from "./scenario.ts";
 import type { AgentTally, DemoTally, Span } from "./tally.ts";
 
 /** Instants of what the demo did to the troubled agent, and of the last submission; undefined where it did not. */
@@ -21,16 +22,22 @@ export type Part = (typeof parts)[number];
 export type PartShares = Readonly<Record<Part, number>>;
 
 export interface DemoSummary {
+  /** Files with a submitted task. */
   readonly files: number;
+  /** Submitted tasks. */
   readonly tasks: number;
   readonly completed: number;
   /** Those that had not ended when the time was over. */
   readonly open: number;
+  /** Tasks for which the time of submission was too short. */
+  readonly leftOut: number;
   readonly tookMs: number;
   readonly results: string;
   readonly agents: readonly (AgentTally & { readonly shares: PartShares | null })[];
-  /** Null where the work was too little to break an agent. */
+  /** Null where no agent was broken. */
   readonly troubled: Troubled | null;
+  /** Why the demo did not try to break an agent; null where it did. */
+  readonly untroubled: Untroubled | null;
 }
 
 export interface Troubled {
@@ -44,11 +51,11 @@ export interface Troubled {
 }
 
 /** How long the end of a part is. */
-const END_MS = 2_500;
+const END_MS = 3_000;
 /** So that it can be seen on the screen. */
 const SETTLE_MS = 1_500;
 /** Assignments of all agents in it; fewer say nothing about shares. */
-const ASSIGNMENTS_MIN = 40;
+const ASSIGNMENTS_MIN = 20;
 
 export function agentsIn(tally: DemoTally, moments: DemoMoments): DemoSummary["agents"] {
   const spans = spansOf(moments);
@@ -76,9 +83,12 @@ export function troubledIn(tally: DemoTally, moments: DemoMoments): Troubled | n
   };
 }
 
-/** Whether an agent that broke at an instant has lost most of its share since. */
-export function hasLostShare(tally: DemoTally, agent: string, brokenAt: number): boolean {
-  const now = Date.now();
+/** Whether an agent that broke at an instant has lost most of its share until now. */
+export function hasLostShare(
+  tally: DemoTally,
+  agent: string,
+  { brokenAt, now }: { readonly brokenAt: number; readonly now: number },
+): boolean {
   if (now < brokenAt + END_MS + SETTLE_MS) return false;
   const before = tally.share(agent, { from: brokenAt - END_MS, to: brokenAt }) ?? 0;
   return (tally.share(agent, { from: now - END_MS, to: now }) ?? 0) < before / 3;
@@ -129,20 +139,41 @@ function agentTable({ agents }: DemoSummary, output: Pick<Output, "columns" | "c
     .join("\n")}\n${renderTable(output, columns, rows)}\n`;
 }
 
-function sentences({ tasks, open, troubled }: DemoSummary): string[] {
-  return [...(troubled === null ? tooLittle(tasks) : troubledSentences(troubled)), ...openSentence(open)];
-}
-
-function tooLittle(tasks: number): string[] {
+function sentences(summary: DemoSummary): string[] {
+  const { troubled } = summary;
   return [
-    `${formatCount(tasks)} tasks are too few to show how routing reacts to an agent that breaks: no agent was broken. ` +
-      "Name a folder with more text files.",
+    ...(troubled === null ? [untroubledSentence(summary)] : troubledSentences(troubled)),
+    ...timeSentences(summary),
   ];
 }
 
-function openSentence(open: number): string[] {
-  if (open === 0) return [];
-  return [`${formatCount(open)} tasks had not ended when the demo's time was over: this machine is busy.`];
+function untroubledSentence({ tasks, untroubled }: DemoSummary): string {
+  switch (untroubled) {
+    case "few-tasks":
+      return (
+        `${formatCount(tasks)} tasks are too few to show how routing reacts to an agent that breaks: no agent was broken. ` +
+        "Name a folder with more text files."
+      );
+    case "little-time":
+      return "This machine took so long to start the swarm that no time was left to break an agent. Try again when it is less busy.";
+    case null:
+      return `${troubledAgent} ended before the demo could break it.`;
+    default:
+      return unreachable(untroubled);
+  }
+}
+
+function timeSentences({ open, leftOut }: DemoSummary): string[] {
+  const sentences: string[] = [];
+  if (leftOut > 0)
+    sentences.push(
+      `${counted(leftOut, "more task")} had to be left out: this machine is too busy for all in the demo's time.`,
+    );
+  if (open > 0)
+    sentences.push(
+      `${counted(open, "task")} had not ended when the demo's time was over: this machine is busy.`,
+    );
+  return sentences;
 }
 
 function troubledSentences({ agent, failed, retried, shares }: Troubled): string[] {

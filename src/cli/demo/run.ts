@@ -125,18 +125,21 @@ async function carryOut(
   const following = follow(swarm, tally, { from: idx + 1, signal });
   following.catch(() => undefined); // a reader that fails leaves figures out, and they are told as missing
   output.note(
-    `${labelled("work", `${counted(tasks.length, "task")}: count, digest and outline of each file, over ${Math.round(plan.submitMs / 1_000)} s`, output.noteColumns)}\n`,
+    `${labelled("work", `${counted(tasks.length, "task")}: count, digest and outline of each file`, output.noteColumns)}\n`,
   );
   const startedAt = Date.now();
   const view = new LiveView(output, { tally, tasks: tasks.length, submitMs: plan.submitMs, startedAt });
   try {
     let submittedAt = startedAt;
+    let submitted = 0;
     const trouble = breakAndRepair(members, plan, { tally, view, signal });
     trouble.catch(() => undefined); // awaited below
-    const onSubmitted = () => {
+    const onSubmitted = (count: number) => {
+      submitted = count;
       submittedAt = Date.now();
     };
-    const outcomes = await submitEvenly(swarm, tasks, { ...plan, signal, timeUp, onSubmitted });
+    const delayed = () => tally.delayed;
+    const outcomes = await submitEvenly(swarm, tasks, { ...plan, delayed, signal, timeUp, onSubmitted });
     const tookMs = Date.now() - startedAt;
     const isTold = () => tally.ended >= outcomes.length;
     for (let waited = 0; !isTold() && waited < limits.demoStopMs; waited += limits.demoStepMs)
@@ -147,14 +150,16 @@ async function carryOut(
     const moments = { ...(await trouble), submittedAt };
     return {
       summary: {
-        files: work.files.length,
-        tasks: tasks.length,
+        files: new Set(tasks.slice(0, submitted).map(({ file }) => file)).size,
+        tasks: submitted,
         completed: outcomes.filter(({ outcome }) => outcome.state === "completed").length,
-        open: tasks.length - outcomes.length,
+        open: submitted - outcomes.length,
+        leftOut: tasks.length - submitted,
         tookMs,
         results,
         agents: agentsIn(tally, moments),
         troubled: troubledIn(tally, moments),
+        untroubled: typeof plan.trouble === "string" ? plan.trouble : null,
       },
       retriedTask: (outcomes.find(({ outcome }) => outcome.attempts > 1) ?? outcomes[0])?.task.id,
     };
@@ -177,12 +182,16 @@ async function breakAndRepair(
   }: { readonly tally: DemoTally; readonly view: LiveView; readonly signal: AbortSignal },
 ): Promise<Pick<DemoMoments, "brokenAt" | "repairedAt">> {
   const agent = members.find(({ name }) => name === troubledAgent);
-  if (trouble === undefined || agent === undefined) return { brokenAt: undefined, repairedAt: undefined };
+  if (typeof trouble === "string" || agent === undefined)
+    return { brokenAt: undefined, repairedAt: undefined };
   await setTimeout(trouble.fromMs, undefined, { signal });
   const brokenAt = await agent.setBroken(true);
   if (brokenAt !== undefined) view.note(`the demo has broken ${troubledAgent}`);
   const until = Date.now() + trouble.toMs - trouble.fromMs;
-  while (Date.now() < until && !hasLostShare(tally, troubledAgent, brokenAt ?? until))
+  while (
+    Date.now() < until &&
+    !hasLostShare(tally, troubledAgent, { brokenAt: brokenAt ?? until, now: Date.now() })
+  )
     await setTimeout(limits.demoStepMs, undefined, { signal });
   const repairedAt = await agent.setBroken(false);
   if (repairedAt !== undefined) view.note(`the demo has repaired ${troubledAgent}`);

@@ -1,6 +1,6 @@
 // Who takes part in the demo, how much work there is, and when one agent breaks and is repaired.
-// The one thing to know: every agent serves every kind and the swarm has room to spare, so that the choice between the
-// agents shows what the swarm has learnt.
+// The one thing to know: every agent serves every kind, and the swarm is nearly full. So an agent that fails at once is
+// always free, and its share shows what the swarm has learnt. A repaired agent is needed at once.
 
 import { limits } from "../../limits.ts";
 import { type DemoKind, demoKinds } from "./work.ts";
@@ -37,30 +37,43 @@ export function demoTasks(files: readonly string[], run: string): readonly DemoT
 }
 
 export interface DemoPlan {
-  /** Over how long the tasks are submitted, evenly, ms. */
+  /** Between two tasks, ms. */
+  readonly everyMs: number;
+  /** Submission ends by then, ms from the first task on. It ends earlier where all tasks are submitted. */
   readonly submitMs: number;
+  /** Tasks that may be under way at once. A slow machine gets fewer tasks, not a long queue. */
+  readonly openMax: number;
   /** How long an attempt takes on average, ms. */
   readonly attemptMs: number;
-  /** When the troubled agent breaks and is repaired at the latest, from the first task on. Undefined where the work is
-   *  too little to show it. */
-  readonly trouble: { readonly fromMs: number; readonly toMs: number } | undefined;
+  /** When the troubled agent breaks and is repaired at the latest, ms from the first task on; or why no agent breaks. */
+  readonly trouble: { readonly fromMs: number; readonly toMs: number } | Untroubled;
 }
+
+/** Why no agent is broken: too few tasks, or too little time after the start. */
+export type Untroubled = "few-tasks" | "little-time";
 
 /** @param leftMs until the demo must have ended */
 export function planOf(tasks: number, leftMs: number): DemoPlan {
-  const slots = demoAgents.reduce((sum, { maxConcurrent }) => sum + maxConcurrent, 0);
-  if (tasks < limits.demoTroubleTasksMin) {
-    const submitMs = tasks * limits.demoFewTasksEveryMs;
-    return { submitMs, attemptMs: limits.demoFewTasksEveryMs, trouble: undefined };
-  }
+  const openMax = demoAgents.reduce((sum, { maxConcurrent }) => sum + maxConcurrent, 0);
   const submitMs = Math.max(limits.demoSubmitMsMin, Math.min(limits.demoSubmitMs, leftMs - limits.demoEndMs));
-  const attemptMs = Math.min(limits.demoAttemptMsMax, (submitMs / tasks) * slots * BUSY_SHARE);
-  return { submitMs, attemptMs, trouble: { fromMs: submitMs * BREAKS_AT, toMs: submitMs * REPAIRED_AT } };
+  if (tasks < limits.demoTroubleTasksMin) {
+    const everyMs = limits.demoFewTasksEveryMs;
+    return { everyMs, submitMs, openMax, attemptMs: everyMs, trouble: "few-tasks" };
+  }
+  const everyMs = (limits.demoSubmitMs * PACE) / tasks;
+  const attemptMs = Math.min(limits.demoAttemptMsMax, everyMs * openMax * BUSY_SHARE);
+  const trouble =
+    submitMs < limits.demoTroubleMsMin
+      ? "little-time"
+      : { fromMs: submitMs * BREAKS_AT, toMs: submitMs * REPAIRED_AT };
+  return { everyMs, submitMs, openMax, attemptMs, trouble };
 }
 
-/** Of all slots. More would leave no choice between agents. */
-const BUSY_SHARE = 0.3;
-/** Parts of the time of submission. A repaired agent needs most of it: it is tried now and then, and learnt anew. */
+/** Of the longest time of submission. The rest makes up for the time in which an agent is broken. */
+const PACE = 0.92;
+/** Of all slots. With less, the others leave a repaired agent no work to be learnt anew by. */
+const BUSY_SHARE = 0.9;
+/** Parts of the time of submission. */
 const BREAKS_AT = 0.2;
 const REPAIRED_AT = 0.55;
 

@@ -1,53 +1,71 @@
-// Submits the demo's tasks evenly over its time, and waits for their outcomes. Evenly by the clock: where the machine
-// stalls, what is due then goes out together.
+// Submits the demo's tasks evenly by the clock, and waits for their outcomes. Where the machine stalls, tasks that are due
+// go out together, but never more than the agents have slots for.
 
 import { setTimeout } from "node:timers/promises";
 import type { Swarm } from "../../client/swarm.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-import type { DemoTask } from "./scenario.ts";
+import type { DemoPlan, DemoTask } from "./scenario.ts";
 
 export interface EndedTask {
   readonly task: DemoTask;
   readonly outcome: Outcome;
 }
 
-export interface SubmittingOptions {
-  /** Over how long, ms. */
-  readonly submitMs: number;
+export interface SubmittingOptions extends Pick<DemoPlan, "everyMs" | "submitMs" | "openMax"> {
+  /** Tasks that wait for their next attempt: they occupy no agent. */
+  readonly delayed: () => number;
   /** Ends everything with its reason. */
   readonly signal: AbortSignal;
   /** Ends submission and waiting: what has not ended by then is left out. */
   readonly timeUp: AbortSignal;
-  /** Once, when all that will be submitted was. */
-  readonly onSubmitted: () => void;
+  /** Once, with how many tasks were submitted, when no more will be. */
+  readonly onSubmitted: (count: number) => void;
+}
+
+/** How many tasks should be submitted by an instant: those that are due, as far as agents have slots for them. */
+export function submittedBy(
+  elapsedMs: number,
+  {
+    everyMs,
+    openMax,
+    ended,
+    delayed,
+  }: Pick<DemoPlan, "everyMs" | "openMax"> & { readonly ended: number; readonly delayed: number },
+): number {
+  const due = Math.ceil((elapsedMs + limits.demoStepMs) / everyMs);
+  return Math.min(due, ended + delayed + openMax);
 }
 
 /** Resolves with the tasks that ended in time. @throws WaggleError when a task is refused; the signal's reason */
 export async function submitEvenly(
   swarm: Swarm,
   tasks: readonly DemoTask[],
-  { submitMs, signal, timeUp, onSubmitted }: SubmittingOptions,
+  { everyMs, submitMs, openMax, delayed, signal, timeUp, onSubmitted }: SubmittingOptions,
 ): Promise<EndedTask[]> {
   const ending = AbortSignal.any([signal, timeUp]);
   const waits: Promise<EndedTask | undefined>[] = [];
   const startedAt = performance.now();
-  for (let sent = 0; sent < tasks.length && !timeUp.aborted; ) {
-    const due = Math.ceil(((performance.now() - startedAt + limits.demoStepMs) / submitMs) * tasks.length);
-    const together = tasks.slice(sent, due);
-    sent += together.length;
+  const elapsedMs = () => performance.now() - startedAt;
+  let ended = 0;
+  while (waits.length < tasks.length && elapsedMs() < submitMs && !timeUp.aborted) {
+    const count = submittedBy(elapsedMs(), { everyMs, openMax, ended, delayed: delayed() });
+    const together = tasks.slice(waits.length, count);
     for (const handle of await submitTogether(swarm, together, signal)) {
       const wait = handle.outcome({ signal: ending }).then(
-        (outcome) => ({ task: handle.task, outcome }),
+        (outcome) => {
+          ended += 1;
+          return { task: handle.task, outcome };
+        },
         (error: unknown) => unlessTimeUp(error, { signal, timeUp }),
       );
       wait.catch(() => undefined); // thrown below, unless the submission is thrown out of before
       waits.push(wait);
     }
-    if (sent < tasks.length) await setTimeout(limits.demoStepMs, undefined, { signal });
+    if (waits.length < tasks.length) await setTimeout(limits.demoStepMs, undefined, { signal });
   }
-  onSubmitted();
-  return (await Promise.all(waits)).filter((ended) => ended !== undefined);
+  onSubmitted(waits.length);
+  return (await Promise.all(waits)).filter((one) => one !== undefined);
 }
 
 async function submitTogether(swarm: Swarm, tasks: readonly DemoTask[], signal: AbortSignal) {

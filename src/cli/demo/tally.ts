@@ -25,6 +25,8 @@ interface Assigned {
 
 interface TaskRow {
   hasFailedOnce: boolean;
+  /** An attempt failed, and the next one is not assigned yet. */
+  isDelayed: boolean;
   ended: "completed" | "otherwise" | undefined;
 }
 
@@ -34,13 +36,19 @@ export class DemoTally {
   readonly #assigned: Assigned[] = [];
   readonly #failed: Assigned[] = [];
   #endedCount = 0;
+  #delayedCount = 0;
 
   constructor(ids: Iterable<string>) {
-    for (const id of ids) this.#rowById.set(id, { hasFailedOnce: false, ended: undefined });
+    for (const id of ids) this.#rowById.set(id, { hasFailedOnce: false, isDelayed: false, ended: undefined });
   }
 
   get ended(): number {
     return this.#endedCount;
+  }
+
+  /** Tasks that wait for their next attempt. */
+  get delayed(): number {
+    return this.#delayedCount;
   }
 
   /** Takes the next event of the journal. Those of other tasks are passed over. */
@@ -51,10 +59,12 @@ export class DemoTally {
     switch (event.type) {
       case "TaskAssigned":
         this.#assigned.push({ at, agent: event.agent });
+        this.#delay(row, false);
         break;
       case "AttemptFailed":
         this.#failed.push({ at, agent: event.agent });
         row.hasFailedOnce = true;
+        this.#delay(row, true);
         break;
       case "TaskFailed":
       case "TaskDeadLettered":
@@ -106,7 +116,13 @@ export class DemoTally {
     return { tasks: rows.length, completed: rows.filter((row) => row.ended === "completed").length };
   }
 
+  #delay(row: TaskRow, isDelayed: boolean): void {
+    if (row.isDelayed !== isDelayed) this.#delayedCount += isDelayed ? 1 : -1;
+    row.isDelayed = isDelayed;
+  }
+
   #end(row: TaskRow, how: "completed" | "otherwise"): void {
+    this.#delay(row, false);
     if (row.ended === undefined) this.#endedCount += 1;
     row.ended = how;
   }
