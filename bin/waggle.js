@@ -20,5 +20,4 @@ if (!existsSync(compiled)) {
   process.exit(usage);
 }
 
-const { main } = await import(compiled.href);
-await main();
+await import(compiled.href); // runs the command line, then ends the process

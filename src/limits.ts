@@ -765,7 +765,7 @@ export const limits = {
   demoProbeBytes: 8 * 1024,
   /** Names that `git ls-files` may print, in bytes. */
   demoListBytesMax: 64 * 1024 * 1024,
-  /** The demo waits for outcomes until then, after the start of its process. Stopping it then takes some seconds more. */
+  /** The demo waits for outcomes until then, from the start of its process. Stopping takes some seconds more. */
   demoMs: 40_000,
   /** Of these, for the last attempts. */
   demoEndMs: 4_000,

@@ -48,7 +48,7 @@ test.each(["18.20.4", "20.18.3"])("refuses Node %s before it loads anything", (v
 });
 
 test.each(["20.19.0", "22.0.0", "26.1.0"])("takes Node %s", (version) => {
-  compile("export async function main() { console.log(process.argv[2]); }");
+  compile("console.log(process.argv[2]);");
   const { status, stdout } = launch(version);
   expect(stdout).toBe("status\n");
   expect(status).toBe(0);

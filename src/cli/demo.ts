@@ -5,8 +5,6 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { type FoundFiles, findTextFiles } from "./demo/files.ts";
-import { renderSummary } from "./demo/report.ts";
-import { runDemo } from "./demo/run.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount, labelled } from "./format.ts";
 import { UsageError } from "./usage-error.ts";
@@ -39,6 +37,9 @@ async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
   output.note(labelled("demo", `a swarm at work on ${folder}; Ctrl-C ends it`, output.noteColumns));
   const found = await filesOf(folder, signal);
   output.note(labelled("files", foundText(found), output.noteColumns));
+  // Loaded behind the first lines, which should appear at once.
+  const { runDemo } = await import("./demo/run.ts");
+  const { renderSummary } = await import("./demo/report.ts");
   const { summary, next } = await runDemo(context, { folder, files: found.files });
   output.datum({ type: "summary", ...summary }, () => `\n${renderSummary(summary, output)}`);
   output.note(`\nYour own swarm, each command in a terminal of its own:\n${list(next.own)}`);

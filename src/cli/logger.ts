@@ -3,7 +3,6 @@
 // Never in it: payloads, results, credentials, URLs with a user part.
 
 import pino, { type LogFn, type Logger } from "pino";
-import pretty from "pino-pretty";
 import type { LogLevel } from "../config/schema.ts";
 import type { Output } from "./output.ts";
 
@@ -13,7 +12,10 @@ export interface LoggerOptions {
   readonly isData?: boolean;
 }
 
-export function createLogger(output: Output, { level, isData = false }: LoggerOptions): Logger {
+export async function createLogger(
+  output: Output,
+  { level, isData = false }: LoggerOptions,
+): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -21,9 +23,9 @@ export function createLogger(output: Output, { level, isData = false }: LoggerOp
     hooks: { logMethod: withCommandAsStarted(output) },
   };
   if (output.json && isData) return pino(options, { write: (line: string) => output.raw(line) });
-  if (output.json || !output.isNoteTerminal)
+  if (output.json || !output.isNoteTerminal || level === "silent")
     return pino(options, { write: (line: string) => output.note(line.trimEnd()) });
-  return pino(options, prettyStream(output));
+  return pino(options, await prettyStream(output));
 }
 
 /** Messages are sentences of ours, which may advise a command. */
@@ -34,7 +36,9 @@ function withCommandAsStarted({ asStarted }: Output) {
   };
 }
 
-function prettyStream(output: Output) {
+async function prettyStream(output: Output) {
+  // Loaded where a log is shown: most verbs show none.
+  const { default: pretty } = await import("pino-pretty");
   return pretty({
     colorize: output.noteColors.isColorSupported,
     translateTime: "SYS:HH:MM:ss",

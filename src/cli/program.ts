@@ -2,43 +2,17 @@
 
 import { Command, Option } from "commander";
 import { logLevels } from "../config/schema.ts";
-import { agentCommand } from "./agent.ts";
-import { cancelCommand } from "./cancel.ts";
 import { asStartedBy, commandName } from "./command-name.ts";
-import { completionCommand } from "./completion.ts";
-import { configCommand } from "./config.ts";
-import { demoCommand } from "./demo.ts";
-import { doctorCommand } from "./doctor.ts";
-import { downCommand } from "./down.ts";
-import { drainCommand, undrainCommand } from "./drain.ts";
-import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
-import { explainCommand } from "./explain.ts";
 import { HELP_COLUMNS } from "./format.ts";
 import { fittedHelp, globalOptionsHelp, helpLayout } from "./help.ts";
-import { kindCommand } from "./kind.ts";
-import { leaderCommand } from "./leader.ts";
-import { pauseCommand, resumeCommand } from "./pause.ts";
-import { planCommand } from "./plan.ts";
-import { policyCommand } from "./policy.ts";
-import { projectCommand } from "./project.ts";
-import { rateCommand } from "./rate.ts";
-import { resourceCommand } from "./resource.ts";
-import { retryCommand } from "./retry.ts";
 import { knownColumns, type OutputStream } from "./shell.ts";
-import { simulateCommand } from "./simulate.ts";
-import { statusCommand } from "./status.ts";
-import { submitCommand } from "./submit.ts";
-import { taskCommand } from "./task.ts";
-import { tasksCommand } from "./tasks.ts";
-import { tortureCommand } from "./torture.ts";
-import { upCommand } from "./up.ts";
 import type { Program } from "./verb.ts";
 import { packageVersion } from "./version.ts";
-import { waitCommand } from "./wait-tasks.ts";
 
-/** Every verb, with its flags and its action, ready to parse. It throws instead of ending the process. */
-export function buildProgram(program: Program): Command {
+/** Verbs with their flags and actions, ready to parse. The command throws instead of ending the process.
+ *  @param argv what will be parsed, without node and script; absent: every verb is built */
+export async function buildProgram(program: Program, argv: readonly string[] = []): Promise<Command> {
   const root = new Command(commandName(program.shell))
     .description("Routes tasks across a swarm of agents, and writes down why.")
     .version(packageVersion(), "-V, --version", "print the version")
@@ -46,42 +20,74 @@ export function buildProgram(program: Program): Command {
     .addHelpText("after", rootHelp)
     .addHelpText("afterAll", globalOptionsHelp);
   for (const option of globalOptions()) root.addOption(option);
-  for (const [group, verbs] of verbsByGroup) {
+  const names = Object.values(verbsByGroup).flatMap((verbs) => Object.keys(verbs));
+  const needed = neededVerbs(argv, names);
+  for (const [group, verbs] of Object.entries(verbsByGroup)) {
     root.commandsGroup(`${group}:`);
-    for (const build of verbs) root.addCommand(build(program));
+    for (const [name, load] of Object.entries(verbs)) {
+      if (!needed.has(name)) continue;
+      const build = await load();
+      root.addCommand(build(program));
+    }
   }
   root.helpCommand("help [verb]", "print help for a verb");
-  program.asStarted = asStartedBy(
-    program.shell,
-    root.commands.map((command) => command.name()),
-  );
+  program.asStarted = asStartedBy(program.shell, names);
   for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
     quietly(command, program);
   return root;
 }
 
-/** In the order in which help lists them. */
-const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => Command)[]])[] = [
-  ["Run", [demoCommand, upCommand, agentCommand, downCommand]],
-  [
-    "Tasks",
-    [submitCommand, waitCommand, tasksCommand, taskCommand, explainCommand, retryCommand, cancelCommand],
-  ],
-  ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand, configCommand]],
-  ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
-  [
-    "Operate",
-    [
-      doctorCommand,
-      drainCommand,
-      undrainCommand,
-      pauseCommand,
-      resumeCommand,
-      leaderCommand,
-      completionCommand,
-    ],
-  ],
-];
+/** In the order in which help lists them. Modules of verbs that nobody named are not loaded: they take a second. */
+const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promise<BuildVerb>>>>> = {
+  Run: {
+    demo: async () => (await import("./demo.ts")).demoCommand,
+    up: async () => (await import("./up.ts")).upCommand,
+    agent: async () => (await import("./agent.ts")).agentCommand,
+    down: async () => (await import("./down.ts")).downCommand,
+  },
+  Tasks: {
+    submit: async () => (await import("./submit.ts")).submitCommand,
+    wait: async () => (await import("./wait-tasks.ts")).waitCommand,
+    tasks: async () => (await import("./tasks.ts")).tasksCommand,
+    task: async () => (await import("./task.ts")).taskCommand,
+    explain: async () => (await import("./explain.ts")).explainCommand,
+    retry: async () => (await import("./retry.ts")).retryCommand,
+    cancel: async () => (await import("./cancel.ts")).cancelCommand,
+  },
+  Settings: {
+    project: async () => (await import("./project.ts")).projectCommand,
+    kind: async () => (await import("./kind.ts")).kindCommand,
+    resource: async () => (await import("./resource.ts")).resourceCommand,
+    rate: async () => (await import("./rate.ts")).rateCommand,
+    policy: async () => (await import("./policy.ts")).policyCommand,
+    config: async () => (await import("./config.ts")).configCommand,
+  },
+  Look: {
+    status: async () => (await import("./status.ts")).statusCommand,
+    events: async () => (await import("./events.ts")).eventsCommand,
+    plan: async () => (await import("./plan.ts")).planCommand,
+    simulate: async () => (await import("./simulate.ts")).simulateCommand,
+    torture: async () => (await import("./torture.ts")).tortureCommand,
+  },
+  Operate: {
+    doctor: async () => (await import("./doctor.ts")).doctorCommand,
+    drain: async () => (await import("./drain.ts")).drainCommand,
+    undrain: async () => (await import("./drain.ts")).undrainCommand,
+    pause: async () => (await import("./pause.ts")).pauseCommand,
+    resume: async () => (await import("./pause.ts")).resumeCommand,
+    leader: async () => (await import("./leader.ts")).leaderCommand,
+    completion: async () => (await import("./completion.ts")).completionCommand,
+  },
+};
+
+type BuildVerb = (program: Program) => Command;
+
+/** The verbs that a command line needs: those it names, or all where it may need the others for help or a refusal. */
+function neededVerbs(argv: readonly string[], names: readonly string[]): ReadonlySet<string> {
+  const named = names.filter((name) => argv.includes(name));
+  const isPlain = names.includes(argv[0] ?? "") && !named.includes("completion");
+  return new Set(isPlain ? named : names);
+}
 
 function globalOptions(): Option[] {
   return [

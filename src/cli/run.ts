@@ -14,7 +14,7 @@ import type { Program } from "./verb.ts";
 /** Runs the command line `argv` (without node and script). Resolves to the exit code; never rejects. */
 export async function run(argv: readonly string[], shell: Shell): Promise<ExitCode> {
   const program: Program = { shell, exitCode: exitCodes.ok, asStarted: (text) => text };
-  const root = buildProgram(program);
+  const root = await buildProgram(program, argv);
   try {
     if (argv.length === 0) root.help({ error: true });
     await root.parseAsync([...argv], { from: "user" });

@@ -59,7 +59,7 @@ export async function runVerb(
   try {
     const settings = loadSettings({ flags, env: shell.env, cwd: shell.cwd });
     const level = flags.verbose === true ? "debug" : (settings.logLevel ?? options.logLevel ?? "silent");
-    const logger = createLogger(output, { level, isData: options.logIsData === true });
+    const logger = await createLogger(output, { level, isData: options.logIsData === true });
     program.exitCode =
       (await run({ settings, flags, output, logger, shell, signal: interrupted.signal })) ?? exitCodes.ok;
     await output.flushed();

@@ -182,6 +182,33 @@ const terminalRule = fileRule({
     ),
 });
 
+/** Which take a tenth of a second and more to load, and what a swarm takes. */
+const isHeavy = (specifier: string) =>
+  /^(?:rxjs|xstate|@nats-io\/.*|pino-pretty|cli-table3|cli-progress)$/.test(specifier);
+/** What `waggle demo` loads before it prints. */
+const firstLineFiles = ["src/cli/main.ts", "src/cli/demo.ts"];
+
+const firstLineRule: Rule = {
+  name: "the demo's first line waits for no heavy package",
+  why: "The first line of the first command is due within a second. All verbs and packages together take more.",
+  mend: "Import it where it is used: `await import(…)` in the verb's action.",
+  check: ({ files }) => {
+    const byPath = new Map(files.map((file) => [file.path, file]));
+    const loaded = new Set<string>();
+    const visit = (path: string): Violation[] => {
+      if (loaded.has(path)) return [];
+      loaded.add(path);
+      return (byPath.get(path)?.imports ?? [])
+        .filter(({ late, typeOnly }) => !late && !typeOnly)
+        .flatMap(({ specifier, line }) => {
+          if (specifier.startsWith(".")) return visit(resolved(path, specifier));
+          return isHeavy(specifier) ? [{ path, line, found: `imports ${specifier}` }] : [];
+        });
+    };
+    return firstLineFiles.flatMap(visit);
+  },
+};
+
 const barrels = new Set(["src/index.ts", "machines/index.ts"]);
 
 const barrelRule = fileRule({
@@ -239,6 +266,7 @@ export const importRules: readonly Rule[] = [
   pureImportsRule,
   vendorRule,
   terminalRule,
+  firstLineRule,
   barrelRule,
   cycleRule,
 ];

@@ -86,6 +86,22 @@ const cases: Readonly<Record<string, Case>> = {
     wrong: [{ "src/client/swarm.ts": 'import colors from "picocolors";' }],
     right: { "src/cli/colors.ts": 'import colors from "picocolors";' },
   },
+  "the demo's first line waits for no heavy package": {
+    wrong: [
+      { "src/cli/demo.ts": 'import { Subject } from "rxjs";' },
+      {
+        "src/cli/main.ts": 'import { run } from "./run.ts";',
+        "src/cli/run.ts": 'import { upCommand } from "./up.ts";',
+        "src/cli/up.ts": 'import { connect } from "@nats-io/transport-node";',
+      },
+    ],
+    right: {
+      "src/cli/main.ts": 'import { run } from "./run.ts";',
+      "src/cli/run.ts": 'export const up = () => import("./up.ts");',
+      "src/cli/up.ts": 'import { connect } from "@nats-io/transport-node";',
+      "src/cli/demo.ts": 'import type { Observable } from "rxjs";',
+    },
+  },
   "no barrels": {
     wrong: [
       { "src/core/index.ts": "export const a = 1;" },

@@ -13,6 +13,8 @@ export interface Import {
   readonly typeOnly: boolean;
   /** Whether it passes names on: `export … from`. */
   readonly reExport: boolean;
+  /** `import(…)`: loaded when that line runs, not with the file. */
+  readonly late: boolean;
   /** Local names it brings in, without namespaces. */
   readonly names: readonly string[];
 }
@@ -86,6 +88,7 @@ function importsOf(text: string): Import[] {
       line: lineAt(text, offset),
       typeOnly: type !== undefined || isAllTypes(clause),
       reExport: keyword === "export",
+      late: fixed === undefined,
       names: namesIn(clause),
     });
   }

@@ -99,7 +99,7 @@ describe.each(completedShells)("%s", (shell) => {
 });
 
 it("has every verb, flag and choice of the command line, and both its names", async () => {
-  const root = buildProgram(program);
+  const root = await buildProgram(program);
   const { commands, globalFlags } = completionTable(root);
   expect(globalFlags).toContainEqual(expect.objectContaining({ word: "--creds", value: "file" }));
   expect(globalFlags).toContainEqual(expect.objectContaining({ word: "--data-folder", value: "folder" }));

@@ -1,5 +1,5 @@
-// The demo's plan in virtual time, with the production planner: each run shows that the broken agent loses its share and
-// gets work again. Not here: its processes (demo.test.ts).
+// The demo's plan in virtual time, with the production planner: each run shows that the broken agent loses its share
+// and gets work again. Not here: its processes (demo.test.ts).
 
 import pc from "picocolors";
 import { expect, it } from "vitest";

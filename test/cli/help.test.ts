@@ -6,7 +6,7 @@ import { fittedHelp } from "../../src/cli/help.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { aShell, runIn } from "./shell.ts";
 
-const root = buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
+const root = await buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
 const pathsOf = (command: Command, before: readonly string[] = []): string[][] => [
   [...before],
   ...command.commands.flatMap((each) => pathsOf(each, [...before, each.name()])),

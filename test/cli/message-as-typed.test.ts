@@ -16,8 +16,10 @@ import {
 } from "../../src/protocol/settings-schemas.ts";
 import { aShell } from "./shell.ts";
 
+const root = await buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
+
 function commandOf(...words: readonly string[]): Command {
-  let command = buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
+  let command = root;
   for (const word of words) {
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) throw new Error(`there is no ${words.join(" ")}`);

@@ -45,7 +45,8 @@ export interface DemoPlan {
   readonly openMax: number;
   /** How long an attempt takes on average, ms. */
   readonly attemptMs: number;
-  /** When the troubled agent breaks and is repaired at the latest, ms from the first task on; or why no agent breaks. */
+  /** When the troubled agent breaks, and the latest instant of its repair, in ms from the first task on. Or why no agent
+   *  breaks. */
   readonly trouble: { readonly fromMs: number; readonly toMs: number } | Untroubled;
 }
 

@@ -1,5 +1,5 @@
-// Submits the demo's tasks evenly by the clock, and waits for their outcomes. Where the machine stalls, tasks that are due
-// go out together, but never more than the agents have slots for.
+// Submits the demo's tasks evenly by the clock, and waits for their outcomes. Where the machine stalls, tasks that are
+// due go out together, but never more than the agents have slots for.
 
 import { setTimeout } from "node:timers/promises";
 import type { Swarm } from "../../client/swarm.ts";
