@@ -30,7 +30,7 @@ const output = { columns: undefined, colors: pc.createColors(false) };
 
 /** What the demo would say of a run on such a machine. */
 function reportOn(machine: Machine): string {
-  const random = new SeededRandom(machine.seed);
+  const random = new SeededRandom(`seed ${machine.seed}`);
   const plan = planOf(machine.tasks, machine.leftMs);
   if (typeof plan.trouble === "string") return plan.trouble;
   const tasks = demoTasks(

@@ -45,7 +45,7 @@ export interface DemoPlan {
   readonly openMax: number;
   /** How long an attempt takes on average, ms. */
   readonly attemptMs: number;
-  /** When the troubled agent breaks, and the latest instant of its repair, in ms from the first task on. Or why no agent
+  /** When the troubled agent breaks, and the latest instant of its repair, ms from the first task on. Or why no agent
    *  breaks. */
   readonly trouble: { readonly fromMs: number; readonly toMs: number } | Untroubled;
 }
