@@ -227,7 +227,8 @@ class RunningAttempt implements HandlerContext {
     const { clock, handler } = this.#deps;
     const startedAt = clock.monotonicMs();
     // The leader's count began when it assigned; ours at the arrival is the nearest we know.
-    const cancelTimeout = this.#limitTime(this.#order.timeoutMs - (startedAt - receivedAt));
+    const leftMs = Math.max(0, this.#order.timeoutMs - (startedAt - receivedAt));
+    const cancelTimeout = clock.after(leftMs, () => this.abort("timeout"), { unref: true });
     const verdict = await this.#verdictOf(handler);
     cancelTimeout();
     const forgotten = this.#slots?.end() ?? [];
@@ -272,11 +273,6 @@ class RunningAttempt implements HandlerContext {
   #explain(error: unknown): string {
     if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
     return wordsOf(error);
-  }
-
-  #limitTime(ms: number): () => void {
-    if (ms > limits.timerMsMax) return () => undefined; // the leader's clock will say so
-    return this.#deps.clock.after(Math.max(0, ms), () => this.abort("timeout"), { unref: true });
   }
 }
 
