@@ -7,7 +7,15 @@ import type { Clock } from "../../clock.ts";
 import type { SwarmState } from "../../core/state.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, instant, NO_PROJECT, type SwarmId } from "../../ids.ts";
+import {
+  type BatchIndex,
+  batchIndex,
+  type Instant,
+  instant,
+  NO_PROJECT,
+  type ProjectId,
+  type SwarmId,
+} from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { Replay } from "../../journal/replay.ts";
@@ -209,12 +217,14 @@ export class Queries {
     const query = decode(message.data, statusQuerySchema);
     if (!query.ok) return encode(query);
     const leader = view.isStale ? undefined : this.#deps.leader();
+    const project = projectOf(message);
     return encode(
       statusOf(view.state, {
         swarm: this.#deps.swarm,
         now: this.#now(),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         ...(query.value.rows === undefined ? {} : { page: query.value.rows }),
+        ...(project === NO_PROJECT ? {} : { project: project as ProjectId }),
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),

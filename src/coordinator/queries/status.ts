@@ -2,8 +2,15 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../../assert.ts";
-import type { AgentRow, Lane, ProjectRow, SwarmState, UserRow } from "../../core/state.ts";
-import { type Instant, instant, type TaskId } from "../../ids.ts";
+import {
+  type AgentRow,
+  emptyCounts,
+  type Lane,
+  type ProjectRow,
+  type SwarmState,
+  type UserRow,
+} from "../../core/state.ts";
+import { type Instant, instant, type ProjectId, type TaskId } from "../../ids.ts";
 import {
   type StatusResponse,
   type StatusTable,
@@ -30,6 +37,8 @@ export interface StatusSources {
   readonly bytesMax: number;
   /** Of all tables only this, without its first rows. */
   readonly page?: { readonly table: StatusTable; readonly from: number };
+  /** Of all tables only the row of this project. */
+  readonly project?: ProjectId;
   readonly mirrors: AgentMirrors;
   /** Ids of those that stand by. Absent on a standby, as are the next two. */
   readonly standbys?: readonly string[];
@@ -62,10 +71,12 @@ assert(usersShare < shares.projects, "users leave room for the projects they are
 /** The whole of it where that fits a message; else as many rows as do, those first that matter most, and how many are
  *  left out. */
 export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
-  const { bytesMax, page } = sources;
+  const { bytesMax, page, project } = sources;
   const now = instant(Math.max(state.at, sources.now));
-  const part = <Row>(table: StatusTable, rows: Iterable<Row>): Iterable<Row> =>
-    page === undefined ? rows : page.table === table ? skipped(rows, page.from) : [];
+  const part = <Row>(table: StatusTable, rows: Iterable<Row>): Iterable<Row> => {
+    if (project !== undefined) return [];
+    return page === undefined ? rows : page.table === table ? skipped(rows, page.from) : [];
+  };
   const room = (table: keyof typeof shares) => bytesMax * (page === undefined ? shares[table] : pageShare);
 
   const agents = rowsOf(
@@ -83,12 +94,14 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     }),
   );
   const projects =
-    page?.table === "users"
-      ? usersFrom(state, now, { from: page.from, bytesMax: bytesMax * pageShare })
-      : projectsWithin(part("projects", state.projectById.values()), state, now, {
-          usersBytesMax: page === undefined ? bytesMax * usersShare : 0,
-          bytesMax: room("projects"),
-        });
+    project !== undefined
+      ? [oneProject(state, project, now, bytesMax * usersShare)]
+      : page?.table === "users"
+        ? usersFrom(state, now, { from: page.from, bytesMax: bytesMax * pageShare })
+        : projectsWithin(part("projects", state.projectById.values()), state, now, {
+            usersBytesMax: page === undefined ? bytesMax * usersShare : 0,
+            bytesMax: room("projects"),
+          });
   const rates = rowsWithin(part("rates", rateStatusesOf(state, now)), room("rates")).rows;
   const { budget } = state.policy;
   const resources = rowsOf(
@@ -110,7 +123,10 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     resources: state.resourceByName.size - resources.length,
     rates: [...state.ratesByType.values()].flat().length - rates.length,
   };
-  if (page !== undefined)
+  if (project !== undefined) {
+    const users = state.projectById.get(project)?.userByName.size ?? 0;
+    for (const table of statusTables) omitted[table] = table === "users" ? users - shownUsers : 0;
+  } else if (page !== undefined)
     for (const table of statusTables)
       omitted[table] = table === page.table ? Math.max(0, omitted[table] - page.from) : 0;
   const isWhole = Object.values(omitted).every((count) => count === 0);
@@ -266,6 +282,25 @@ function projectsWithin(
         (shown.has(row) ? 4 : 0) + (row.isPaused ? 2 : 0) + (row.settings?.budget === undefined ? 0 : 1),
     }),
   );
+}
+
+/** With the users that matter most. Zeros where the swarm has no row of it: its row comes with its first task or
+ *  setting. */
+function oneProject(
+  state: SwarmState,
+  project: ProjectId,
+  at: Instant,
+  usersBytesMax: number,
+): StatusResponse["projects"][number] {
+  const row = state.projectById.get(project);
+  if (row === undefined) return { project, tasks: emptyCounts(), users: [] };
+  const waitingSince = waitingSinceByUser(state);
+  const users = mostWithin(usersOf([row]), {
+    bytesMax: usersBytesMax,
+    rowOf: ({ user }) => userStatusOf(user, waitingMsOf(user, waitingSince, state)),
+    rankOf: ({ user }) => userRank(user, waitingMsOf(user, waitingSince, state)),
+  });
+  return projectStatusOf(row, rowsOf(users), at);
 }
 
 /** Users alone, without the first `from`, below the names of their projects. */
