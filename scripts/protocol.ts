@@ -35,7 +35,7 @@ const messages: readonly WireMessage[] = [
     name: "cancel",
     subject: "project.{project}.cancel",
     direction: "receive",
-    summary: "Cancel tasks.",
+    summary: "End the present rounds of tasks.",
     schema: schemas.cancelRequestSchema,
     answer: schemas.cancelResponseSchema,
   },
@@ -286,6 +286,7 @@ const messages: readonly WireMessage[] = [
 /** Shapes that stand inside messages and are documented on their own. */
 const parts: Readonly<Record<string, z.ZodType>> = {
   task: schemas.taskInputSchema,
+  "cancel-item": schemas.cancelItemSchema,
   "retry-item": schemas.retryItemSchema,
   result: schemas.resultSchema,
   "swarm-metrics": schemas.swarmMetricsSchema,

@@ -33,7 +33,7 @@ export type { AskOptions } from "./client/asker.ts";
 export type { AttemptLog } from "./client/attempt-logs.ts";
 export type { Backpressure } from "./client/backpressure.ts";
 export type { BulkResult, ManyTasks, TaskRef } from "./client/bulk.ts";
-export type { CancelOptions } from "./client/cancels.ts";
+export type { CancelOptions, CancelOutcome } from "./client/cancels.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {
@@ -65,7 +65,7 @@ export {
   TaskFailedError,
   WaitTimedOutError,
 } from "./client/task-errors.ts";
-export type { CancelOutcome, TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-handle.ts";
+export type { TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-handle.ts";
 export type { TaskFilterOptions, TaskListOptions, TaskPage, TaskStateName } from "./client/task-lists.ts";
 export type { TaskRequest, TypedTaskRequest } from "./client/task-request.ts";
 export type { TaskResult, TypedTaskResult } from "./client/task-result.ts";

@@ -1,6 +1,9 @@
 // What is done to many tasks: tasks that are named, or all tasks that a filter takes. A message holds the tasks of one
 // project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb
 // asks (retries.ts, cancels.ts).
+//
+// The one thing to know: a message names the round of each task that the caller means. So it may be sent again, also to
+// another leader, and does nothing to a round that was opened meanwhile.
 
 import { z } from "zod";
 import { argument, judged, readerOf } from "../agent/options.ts";
@@ -25,7 +28,8 @@ export interface TaskRef {
   readonly task: string;
   /** Default: the project of the call, or else the connection's. */
   readonly project?: string;
-  /** Its round when it was listed: a retry opens the round after it. Default: a leader is asked for it. */
+  /** Its round when it was listed: a cancel ends this round, a retry opens the one after it. Default: a leader is asked
+   *  for the present one. */
   readonly round?: number;
 }
 
@@ -37,8 +41,10 @@ export type BulkResult<Outcome> =
   | ({ readonly ok: true } & Outcome)
   | { readonly ok: false; readonly taskId: string; readonly error: WaggleError };
 
-/** A task whose project is known. */
-export type PlacedTask = TaskRef & { readonly project: string };
+/** A task whose project is known… */
+type PlacedTask = TaskRef & { readonly project: string };
+/** …and the round that is meant. */
+type RoundOfTask = PlacedTask & { readonly round: number };
 
 export interface BulkDeps {
   readonly transport: Transport;
@@ -52,10 +58,25 @@ type Answer<Outcome> = Outcome | CodedError;
 
 /** Asks for the tasks of one message. @returns one answer per task, in order */
 export type AskMessage<Outcome> = (
-  tasks: readonly PlacedTask[],
+  tasks: readonly RoundOfTask[],
   project: string,
   options: AskOptions,
 ) => Promise<readonly Answer<Outcome>[]>;
+
+export interface BulkVerb<Outcome> {
+  readonly name: string;
+  /** Of tasks that it touches, where a filter names no state. */
+  readonly states: readonly TaskStateName[];
+  readonly ask: AskMessage<Outcome>;
+}
+
+export interface BulkTerms {
+  /** Of tasks that name no project. */
+  readonly scope: Scope;
+  readonly options: AskOptions & { readonly project?: string };
+  /** The present round, of tasks that name none. Undefined: a leader is asked for it. */
+  readonly round: number | undefined;
+}
 
 export class Bulk {
   readonly #deps: BulkDeps;
@@ -64,49 +85,83 @@ export class Bulk {
     this.#deps = deps;
   }
 
-  /** The tasks that are meant. A filter is answered by a leader only: a standby's list may be outdated.
-   *  @param states of tasks that the verb touches, where the filter names none
-   *  @throws InvalidMessageError naming the option; as `TaskLists` does */
-  async tasksOf(
+  /** Asks for one task by its id, or for many. @returns the outcome of the one, or a result for each of the many
+   *  @throws InvalidMessageError naming the option; what the one is refused with; as `TaskLists` does for a filter */
+  async perform<Outcome extends { readonly taskId: string }>(
+    verb: BulkVerb<Outcome>,
+    tasks: string | ManyTasks,
+    terms: BulkTerms,
+  ): Promise<Outcome | BulkResult<Outcome>[]> {
+    if (typeof tasks !== "string") return await this.#performAll(verb, tasks, terms);
+    return onlyOf(await this.#performAll(verb, [argument([verb.name, "id"], tasks, taskIdSchema)], terms));
+  }
+
+  async #performAll<Outcome extends { readonly taskId: string }>(
+    { name, states, ask }: BulkVerb<Outcome>,
     tasks: ManyTasks,
-    {
-      verb,
-      scope,
-      states,
-      options,
-    }: {
-      readonly verb: string;
-      readonly scope: Scope;
-      readonly states: readonly TaskStateName[];
-      readonly options: AskOptions;
-    },
+    { scope, options, round }: BulkTerms,
+  ): Promise<BulkResult<Outcome>[]> {
+    const meant = isList(tasks)
+      ? named(name, tasks, { ...scope, project: projectIn(scope, options.project) })
+      : await this.#filtered(readFilter(name, tasks, { scope, options, round }), { states, options });
+    const asked = asking(options);
+    const results: (BulkResult<Outcome> | undefined)[] = meant.map(() => undefined);
+    const roundByPlace: (number | undefined)[] = meant.map((ref) => ref.round ?? round);
+    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, { task }]) => {
+      try {
+        roundByPlace[place] ??= await this.#presentRound(name, task, asked);
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        if (!(error instanceof WaggleError)) throw error;
+        results[place] = { ok: false, taskId: task, error };
+      }
+    });
+    const known = [...meant.entries()].flatMap(([place, ref]) => {
+      const present = roundByPlace[place];
+      return present === undefined ? [] : [{ place, ref: { ...ref, round: present } }];
+    });
+    const refs = known.map(({ ref }) => ref);
+    const done = await this.#run(refs, ask, asked);
+    for (const [at, { place }] of known.entries()) results[place] = done[at];
+    return results.filter((result) => result !== undefined);
+  }
+
+  /** The tasks that a filter takes. A leader alone answers: a standby's list may be outdated. */
+  async #filtered(
+    filter: TaskFilterOptions,
+    { states, options }: { readonly states: readonly TaskStateName[]; readonly options: AskOptions },
   ): Promise<readonly PlacedTask[]> {
-    if (Array.isArray(tasks))
-      return tasks.map((task: unknown, at) => placed(task, `${verb}: tasks[${at}]`, scope));
-    const filter = readTaskFilter(verb, argument([verb, "tasks"], tasks, anObject));
-    if (Object.keys(filter).length === 0)
-      throw new InvalidMessageError(
-        `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
-      );
     const listed: PlacedTask[] = [];
-    const only = scope.isBound ? { project: projectIn(scope, filter.project) } : {};
-    const wanted = {
-      sort: "submitted",
-      ...filter,
-      ...only,
-      state: filter.state ?? states,
-      fresh: true,
-    } as const;
+    const wanted = { sort: "submitted", ...filter, state: filter.state ?? states, fresh: true } as const;
     for await (const { task, project, round } of this.#deps.lists.all({ ...wanted, ...asking(options) }))
       listed.push({ task, project, round });
     return listed;
   }
 
+  /** The present round as a leader knows it: a standby may not have read of the last round yet, and the verb would do
+   *  nothing to a round that is over. */
+  async #presentRound(verb: string, task: string, options: AskOptions): Promise<number> {
+    const { clock, random, status } = this.#deps;
+    const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
+    for (let failures = 1; ; failures += 1) {
+      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
+      const found = await status(task, { ...options, timeoutMs });
+      if (found.stale !== true) return found.round;
+      const waitMs = backoffMs(failures, random.next());
+      if (clock.monotonicMs() + waitMs >= giveUpAtMs)
+        throw new NoLeaderError(
+          `No leader answers, and only a leader can ${verb} task ${task}. Nothing was done`,
+        );
+      await pause(clock, waitMs, options.signal);
+      options.signal?.throwIfAborted();
+    }
+  }
+
   /** Asks for all tasks, message by message, a few messages at once. After a message without an answer no other is
    *  sent. Never throws for what happens to a task.
    *  @throws the reason of `options.signal` */
-  async run<Outcome extends { readonly taskId: string }>(
-    tasks: readonly PlacedTask[],
+  async #run<Outcome extends { readonly taskId: string }>(
+    tasks: readonly RoundOfTask[],
     ask: AskMessage<Outcome>,
     options: AskOptions,
   ): Promise<BulkResult<Outcome>[]> {
@@ -141,7 +196,7 @@ export class Bulk {
       ask,
       options,
     }: {
-      readonly tasks: readonly PlacedTask[];
+      readonly tasks: readonly RoundOfTask[];
       readonly resultByPlace: (BulkResult<Outcome> | undefined)[];
       readonly ask: AskMessage<Outcome>;
       readonly options: AskOptions;
@@ -198,7 +253,7 @@ export class Bulk {
 }
 
 /** Runs `work` on every item, on `atOnce` of them at a time. @throws what `work` throws first */
-export async function eachAtOnce<Item>(
+async function eachAtOnce<Item>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<void>,
@@ -211,7 +266,7 @@ export async function eachAtOnce<Item>(
 }
 
 /** Of the options of a verb those of one question. */
-export function asking({ timeoutMs, signal }: AskOptions): AskOptions {
+function asking({ timeoutMs, signal }: AskOptions): AskOptions {
   return {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(signal === undefined ? {} : { signal }),
@@ -219,7 +274,7 @@ export function asking({ timeoutMs, signal }: AskOptions): AskOptions {
 }
 
 /** The outcome of a call for one task. @throws its error */
-export function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
+function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
   if (result === undefined) throw unsaid("");
   if (!result.ok) throw result.error;
   const { ok: _, ...outcome } = result;
@@ -252,24 +307,58 @@ function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (r
  *  message. */
 const ITEM_OVERHEAD_BYTES = 64;
 
+function isList(tasks: ManyTasks): tasks is readonly (string | TaskRef)[] {
+  return Array.isArray(tasks);
+}
+
 const anObject = judged<object>((input) =>
   typeof input === "object" && input !== null
     ? undefined
     : `must be an id, a list of ids, or a filter, as { state: "failed" }, not ${shown(input)}`,
 );
 
+/** @throws InvalidMessageError naming the condition, or the option that does not go with a filter */
+function readFilter(verb: string, given: unknown, { scope, options, round }: BulkTerms): TaskFilterOptions {
+  const filter = readTaskFilter(verb, argument([verb, "tasks"], given, anObject));
+  if (Object.keys(filter).length === 0)
+    throw new InvalidMessageError(
+      `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
+    );
+  if (round !== undefined)
+    throw new InvalidMessageError(
+      `${verb}: round: goes with ids; of a filter's tasks, the round is the one in which the filter finds them`,
+      { field: "round" },
+    );
+  const only = options.project ?? (scope.isBound ? scope.project : undefined);
+  if (only === undefined) return filter;
+  return {
+    ...filter,
+    project: projectIn({ project: projectIn(scope, only), isBound: true }, filter.project),
+  };
+}
+
 /** The other fields of a `ListedTask` may be there, so that what was listed can be passed on as it is. */
 const readRef = readerOf<TaskRef & Partial<ListedTask>>({
   each: { ...listedTaskSchema.shape, task: taskIdSchema, project: projectName, round: z.int().min(1) },
   required: ["task"],
+  otherwise: { id: "task", taskId: "task" },
   example: '{ task: "t1", round: 2 }',
-  subject: "a task's id, or what names a task:",
 });
 
-function placed(item: unknown, call: string, scope: Scope): PlacedTask {
-  const { task, project, round } = readRef(call, typeof item === "string" ? { task: item } : item);
-  return { task, project: projectIn(scope, project), ...(round === undefined ? {} : { round }) };
+function named(verb: string, tasks: readonly unknown[], scope: Scope): readonly PlacedTask[] {
+  return tasks.map((given, at) => {
+    const call = `${verb}: tasks[${at}]`;
+    const item = typeof given === "string" ? { task: given } : argument([verb, `tasks[${at}]`], given, aRef);
+    const { task, project, round } = readRef(call, item);
+    return { task, project: projectIn(scope, project), ...(round === undefined ? {} : { round }) };
+  });
 }
+
+const aRef = judged<object>((input) =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+    ? undefined
+    : `must be a task's id, or an object, as { task: "t1", round: 2 }, not ${shown(input)}`,
+);
 
 function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {
   return new WaggleError(

@@ -1,72 +1,85 @@
-// Cancels tasks: a request wins or loses by the order of the journal.
+// Cancels tasks: a request wins or loses by the order of the journal. Each request names the round that it ends: sent
+// again after a retry, it leaves the new round alone.
 
+import { z } from "zod";
 import { readerOf } from "../agent/options.ts";
-import { limits } from "../limits.ts";
-import { cancelResponseSchema } from "../protocol/schemas.ts";
+import { cancelResponseSchema, type Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
-import { type AskMessage, asking, type Bulk, type BulkResult, eachAtOnce, type ManyTasks } from "./bulk.ts";
+import type { Bulk, BulkResult, BulkVerb, ManyTasks } from "./bulk.ts";
 import type { Scope } from "./scope.ts";
-import type { CancelOutcome } from "./task-handle.ts";
 import { projectName } from "./task-request.ts";
-import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 export interface CancelOptions extends AskOptions {
-  /** The tasks' project. Default: the connection's. With a filter it is a condition of the filter instead. */
+  /** The tasks' project. Default: the connection's; of a filter, all projects. */
   readonly project?: string;
+  /** The round to end, from 1, where it is known: another round goes on. Default: the task's present round. Not with a
+   *  filter. */
+  readonly round?: number;
+}
+
+/** What became of a request to cancel: it wins or loses by the order of the journal. */
+export interface CancelOutcome {
+  readonly taskId: string;
+  /** False: the round had ended otherwise. */
+  readonly cancelled: boolean;
+  /** How the round ended, `cancelled` or otherwise. */
+  readonly state: Outcome["state"];
 }
 
 export interface CancelsDeps {
   readonly asker: Asker;
   readonly subjects: Subjects;
   readonly bulk: Bulk;
-  status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
 }
 
 /** States of tasks that can be cancelled: the live ones. */
 export const cancellableStates = ["queued", "delayed", "assigned", "running"] as const;
 
 export class Cancels {
-  readonly #deps: CancelsDeps;
+  readonly #bulk: Bulk;
+  readonly #verb: BulkVerb<CancelOutcome>;
 
-  constructor(deps: CancelsDeps) {
-    this.#deps = deps;
+  constructor({ asker, subjects, bulk }: CancelsDeps) {
+    this.#bulk = bulk;
+    this.#verb = {
+      name: "cancel",
+      states: cancellableStates,
+      ask: async (tasks, project, options) => {
+        const message = { v: 1, tasks: tasks.map(({ task, round }) => ({ task, round })) };
+        const subject = subjects.project(project, "cancel");
+        const question = { kind: "deed", subject, message, schema: cancelResponseSchema } as const;
+        const { answers } = await asker.ask(question, options);
+        return answers.map((answer) =>
+          answer.ok
+            ? { taskId: answer.task, cancelled: answer.state === "cancelled", state: answer.state }
+            : answer,
+        );
+      },
+    };
   }
 
-  /** @param scope of tasks that name no project @param options as `readCancelOptions` gives them */
-  async cancel(tasks: ManyTasks, scope: Scope, options: CancelOptions): Promise<BulkResult<CancelOutcome>[]> {
-    const { bulk } = this.#deps;
-    const states = cancellableStates;
-    const meant = await bulk.tasksOf(tasks, { verb: "cancel", scope, states, options });
-    return await bulk.run(meant, this.#ask, asking(options));
+  /** One task by its id, or many. @param scope of tasks that name no project */
+  async cancel(
+    tasks: string | ManyTasks,
+    scope: Scope,
+    given: unknown,
+  ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
+    const { round, ...options } = readCancelOptions("cancel", given);
+    return await this.#bulk.perform(this.#verb, tasks, { scope, options, round });
   }
-
-  readonly #ask: AskMessage<CancelOutcome> = async (tasks, project, options) => {
-    const { asker, subjects, status } = this.#deps;
-    const message = { v: 1, tasks: tasks.map(({ task }) => task) };
-    const subject = subjects.project(project, "cancel");
-    const question = { kind: "deed", subject, message, schema: cancelResponseSchema } as const;
-    const { answers } = await asker.ask(question, options);
-    const outcomes: Awaited<ReturnType<AskMessage<CancelOutcome>>>[number][] = answers.map((answer) =>
-      answer.ok ? outcomeOf(answer.task, answer.state) : answer,
-    );
-    const ended = [...answers.entries()].filter(
-      ([, answer]) => !answer.ok && answer.code === "WAGGLE_CONFLICT",
-    );
-    await eachAtOnce(ended, limits.bulkQueriesAtOnce, async ([at]) => {
-      const task = tasks[at]?.task ?? "";
-      outcomes[at] = outcomeOf(task, (await status(task, options)).state);
-    });
-    return outcomes;
-  };
 }
 
-function outcomeOf(taskId: string, state: string): CancelOutcome {
-  return { taskId, cancelled: state === "cancelled", state };
-}
+const handleRules = {
+  each: { ...askRules.each, round: z.int().min(1) },
+  otherwise: askRules.otherwise,
+  example: "{ timeoutMs: 5000 }",
+};
 
-/** @throws InvalidMessageError naming the option */
-export const readCancelOptions = readerOf<CancelOptions>({
-  ...askRules,
-  each: { ...askRules.each, project: projectName },
+const readCancelOptions = readerOf<CancelOptions>({
+  ...handleRules,
+  each: { ...handleRules.each, project: projectName },
 });
+
+/** Of a handle, which knows its project. @throws InvalidMessageError naming the option */
+export const readHandleCancelOptions = readerOf<Omit<CancelOptions, "project">>(handleRules);

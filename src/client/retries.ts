@@ -3,36 +3,22 @@
 
 import { z } from "zod";
 import { instant, readerOf } from "../agent/options.ts";
-import type { Clock, Random } from "../clock.ts";
-import { NoLeaderError, WaggleError } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { retryResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
-import { backoffMs } from "./backoff.ts";
-import {
-  type AskMessage,
-  asking,
-  type Bulk,
-  type BulkResult,
-  eachAtOnce,
-  type ManyTasks,
-  type PlacedTask,
-} from "./bulk.ts";
+import type { AskMessage, Bulk, BulkResult, ManyTasks } from "./bulk.ts";
 import type { Scope } from "./scope.ts";
 import { projectName } from "./task-request.ts";
-import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 export interface RetryOptions extends AskOptions {
-  /** The tasks' project. Default: the connection's. With a filter it is a condition of the filter instead. */
+  /** The tasks' project. Default: the connection's; of a filter, all projects. */
   readonly project?: string;
   /** The new round ends `expired` when it has not ended by then: a Date, or ms since the Unix epoch. Default: none,
    *  whatever the task had before. */
   readonly deadline?: Date | number;
   /** The round to open, from 2, where it is known: asked for again, it is not opened twice. Default: the one after the
-   *  task's present round. */
+   *  task's present round. Not with a filter. */
   readonly round?: number;
 }
 
@@ -48,9 +34,6 @@ export interface RetriesDeps {
   readonly subjects: Subjects;
   readonly bulk: Bulk;
   readonly awaitedTasks: AwaitedTasks;
-  readonly clock: Clock;
-  readonly random: Random;
-  status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
 }
 
 /** States of tasks that can be retried. */
@@ -63,33 +46,16 @@ export class Retries {
     this.#deps = deps;
   }
 
-  /** @param scope of tasks that name no project @param options as `readRetryOptions` gives them */
-  async retry(tasks: ManyTasks, scope: Scope, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
-    const { bulk } = this.#deps;
-    const { round, deadline } = options;
-    const states = retryableStates;
-    const meant = await bulk.tasksOf(tasks, { verb: "retry", scope, states, options });
-    const results: (BulkResult<RetryOutcome> | undefined)[] = meant.map(() => undefined);
-    const known: { readonly place: number; readonly ref: PlacedTask }[] = [];
-    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {
-      try {
-        const present =
-          ref.round ?? (round === undefined ? await this.#present(ref.task, options) : round - 1);
-        known.push({ place, ref: { ...ref, round: present } });
-      } catch (error) {
-        options.signal?.throwIfAborted();
-        if (!(error instanceof WaggleError)) throw error;
-        results[place] = { ok: false, taskId: ref.task, error };
-      }
-    });
-    known.sort((a, b) => a.place - b.place);
-    const done = await bulk.run(
-      known.map(({ ref }) => ref),
-      this.#asking(deadline),
-      asking(options),
-    );
-    for (const [at, { place }] of known.entries()) results[place] = done[at];
-    return results.filter((result) => result !== undefined);
+  /** One task by its id, or many. @param scope of tasks that name no project */
+  async retry(
+    tasks: string | ManyTasks,
+    scope: Scope,
+    given: unknown,
+  ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
+    const { round: wanted, deadline, ...options } = readRetryOptions("retry", given);
+    const verb = { name: "retry", states: retryableStates, ask: this.#asking(deadline) };
+    const round = wanted === undefined ? undefined : wanted - 1;
+    return await this.#deps.bulk.perform(verb, tasks, { scope, options, round });
   }
 
   #asking(deadline: Date | number | undefined): AskMessage<RetryOutcome> {
@@ -97,7 +63,7 @@ export class Retries {
     return async (tasks, project, options) => {
       const message = {
         v: 1,
-        tasks: tasks.map(({ task, round = 1 }) => ({ task, round: round + 1 })),
+        tasks: tasks.map(({ task, round }) => ({ task, round: round + 1 })),
         ...(deadline === undefined ? {} : { deadline: Number(deadline) }),
       };
       const subject = subjects.project(project, "retry");
@@ -107,25 +73,6 @@ export class Retries {
       return answers.map((answer) => (answer.ok ? { taskId: answer.task, round: answer.round } : answer));
     };
   }
-
-  /** The present round as a leader knows it: a standby may not have read of the last round yet, and to open that round
-   *  again does nothing. */
-  async #present(id: string, options: RetryOptions): Promise<number> {
-    const { clock, random, status } = this.#deps;
-    const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
-    for (let failures = 1; ; failures += 1) {
-      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
-      const found = await status(id, { ...asking(options), timeoutMs });
-      if (found.stale !== true) return found.round;
-      const waitMs = backoffMs(failures, random.next());
-      if (clock.monotonicMs() + waitMs >= giveUpAtMs)
-        throw new NoLeaderError(
-          `No leader answers, and only a leader can retry task ${id}. Nothing was done`,
-        );
-      await pause(clock, waitMs, options.signal);
-      options.signal?.throwIfAborted();
-    }
-  }
 }
 
 const handleRules = {
@@ -134,8 +81,7 @@ const handleRules = {
   example: "{ round: 2 }",
 };
 
-/** @throws InvalidMessageError naming the option */
-export const readRetryOptions = readerOf<RetryOptions>({
+const readRetryOptions = readerOf<RetryOptions>({
   ...handleRules,
   each: { ...handleRules.each, project: projectName },
 });

@@ -17,7 +17,7 @@ import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, WaggleError } from "../errors.ts";
+import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
@@ -41,8 +41,8 @@ import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
-import { Bulk, type BulkResult, type ManyTasks, onlyOf } from "./bulk.ts";
-import { type CancelOptions, Cancels, readCancelOptions } from "./cancels.ts";
+import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
+import { type CancelOptions, type CancelOutcome, Cancels } from "./cancels.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
@@ -50,18 +50,12 @@ import { JournalPages } from "./journal-pages.ts";
 import { Operations, type Pause, type Setting, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
-import { Retries, type RetryOptions, type RetryOutcome, readRetryOptions } from "./retries.ts";
+import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
-import {
-  type CancelOutcome,
-  SwarmTask,
-  type TaskHandle,
-  type TaskHandleDeps,
-  type TypedTaskHandle,
-} from "./task-handle.ts";
+import { SwarmTask, type TaskHandle, type TaskHandleDeps, type TypedTaskHandle } from "./task-handle.ts";
 import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import { TaskProjects } from "./task-projects.ts";
 import {
@@ -142,7 +136,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   /** A task by its id, whoever submitted it. Asks nothing yet. */
   task(id: string, options?: ProjectOptions): TaskHandle;
 
-  /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
+  /** Ends the present round of a task. A round that a retry opens while the cancellation is under way goes on.
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when a retry opened another round meanwhile
+   *  @throws NoLeaderError; OutcomeUnknownError: cancel it again with the same `round`, which is harmless */
   cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
   /** Cancels the named tasks, or all live tasks that a filter takes, up to 1,024 in a message. Resolves with one result
    *  per task, in order; a task that is refused does not stop the others. `timeoutMs` is for each message.
@@ -251,9 +248,9 @@ export interface ProjectSwarm
     "submit" | "submitMany" | "task" | "tasks" | "taskPage" | "cancel" | "retry" | "events"
   > {
   readonly project: string;
-  /** Tasks, users and budget of the project; undefined when the swarm knows no such project, or has so many that it
-   *  left this one out. @throws as `swarm.status` */
-  status(options?: AskOptions): Promise<ProjectStatus | undefined>;
+  /** Tasks, users and budget of the project; zeros before its first task. Of very many users, the users that matter
+   *  most. @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError */
+  status(options?: AskOptions): Promise<ProjectStatus>;
   /** Changes what is set for the project. @throws as `swarm.setProject` */
   set(
     patch: Parameters<SwarmOperations["setProject"]>[1],
@@ -367,14 +364,14 @@ export class SwarmClient implements Swarm {
     this.#lists = new TaskLists(shared);
     const status = (id: string, asked: AskOptions) => this.#stories.status(id, asked);
     const bulk = new Bulk({ ...shared, lists: this.#lists, status });
-    this.#cancels = new Cancels({ ...shared, bulk, status });
-    this.#retries = new Retries({ ...shared, bulk, status, awaitedTasks: this.#awaited });
+    this.#cancels = new Cancels({ ...shared, bulk });
+    this.#retries = new Retries({ ...shared, bulk, awaitedTasks: this.#awaited });
     this.#handles = {
       clock,
       aborts,
       awaitedTasks: this.#awaited,
       updates: (task) => this.#updates(task),
-      cancel: (id, project) => this.cancel(id, { project }),
+      cancel: (id, asked) => this.cancel(id, asked),
       retry: (id, asked) => this.retry(id, asked),
     };
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
@@ -430,18 +427,7 @@ export class SwarmClient implements Swarm {
   }
 
   readonly cancel = ((tasks: string | ManyTasks, options?: CancelOptions) =>
-    this.#cancelIn(this.#scope, tasks, options)) as Swarm["cancel"];
-
-  async #cancelIn(
-    scope: Scope,
-    tasks: string | ManyTasks,
-    given: unknown,
-  ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
-    const options = readCancelOptions("cancel", given);
-    const named = { ...scope, project: projectIn(scope, options.project) };
-    if (typeof tasks !== "string") return await this.#cancels.cancel(tasks, named, options);
-    return onlyOf(await this.#cancels.cancel([idIn("cancel", tasks)], named, options));
-  }
+    this.#cancels.cancel(tasks, this.#scope, options)) as Swarm["cancel"];
 
   tasks(options?: TaskListOptions): AsyncIterable<ListedTask> {
     return this.#lists.all(readTaskListOptions("tasks", options));
@@ -452,18 +438,7 @@ export class SwarmClient implements Swarm {
   }
 
   readonly retry = ((tasks: string | ManyTasks, options?: RetryOptions) =>
-    this.#retryIn(this.#scope, tasks, options)) as Swarm["retry"];
-
-  async #retryIn(
-    scope: Scope,
-    tasks: string | ManyTasks,
-    given: unknown,
-  ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
-    const options = readRetryOptions("retry", given);
-    const named = { ...scope, project: projectIn(scope, options.project) };
-    if (typeof tasks !== "string") return await this.#retries.retry(tasks, named, options);
-    return onlyOf(await this.#retries.retry([idIn("retry", tasks)], named, options));
-  }
+    this.#retries.retry(tasks, this.#scope, options)) as Swarm["retry"];
 
   project(given: string): ProjectSwarm {
     const project = argument(["project", "project"], given, projectName);
@@ -472,8 +447,9 @@ export class SwarmClient implements Swarm {
     const submitMany = (tasks: Iterable<TaskRequest>, options?: SubmitOptions) =>
       this.#submitManyIn(scope, tasks, options);
     const cancel = (tasks: string | ManyTasks, options?: CancelOptions) =>
-      this.#cancelIn(scope, tasks, options);
-    const retry = (tasks: string | ManyTasks, options?: RetryOptions) => this.#retryIn(scope, tasks, options);
+      this.#cancels.cancel(tasks, scope, options);
+    const retry = (tasks: string | ManyTasks, options?: RetryOptions) =>
+      this.#retries.retry(tasks, scope, options);
     const ofProject = (call: string, given: unknown) => {
       const options = readTaskListOptions(call, given);
       return { ...options, project: projectIn(scope, options.project) };
@@ -488,10 +464,7 @@ export class SwarmClient implements Swarm {
       cancel: cancel as Swarm["cancel"],
       retry: retry as Swarm["retry"],
       events: (options) => openEventStream(this.#reading, options, scope),
-      status: async (options) => {
-        const { projects } = await this.status(readAskOptions("status", options));
-        return projects.find((row) => row.project === project);
-      },
+      status: (options) => this.#statusOf(project, options),
       set: (patch, options) => this.setProject(project, patch, options),
       pause: (options) => this.pause(project, options),
       resume: (options) => this.resume(project, options),
@@ -531,6 +504,17 @@ export class SwarmClient implements Swarm {
     const subject = this.#subjects.query(NO_PROJECT, "status");
     const message = { v: 1, ...(rows === undefined ? {} : { rows }) };
     return await this.#asker.ask({ kind: "query", subject, message, schema: statusResponseSchema }, options);
+  }
+
+  async #statusOf(project: string, options: unknown): Promise<ProjectStatus> {
+    const subject = this.#subjects.query(project, "status");
+    const question = { kind: "query", subject, message: { v: 1 }, schema: statusResponseSchema } as const;
+    const { projects } = await this.#asker.ask(question, readAskOptions("status", options));
+    const [status] = projects;
+    if (status?.project === project) return status;
+    throw new UnreadableAnswerError(
+      `The status of project ${project} is not in the answer. Run coordinators and clients of one version`,
+    );
   }
 
   async story(id: string, options?: AskOptions): Promise<TaskStory> {
@@ -716,7 +700,12 @@ const iterable = judged<Iterable<TaskRequest> | AsyncIterable<TaskRequest>>((inp
 
 const idOrStory = judged<string | TaskStory>((input) => {
   if (typeof input === "string") return taskIdSchema.safeParse(input).error?.issues[0]?.message;
-  const isStory = typeof input === "object" && input !== null && "attempts" in input && "status" in input;
+  const { status, attempts } = (input ?? {}) as {
+    readonly status?: Partial<TaskStory["status"]>;
+    readonly attempts?: unknown;
+  };
+  const isStory =
+    typeof status?.task === "string" && typeof status.project === "string" && Array.isArray(attempts);
   return isStory ? undefined : `must be text or a task's story, not ${shown(input)}`;
 });
 

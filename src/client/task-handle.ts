@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
+import { type CancelOptions, type CancelOutcome, readHandleCancelOptions } from "./cancels.ts";
 import { type RetryOptions, type RetryOutcome, readHandleRetryOptions } from "./retries.ts";
 import type { SubmitAck } from "./submission.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
@@ -30,15 +31,6 @@ const readWaitOptions = readerOf<WaitOptions>({
   example: "{ timeoutMs: 60000 }",
 });
 
-/** What became of a request to cancel: it wins or loses by the order of the journal. */
-export interface CancelOutcome {
-  readonly taskId: string;
-  /** False: the task had ended otherwise. */
-  readonly cancelled: boolean;
-  /** How it ended, `cancelled` or otherwise. */
-  readonly state: string;
-}
-
 export interface TaskHandle {
   readonly id: string;
   /** That it was accepted; undefined when it was not submitted here. */
@@ -57,8 +49,8 @@ export interface TaskHandle {
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no such task is known, LossError when it was accepted and
    *    is lost (or ended longer than `rememberMs` ago), UnreachableError when the connection is closed */
   outcome(options?: WaitOptions): Promise<Outcome>;
-  /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
-  cancel(): Promise<CancelOutcome>;
+  /** Ends its present round. @throws as `Swarm.cancel` does */
+  cancel(options?: Omit<CancelOptions, "project">): Promise<CancelOutcome>;
   /** Opens its next round. @throws as `Swarm.retry` does */
   retry(options?: Omit<RetryOptions, "project">): Promise<RetryOutcome>;
 }
@@ -76,7 +68,7 @@ export interface TaskHandleDeps {
   readonly aborts: Aborts;
   readonly awaitedTasks: AwaitedTasks;
   updates(task: SwarmTask): Observable<TaskUpdate>;
-  cancel(id: string, project: string): Promise<CancelOutcome>;
+  cancel(id: string, options: CancelOptions): Promise<CancelOutcome>;
   retry(id: string, options: RetryOptions): Promise<RetryOutcome>;
 }
 
@@ -136,8 +128,9 @@ export class SwarmTask implements TaskHandle {
     return awaited.outcome;
   }
 
-  cancel(): Promise<CancelOutcome> {
-    return this.#deps.cancel(this.id, this.project);
+  async cancel(given?: Omit<CancelOptions, "project">): Promise<CancelOutcome> {
+    const options = readHandleCancelOptions("cancel", given);
+    return await this.#deps.cancel(this.id, { ...options, project: this.project });
   }
 
   async retry(given?: Omit<RetryOptions, "project">): Promise<RetryOutcome> {

@@ -7,6 +7,7 @@ import { NoLeaderError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
+import { sentenceOf, shown } from "../protocol/sentence.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import {
   type ListedTask,
@@ -112,8 +113,20 @@ export class TaskLists {
 const { shape } = tasksQuerySchema;
 
 /** One name, or several. */
-const listed = <List extends z.ZodType>(list: List) =>
-  z.preprocess((given) => (typeof given === "string" ? [given] : given), list);
+const listed = <Name extends z.ZodType<string>>(list: z.ZodOptional<z.ZodArray<Name>>) =>
+  z.unknown().transform((given, context): z.infer<Name>[] => {
+    const isOne = typeof given === "string";
+    if (!isOne && !Array.isArray(given)) {
+      const message = `must be text or a list of texts, not ${shown(given)}`;
+      context.issues.push({ code: "custom", input: given, message });
+      return z.NEVER;
+    }
+    const checked = list.unwrap().safeParse(isOne ? [given] : given, { error: sentenceOf });
+    if (checked.success) return checked.data;
+    for (const { message, path } of checked.error.issues)
+      context.issues.push({ code: "custom", input: given, message, path: isOne ? path.slice(1) : path });
+    return z.NEVER;
+  });
 
 const filterRules = {
   each: {

@@ -30,7 +30,7 @@ import type {
 } from "./event.ts";
 import type { BudgetSettings, RateWindow } from "./settings.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
-import type { TaskState } from "./state.ts";
+import type { EndedTaskState, TaskState } from "./state.ts";
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {
@@ -79,7 +79,13 @@ export type Command =
       readonly hash: string;
       readonly failFast?: boolean;
     }
-  | { readonly type: "CancelTask"; readonly project: ProjectId; readonly task: TaskId }
+  /** Idempotent: only `round` is ended. A later round, which a retry opened meanwhile, goes on. */
+  | {
+      readonly type: "CancelTask";
+      readonly project: ProjectId;
+      readonly task: TaskId;
+      readonly round: number;
+    }
   /** Idempotent: `round` is the one to be opened, and is opened once. */
   | {
       readonly type: "RetryTask";
@@ -212,9 +218,10 @@ export type Reply =
   | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
   | { readonly kind: "conflict"; readonly task: TaskId }
   | { readonly kind: "unknown-task"; readonly task: TaskId }
-  | { readonly kind: "cancelled"; readonly task: TaskId }
-  /** The task had already ended otherwise. */
-  | { readonly kind: "already-ended"; readonly task: TaskId; readonly state: string }
+  /** How the round ended: cancelled, now or before, or otherwise before. */
+  | { readonly kind: "cancelled"; readonly task: TaskId; readonly state: EndedTaskState }
+  /** The task is in another round than the one to cancel: nothing was changed. */
+  | { readonly kind: "other-round"; readonly task: TaskId; readonly round: number; readonly wanted: number }
   /** Its round was opened, now or before. */
   | { readonly kind: "retried"; readonly task: TaskId; readonly round: number }
   /** It has completed, lives, or is not in the round before: nothing was changed. */

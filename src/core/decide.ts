@@ -3,7 +3,7 @@
 // the instant it was stamped with. Every refusal is a reply without events.
 
 import { unreachable } from "../assert.ts";
-import type { Instant } from "../ids.ts";
+import type { Instant, ProjectId, TaskId } from "../ids.ts";
 import { refusalOf } from "./admission.ts";
 import type { Command, Reply } from "./command.ts";
 import {
@@ -21,7 +21,7 @@ import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slo
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
-import type { EndedTask, SwarmState, Timer } from "./state.ts";
+import type { EndedTask, SwarmState, TaskRow, Timer } from "./state.ts";
 import { isRetryable } from "./task-rows.ts";
 
 const NOTHING = answered({ kind: "none" });
@@ -132,18 +132,28 @@ function decideSubmit(
   };
 }
 
+/** A task of the project, live or ended. */
+function taskIn(
+  state: SwarmState,
+  { project, task }: { readonly project: ProjectId; readonly task: TaskId },
+): TaskRow | EndedTask | undefined {
+  const live = state.taskById.get(task);
+  if (live?.spec.project === project) return live;
+  const ended = state.endedById.get(task);
+  return ended?.project === project ? ended : undefined;
+}
+
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {
-  const row = state.taskById.get(command.task);
-  if (row?.spec.project === command.project) {
-    return {
-      events: [{ type: "TaskCancelled", task: command.task, reason: "requested" }],
-      reply: { kind: "cancelled", task: command.task },
-    };
-  }
-  const ended = state.endedById.get(command.task);
-  if (ended?.project !== command.project) return answered({ kind: "unknown-task", task: command.task });
-  if (ended.state === "cancelled") return answered({ kind: "cancelled", task: command.task });
-  return answered({ kind: "already-ended", task: command.task, state: ended.state });
+  const { task, round: wanted } = command;
+  const known = taskIn(state, command);
+  if (known === undefined) return answered({ kind: "unknown-task", task });
+  const { round } = known;
+  if (round !== wanted) return answered({ kind: "other-round", task, round, wanted });
+  if ("endedAt" in known) return answered({ kind: "cancelled", task, state: known.state });
+  return {
+    events: [{ type: "TaskCancelled", task, reason: "requested" }],
+    reply: { kind: "cancelled", task, state: "cancelled" },
+  };
 }
 
 /** What is to be retried: the ended task; or the answer, where no round is to be opened. A round that was opened before
@@ -152,12 +162,10 @@ export function toRetry(
   state: SwarmState,
   { project, task, round }: Pick<Extract<Command, { type: "RetryTask" }>, "project" | "task" | "round">,
 ): { readonly ended: EndedTask } | { readonly reply: Reply } {
-  const live = state.taskById.get(task);
-  const ended = state.endedById.get(task);
-  const known = live?.spec.project === project ? live : ended?.project === project ? ended : undefined;
+  const known = taskIn(state, { project, task });
   if (known === undefined) return { reply: { kind: "unknown-task", task } };
   if (round <= known.round) return { reply: { kind: "retried", task, round } };
-  if (known === ended && isRetryable(ended.state) && round === ended.round + 1) return { ended };
+  if ("endedAt" in known && isRetryable(known.state) && round === known.round + 1) return { ended: known };
   return { reply: { kind: "not-retried", task, state: known.state, round: known.round, wanted: round } };
 }
 

@@ -138,7 +138,16 @@ export const submitRequestSchema = z.object({
   failFast: z.boolean().optional().describe("refuse a task whose kind no agent serves"),
 });
 
-export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("task ids") });
+/** One round of one task to end. */
+export const cancelItemSchema = z.object({
+  task: taskIdSchema,
+  round: z
+    .int()
+    .min(1)
+    .describe("the round to end: the task's present one. Asked for again, it ends no later round"),
+});
+
+export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("CancelItem, 1…n") });
 
 /** One round of one task to open. */
 export const retryItemSchema = z.object({
@@ -354,8 +363,9 @@ export const outcomeSchema = z.object({
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
 
+/** How the round ended: cancelled, now or before, or otherwise before. */
 export const cancelAnswerSchema = z.union([
-  z.object({ ok: z.literal(true), task: z.string(), state: z.string() }),
+  z.object({ ok: z.literal(true), task: z.string(), state: endedTaskStateSchema }),
   codedErrorSchema,
 ]);
 export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;

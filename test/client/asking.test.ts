@@ -147,20 +147,15 @@ describe("cancelling", () => {
     leader.start();
     const answers: (object | "silence")[] = [
       "silence",
-      { term: 1, idx: 3, answers: [{ ok: false, code: "WAGGLE_CONFLICT", message: "had already ended" }] },
+      { term: 1, idx: 3, answers: [{ ok: true, task: "t1", state: "cancelled" }] },
     ];
-    const place = { ok: true, term: 1, idx: 3, at: 0, submittedIdx: 2, endedIdx: 3 };
-    const task = {
-      task: "t1",
-      project: "default",
-      user: "u",
-      kind: "count",
-      state: "cancelled",
-      attempts: 0,
-    };
-    leader.script = ({ verb }) => (verb === "cancel" ? answers.shift() : { ...place, ...task });
+    const place = { ok: true, term: 1, idx: 2, at: 0, submittedIdx: 2 };
+    const task = { task: "t1", project: "default", user: "u", kind: "count", state: "queued", round: 4 };
+    leader.script = ({ verb }) => (verb === "cancel" ? answers.shift() : { ...place, ...task, attempts: 0 });
     const cancelled = watch(swarm.cancel("t1"));
     await clock.advance(limits.requestTimeoutMs + limits.askBackoffMsMax);
     expect(cancelled.value).toEqual({ taskId: "t1", cancelled: true, state: "cancelled" });
+    const sent = leader.of("cancel").map(({ body }) => body.tasks);
+    expect(sent).toEqual([[{ task: "t1", round: 4 }], [{ task: "t1", round: 4 }]]);
   });
 });

@@ -7,6 +7,7 @@ import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { type HttpOptions, httpHandler } from "../../src/agent/http.ts";
 import { type AcquireOptions, Slots } from "../../src/agent/slots.ts";
 import type { AskOptions } from "../../src/client/asker.ts";
+import type { CancelOptions } from "../../src/client/cancels.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { EventsOptions } from "../../src/client/event-stream.ts";
 import type { RemoveRateOptions, SettingsOptions, TransferOptions } from "../../src/client/operations.ts";
@@ -15,6 +16,7 @@ import type { WrapOptions } from "../../src/client/slot-agent.ts";
 import type { SubmitOutcome } from "../../src/client/submit-many.ts";
 import {
   type ProjectOptions,
+  type ProjectSwarm,
   type StatusOptions,
   type SubmitOptions,
   type Swarm,
@@ -119,6 +121,7 @@ const task: Values<TaskRequest> = {
   stallMs: wrong.whole,
 };
 
+const cancel = { ...ask, round: [...wrong.whole, 0] };
 const retry = { ...ask, deadline: wrong.instant, round: [...wrong.whole, 1] };
 
 const names = [null, 5, true, [], [5], {}, "", "two words", ["two words"]];
@@ -189,7 +192,7 @@ const swarmCalls: Calls<Swarm> = {
     args: { id: [wrong.name, (of, given) => of.task(given)] },
   },
   cancel: {
-    options: taking<ProjectOptions & AskOptions>()<Swarm>({ ...ask, project: task.project }, (to, given) =>
+    options: taking<CancelOptions>()<Swarm>({ ...cancel, project: task.project }, (to, given) =>
       to.cancel("t1", given),
     ),
     args: {
@@ -270,7 +273,12 @@ const swarmCalls: Calls<Swarm> = {
   },
   log: {
     options: askFor((of, given) => of.log("t1", given)),
-    args: { task: [wrong.name, (of, given) => of.log(given)] },
+    args: {
+      task: [
+        [...wrong.name, { status: {}, attempts: [] }, { status: { task: "t1", project: "p" }, attempts: 1 }],
+        (of, given) => of.log(given),
+      ],
+    },
   },
   explain: {
     options: askFor((of, given) => of.explain("t1", given)),
@@ -357,7 +365,46 @@ const handleCalls: Calls<TaskHandle> = {
   retry: {
     options: taking<Omit<RetryOptions, "project">>()<TaskHandle>(retry, (of, given) => of.retry(given)),
   },
-  cancel: {},
+  cancel: {
+    options: taking<Omit<CancelOptions, "project">>()<TaskHandle>(cancel, (of, given) => of.cancel(given)),
+  },
+};
+
+const askProject = (run: Run<ProjectSwarm>) => taking<AskOptions>()<ProjectSwarm>(ask, run);
+const projectCalls: Calls<ProjectSwarm> = {
+  submit: { args: { project: [["blue"], (to, project) => to.submit({ kind: "count", project })] } },
+  submitMany: { args: { tasks: [[null, 5, "x", {}], (to, given) => to.submitMany(given)] } },
+  task: {
+    options: taking<ProjectOptions>()<ProjectSwarm>({ project: [...task.project, "blue"] }, (of, given) =>
+      of.task("t1", given),
+    ),
+    args: { id: [wrong.name, (of, given) => of.task(given)] },
+  },
+  tasks: { options: taking<TaskListOptions>()<ProjectSwarm>(list, (of, given) => of.tasks(given)) },
+  taskPage: { options: taking<TaskListOptions>()<ProjectSwarm>(list, (of, given) => of.taskPage(given)) },
+  cancel: {
+    options: taking<CancelOptions>()<ProjectSwarm>(
+      { ...cancel, project: [...task.project, "blue"] },
+      (to, given) => to.cancel("t1", given),
+    ),
+    args: { tasks: [many, (to, given) => to.cancel(given)] },
+  },
+  retry: {
+    options: taking<RetryOptions>()<ProjectSwarm>(
+      { ...retry, project: [...task.project, "blue"] },
+      (to, given) => to.retry("t1", given),
+    ),
+    args: { tasks: [many, (to, given) => to.retry(given)] },
+  },
+  events: { args: { project: [["blue", null], (of, given) => of.events({ project: given })] } },
+  status: { options: askProject((of, given) => of.status(given)) },
+  set: {
+    options: taking<ProjectPatch>()<ProjectSwarm>(project, (of, given) => of.set(given)),
+    args: { timeoutMs: [ask.timeoutMs, (of, given) => of.set({}, { timeoutMs: given })] },
+  },
+  pause: { options: askProject((of, given) => of.pause(given)) },
+  resume: { options: askProject((of, given) => of.resume(given)) },
+  remove: { options: askProject((of, given) => of.remove(given)) },
 };
 
 const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefined>> = {
@@ -457,6 +504,13 @@ describe("wrong options and arguments are refused, and nothing is asked:", () =>
     const { swarm, leader } = await aClient();
     leader.start();
     await refusesAll(call, swarm.task("t1"));
+    expect(leader.asked).toEqual([]);
+  });
+
+  it.each(Object.entries(projectCalls))("project.%s", async (_, call) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    await refusesAll(call, swarm.project("red"));
     expect(leader.asked).toEqual([]);
   });
 

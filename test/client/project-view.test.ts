@@ -24,7 +24,9 @@ afterEach(async () => {
 describe("swarm.project", () => {
   it("submits, cancels, looks and sets in its project alone", async () => {
     const red = swarm.project("red");
-    expect(await red.status()).toBeUndefined();
+    const none = await red.status();
+    expect(none).toMatchObject({ project: "red", tasks: { queued: 0, completed: 0 }, users: [] });
+    expect(none.budget).toBeUndefined();
     const first = await red.submit({ kind: "count", id: "t1" });
     for await (const outcome of red.submitMany([{ kind: "count", project: "red" }]))
       expect(outcome.ok).toBe(true);
@@ -49,6 +51,12 @@ describe("swarm.project", () => {
     expect(await red.cancel({ kind: "count" })).toMatchObject([{ ok: true, cancelled: true }]);
     expect((await swarm.taskPage({ state: "queued" })).tasks).toMatchObject([{ task: "other" }]);
     await red.submit({ kind: "count" });
+
+    const budget = { tokens: 9_000, windowMs: 3_600_000, mode: "reject" } as const;
+    const blue = swarm.project("blue");
+    await blue.set({ budget });
+    expect(await blue.status()).toMatchObject({ project: "blue", tasks: { queued: 0 }, budget });
+    await expect(blue.status({ timeout: 1 } as never)).rejects.toMatchObject({ field: "timeout" });
 
     expect(await red.set({ creditWeight: 2 })).toMatchObject({ settings: { creditWeight: 2 } });
     expect(await red.pause()).toMatchObject({ settings: { project: "red", paused: true } });

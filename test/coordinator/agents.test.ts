@@ -258,7 +258,7 @@ describe("a heartbeat", () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
     await swarm.submit("t1", "t2");
     await agent.assignment();
-    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
+    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
     await agent.push("revoke");
     await agent.beat(held("t1"), 1);
     expect(await agent.push("revoke")).toMatchObject({ attempts: held("t1") });

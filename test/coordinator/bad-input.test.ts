@@ -39,6 +39,7 @@ async function snapshot(): Promise<unknown> {
 
 const counters = async () => (await swarm.client.status()).counters;
 const nested = (depth: number) => Buffer.from(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+const ended = (task: string, round = 1) => ({ tasks: [{ task, round }] });
 const submitted = (task: object) => ({ tasks: [{ kind: "count", ...task }] });
 const result = (report: object) => ({
   incarnation: "a1-1",
@@ -115,7 +116,7 @@ const refused: readonly (readonly [
   ["no inbox token", on.await, { tasks: ["t1"] }, "notify"],
   ["a project that stands for none", subjects.project("_", "submit"), submitted({}), "project"],
   ["a project with a wildcard", subjects.project("a*b", "submit"), submitted({}), "project"],
-  ["a project in another script", subjects.project("蜂", "cancel"), { tasks: ["t1"] }, "project"],
+  ["a project in another script", subjects.project("蜂", "cancel"), ended("t1"), "project"],
   ["a project of 65 characters", subjects.project("p".repeat(65), "submit"), submitted({}), "project"],
   ["an agent with a wildcard", subjects.agent(">x", "join"), joined({}), "agent"],
   ["an agent of 65 characters", subjects.agent("a".repeat(65), "result"), result({}), "agent"],
@@ -316,15 +317,12 @@ const items: readonly (readonly [
     "tasks[0].payload",
   ],
   ["the same id, other content", on.submit, submitted({ id: "t1", payload: "other" }), "CONFLICT", "id"],
-  ["a task to cancel that is no id", on.cancel, { tasks: ["t 1"] }, "INVALID_MESSAGE", "tasks[0]"],
-  ["a task nobody knows", on.cancel, { tasks: ["nothing"] }, "UNKNOWN_TASK", "task"],
-  [
-    "another project's task",
-    subjects.project("other", "cancel"),
-    { tasks: ["waiting"] },
-    "UNKNOWN_TASK",
-    "task",
-  ],
+  ["a task to cancel that is no id", on.cancel, ended("t 1"), "INVALID_MESSAGE", "tasks[0].task"],
+  ["a round to cancel that is none", on.cancel, ended("t1", 0), "INVALID_MESSAGE", "tasks[0].round"],
+  ["a task to cancel without its round", on.cancel, { tasks: ["t1"] }, "INVALID_MESSAGE", "tasks[0]"],
+  ["a round to cancel that has not begun", on.cancel, ended("waiting", 2), "CONFLICT", "round"],
+  ["a task nobody knows", on.cancel, ended("nothing"), "UNKNOWN_TASK", "task"],
+  ["another project's task", subjects.project("other", "cancel"), ended("waiting"), "UNKNOWN_TASK", "task"],
   ["a task nobody knows, awaited", on.await, { tasks: ["nothing"], notify: "me" }, "UNKNOWN_TASK", "task"],
   [
     "another project's task, awaited",
@@ -475,9 +473,9 @@ describe("accepted, and harmless", () => {
   });
 
   it("fields nobody knows", async () => {
-    expect((await swarm.client.ask(on.cancel, { tasks: ["waiting"], urgently: true })).answers).toMatchObject(
-      [{ ok: true }],
-    );
+    expect(
+      (await swarm.client.ask(on.cancel, { ...ended("waiting"), urgently: true })).answers,
+    ).toMatchObject([{ ok: true }]);
   });
 });
 
@@ -526,7 +524,7 @@ describe("dropped and counted", () => {
     const tap = new WireTap(swarm.hub);
     const messages: [string, unknown][] = [
       [on.submit, submitted({ id: "trap" })],
-      [on.cancel, { tasks: ["t1"] }],
+      [on.cancel, ended("t1")],
       [on.await, { tasks: ["t1"], notify: "me" }],
       [on.join, joined({ incarnation: "a1-2" })],
       [on.leave, { incarnation: "a1-1" }],

@@ -78,7 +78,7 @@ describe("while a batch is not committed", () => {
       swarm.client.status(),
       swarm.client.task("t1"),
       swarm.client.submit([{ id: "t1", kind: "count" }]),
-      swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["nobody"] }),
+      swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "nobody", round: 1 }] }),
       swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify: "me" }),
       swarm.client.ask(subjects.operator("drain"), { agent: "nobody" }),
       swarm.client.ask(subjects.query("_", "journal"), { from: 1 }),

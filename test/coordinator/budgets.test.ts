@@ -48,7 +48,9 @@ describe("a budget", () => {
       { id: "lost", kind: "k" },
     ]);
     const [cancelled, lost] = [await agent.assignment(), await agent.assignment()];
-    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["cancelled"] });
+    await swarm.client.ask(subjects.project("default", "cancel"), {
+      tasks: [{ task: "cancelled", round: 1 }],
+    });
     await agent.report(cancelled, "revoked", { tokens: 30 });
     await swarm.agent("a1", { kinds: ["k"], incarnation: "another" });
     for (let n = 0; n < 2; n += 1) {

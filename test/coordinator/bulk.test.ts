@@ -89,7 +89,8 @@ describe("a bulk retry", () => {
       [{ state: "failed", limit: 10 }, "limit: is unknown"],
       [{ states: "failed" }, "did you mean state?"],
       [undefined, "must be an id, a list of ids, or a filter"],
-      [["t1", 7], "tasks[1]: a task's id, or what names a task:"],
+      [["t1", 7], "tasks[1]: must be a task's id, or an object, as"],
+      [[{ id: "t1" }], "tasks[0]: id: is unknown; did you mean task?"],
       [[{ task: "t1", round: 0 }], "tasks[0]: round: must be at least 1, not 0"],
     ] as const)
       for (const verb of ["retry", "cancel"] as const)
@@ -113,6 +114,61 @@ describe("a bulk cancel", () => {
       { ok: true, state: "cancelled" },
       { ok: false, error: { code: "WAGGLE_UNKNOWN_TASK" } },
     ]);
+  });
+});
+
+/** A connection that loses the first answer on a verb's subject, after which `meanwhile` happens. */
+async function aLossyClient(verb: "retry" | "cancel", meanwhile: () => Promise<unknown>): Promise<Swarm> {
+  const wire = test.hub.connect();
+  const request = wire.request.bind(wire);
+  let isLost = false;
+  wire.request = async (...asked) => {
+    const answer = await request(...asked);
+    if (isLost || asked[0] !== subjects.project("default", verb)) return answer;
+    isLost = true;
+    await meanwhile();
+    return { kind: "disconnected" };
+  };
+  return await connect({ swarm: "test", transport: wire });
+}
+
+describe("a request whose answer is lost", () => {
+  it("to cancel, is sent again, and does not end the round that a retry opened meanwhile", async () => {
+    await swarm.submit({ id: "t1", kind: "nobody" });
+    await using lossy = await aLossyClient("cancel", () => swarm.retry("t1"));
+    await expect(lossy.cancel("t1")).rejects.toMatchObject({
+      code: "WAGGLE_CONFLICT",
+      field: "round",
+      message: expect.stringContaining("round 1 of task t1 has ended, and a retry opened round 2 since"),
+    });
+    expect(await swarm.taskPage({})).toMatchObject({ tasks: [{ task: "t1", state: "queued", round: 2 }] });
+    expect(await lossy.cancel("t1")).toEqual({ taskId: "t1", cancelled: true, state: "cancelled" });
+  });
+
+  it("to cancel, is sent again, and is answered the same where nothing else happened", async () => {
+    await swarm.submit({ id: "t1", kind: "nobody" });
+    await using lossy = await aLossyClient("cancel", async () => undefined);
+    expect(await lossy.task("t1").cancel({ round: 1 })).toMatchObject({ cancelled: true });
+  });
+
+  it("to retry, is sent again, and opens one round", async () => {
+    await cancelled(["t1"]);
+    await using lossy = await aLossyClient("retry", () => swarm.cancel("t1"));
+    expect(await lossy.retry("t1")).toEqual({ taskId: "t1", round: 2 });
+    expect(await swarm.taskPage({})).toMatchObject({ tasks: [{ state: "cancelled", round: 2 }] });
+  });
+});
+
+describe("a project in the options", () => {
+  it("is a condition of a filter, too", async () => {
+    for (const project of ["red", "blue"]) await swarm.submit({ id: project, kind: "nobody", project });
+    expect(await swarm.cancel({ kind: "nobody" }, { project: "red" })).toMatchObject([{ taskId: "red" }]);
+    expect(await swarm.retry({ state: "cancelled" }, { project: "blue" })).toEqual([]);
+    const both = swarm.cancel({ state: "queued", project: "blue" }, { project: "red" });
+    await expect(both).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "project" });
+    const ofRound = swarm.cancel({ state: "queued" }, { round: 1 });
+    await expect(ofRound).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "round" });
+    expect(await swarm.taskPage({ state: "queued" })).toMatchObject({ tasks: [{ task: "blue" }] });
   });
 });
 

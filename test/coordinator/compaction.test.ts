@@ -212,7 +212,7 @@ describe("what was trimmed", () => {
     const retry = (task: string, round: number) =>
       swarm.client.ask(subject("retry"), { tasks: [{ task, round }] });
     await swarm.client.submit([{ id: "gone", kind: "nobody", payload: "of gone" }]);
-    await swarm.client.ask(subject("cancel"), { tasks: ["gone"] });
+    await swarm.client.ask(subject("cancel"), { tasks: [{ task: "gone", round: 1 }] });
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
     expect(await retry("gone", 2)).toMatchObject({
       answers: [{ ok: false, code: "WAGGLE_GONE", field: "task" }],
@@ -225,15 +225,16 @@ describe("what was trimmed", () => {
     const { swarm } = compacted;
     const retry = (task: string, round: number) =>
       swarm.client.ask(subjects.project("default", "retry"), { tasks: [{ task, round }] });
-    const cancel = () => swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["kept"] });
+    const cancel = (round: number) =>
+      swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "kept", round }] });
     await swarm.client.submit([{ id: "kept", kind: "nobody", payload: "of kept" }]);
-    await cancel();
+    await cancel(1);
     expect(await retry("kept", 2)).toMatchObject({ answers: [{ ok: true, round: 2 }] });
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
     const { state } = swarm.watched.settled();
     expect(state.taskById.get(taskId("kept"))).toMatchObject({ round: 2, spec: { payload: "of kept" } });
     expect(state.auditFirstIdx).toBeGreaterThan(state.taskById.get(taskId("kept"))?.roundIdx ?? 0);
-    await cancel();
+    await cancel(2);
     expect(await retry("kept", 3)).toMatchObject({ answers: [{ code: "WAGGLE_GONE" }] });
   });
 

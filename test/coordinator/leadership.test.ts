@@ -341,7 +341,7 @@ describe("a new leader", () => {
     const agent = await swarm.agent("a1");
     await submit("t1");
     await agent.assignment();
-    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
+    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
     await agent.push("revoke");
     await aStandby();
     await swarm.coordinator.stop();

@@ -11,7 +11,7 @@ it("an assignment that was lost and revoked is sent again as revoked, and its pl
   const agent = await swarm.agent("a1", { maxConcurrent: 1 });
   await swarm.client.submit([{ id: "t1", kind: "count" }]);
   const lost = await agent.assignment(); // the agent behaves as if this never came
-  await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
+  await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
   await swarm.client.submit([{ id: "t2", kind: "count" }]);
   await agent.beat([], 0);
   await agent.beat([], 0);

@@ -288,7 +288,9 @@ describe("in a swarm", () => {
     expect((await swarm.client.status()).observed.concentration).toEqual([]);
     expect(said()).toHaveLength(1);
     for (const from of [0, enough])
-      await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ids(from, enough) });
+      await swarm.client.ask(subjects.project("default", "cancel"), {
+        tasks: ids(from, enough).map((task) => ({ task, round: 1 })),
+      });
     await clock.advance(limits.concentrationQuietMs);
     expect(said().slice(1)).toEqual([expect.objectContaining({ level: "info", kind: "count", msg: ends })]);
   });

@@ -88,7 +88,10 @@ class Chaos {
       case 2:
         return { subject: subjects.project(project, "submit"), body: this.#submission() };
       case 3:
-        return { subject: subjects.project(project, "cancel"), body: { tasks: [this.#task()] } };
+        return {
+          subject: subjects.project(project, "cancel"),
+          body: { tasks: [{ task: this.#task(), round: 1 }] },
+        };
       case 4:
         return {
           subject: subjects.project(project, "await"),

@@ -144,7 +144,9 @@ describe("the journal", () => {
       deadRecords: 1,
       alienRecords: { count: 1, lastAt: expect.any(Number) },
     });
-    const outcome = await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t2"] });
+    const outcome = await swarm.client.ask(subjects.project("default", "cancel"), {
+      tasks: [{ task: "t2", round: 1 }],
+    });
     expect(outcome.answers).toMatchObject([{ ok: true }]);
     const awaited = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ["t2"],

@@ -58,7 +58,7 @@ class Queue {
     const [user, tasks] = [...this.waitingByUser][which % Math.max(1, this.waitingByUser.size)] ?? [];
     const id = tasks?.pop();
     if (user === undefined || id === undefined) return;
-    this.turns.turn({ type: "CancelTask", project: p, task: taskId(id) });
+    this.turns.turn({ type: "CancelTask", project: p, task: taskId(id), round: 1 });
   }
 }
 

@@ -50,7 +50,7 @@ it("a project with as many busy users as may be refuses one more, and takes one 
   expect(submit(turn, "one-more")).toMatchObject({ reason: "too-many-users", ...users });
   expect(submit(turn, "one-more", "another-project")).toMatchObject({ kind: "accepted" });
 
-  turn.take({ type: "CancelTask", project: projectId("p"), task: taskId("p-user-7") });
+  turn.take({ type: "CancelTask", project: projectId("p"), task: taskId("p-user-7"), round: 1 });
   expect(submit(turn, "one-more")).toMatchObject({ kind: "accepted" });
   expect(state.projectById.get(projectId("p"))?.userByName.has(userId("user-7"))).toBe(false);
   expect(checkInvariants(state)).toEqual([]);

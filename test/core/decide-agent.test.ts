@@ -288,7 +288,7 @@ describe("going", () => {
     ["LapseAgent", "lapsed"],
   ] as const)("%s closes every attempt, frees revoked places, and is the same twice", (type, reason) => {
     const turns = busy(2);
-    turns.turn({ type: "CancelTask", project: turns.task("t1").spec.project, task: taskId("t1") });
+    turns.turn({ type: "CancelTask", project: turns.task("t1").spec.project, task: taskId("t1"), round: 1 });
     turns.turn({ type, agent: a1, incarnation: first }, { type, agent: a1, incarnation: first });
     expect(turns.all("AgentLeft")).toMatchObject([{ reason }]);
     expect(turns.last("AttemptReleased")).toMatchObject({ task: "t1", reason: "agent-gone" });

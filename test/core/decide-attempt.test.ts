@@ -117,6 +117,7 @@ describe("a tick", () => {
       type: "CancelTask",
       project: projectId("p"),
       task: taskId("t2"),
+      round: 1,
     });
     expect(turns.state.tick).toBe(2);
   });

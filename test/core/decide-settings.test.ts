@@ -207,7 +207,7 @@ describe("a project that is removed", () => {
     turns.turn(project({ maxConcurrent: 1 }), t1, submit({ id: taskId("t2") }), join("a1"));
     expect(refusal(turns, remove)).toEqual({ kind: "project-in-use", project: "p", live: 2 });
     for (const task of ["t1", "t2"])
-      turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(task) });
+      turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(task), round: 1 });
     expect(turns.turn(pause("p"), remove)).toMatchObject([{ changed: true }, { changed: true }]);
     expect(turns.state.projectById.get(projectId("p"))).toMatchObject({ isPaused: true });
   });

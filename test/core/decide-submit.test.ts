@@ -12,6 +12,7 @@ const cancel = (id: string, project = "p"): Command => ({
   type: "CancelTask",
   project: projectId(project),
   task: taskId(id),
+  round: 1,
 });
 
 /** What is answered to a command that must change nothing. */
@@ -139,7 +140,7 @@ describe("cancelling", () => {
     expect(turns.turn(cancel("t1"), first)).toMatchObject([{ kind: "cancelled" }, { kind: "stale" }]);
     expect(turns.turn(second, cancel("t2"))).toMatchObject([
       { kind: "ok" },
-      { kind: "already-ended", state: "completed" },
+      { kind: "cancelled", state: "completed" },
     ]);
     expect([turns.ended("t1").state, turns.ended("t2").state]).toEqual(["cancelled", "completed"]);
   });
@@ -174,7 +175,7 @@ describe("cancelling", () => {
     turns.turn(submit());
     expect(refusal(turns, cancel("t1", "other"))).toEqual({ kind: "unknown-task", task: "t1" });
     turns.turn(cancel("t1"));
-    expect(refusal(turns, cancel("t1"))).toEqual({ kind: "cancelled", task: "t1" });
+    expect(refusal(turns, cancel("t1"))).toEqual({ kind: "cancelled", task: "t1", state: "cancelled" });
     expect(refusal(turns, cancel("t1", "other"))).toEqual({ kind: "unknown-task", task: "t1" });
     expect(refusal(turns, cancel("nobody"))).toEqual({ kind: "unknown-task", task: "nobody" });
   });

@@ -37,7 +37,7 @@ function aBusySwarm(): Turns {
   );
   turns.turn(
     turns.report("retried", { kind: "failed", error: "" }),
-    { type: "CancelTask", project: projectId("p"), task: taskId("revoked") },
+    { type: "CancelTask", project: projectId("p"), task: taskId("revoked"), round: 1 },
     {
       type: "ReconcileAgent",
       agent: agentId("a1"),

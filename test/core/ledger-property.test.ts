@@ -206,7 +206,7 @@ class History {
         const id = this.#taskOf(wanted.task);
         const owner = this.projectById.get(id);
         if (owner !== undefined)
-          swarm.ask({ type: "CancelTask", project: projectId(owner), task: taskId(id) });
+          swarm.ask({ type: "CancelTask", project: projectId(owner), task: taskId(id), round: 1 });
         return;
       }
       case "pass":

@@ -47,7 +47,8 @@ function levels(): readonly [reserved: number, spent: number] {
 
 const lapse = (agent = "a1") =>
   swarm.ask({ type: "LapseAgent", agent: agentId(agent), incarnation: incarnation(`${agent}-1`) });
-const cancel = (id: string) => swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId(id) });
+const cancel = (id: string) =>
+  swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId(id), round: 1 });
 
 describe("an attempt's end", () => {
   it.each<readonly [string, ReportedOutcome, spent: number]>([
@@ -135,7 +136,7 @@ describe("a revoked attempt", () => {
   it("keeps its project's row, though the project has no live task", () => {
     swarm.submit("o1", { project: projectId("other"), tokens: 10 });
     swarm.assign("o1", "a1");
-    swarm.ask({ type: "CancelTask", project: projectId("other"), task: taskId("o1") });
+    swarm.ask({ type: "CancelTask", project: projectId("other"), task: taskId("o1"), round: 1 });
     expect(swarm.state.idleProjects.has(projectId("other"))).toBe(false);
     report({ kind: "revoked", tokens: 3 });
     expect(swarm.state.idleProjects.has(projectId("other"))).toBe(true);

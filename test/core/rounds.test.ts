@@ -68,7 +68,7 @@ describe("a retry", () => {
     const retry = turns.retry("t1");
     const answer = { kind: "retried", task: taskId("t1"), round: 2 };
     expect(turns.turn(retry, retry)).toEqual([answer, answer]);
-    turns.turn({ type: "CancelTask", project: p, task: taskId("t1") });
+    turns.turn({ type: "CancelTask", project: p, task: taskId("t1"), round: 2 });
     expect(turns.turn(retry)).toEqual([answer]);
     expect(turns.ended("t1").round).toBe(2);
     turns.turn(turns.retry("t1"));
@@ -133,12 +133,28 @@ describe("a retry", () => {
   });
 });
 
+describe("a cancellation", () => {
+  it("ends the round that it names: asked for again after a retry, it leaves the new round alone", () => {
+    const turns = new Turns();
+    turns.turn(submit({ role: "nobody" }));
+    const cancel = { type: "CancelTask", project: p, task: taskId("t1"), round: 1 } as const;
+    const cancelled = { kind: "cancelled", task: taskId("t1"), state: "cancelled" };
+    expect(turns.turn(cancel, cancel)).toEqual([cancelled, cancelled]);
+    turns.turn(turns.retry("t1"));
+    expect(turns.turn(cancel)).toEqual([{ kind: "other-round", task: taskId("t1"), round: 2, wanted: 1 }]);
+    expect(turns.task("t1")).toMatchObject({ state: "queued", round: 2 });
+    expect(turns.turn({ ...cancel, round: 2 })).toEqual([cancelled]);
+    expect(turns.turn({ ...cancel, round: 3 })).toMatchObject([{ kind: "other-round", round: 2, wanted: 3 }]);
+    expect(turns.all("TaskCancelled")).toHaveLength(2);
+  });
+});
+
 describe("attempts of an earlier round", () => {
   it("that still hold a place do not touch the new one, and their late results are stale", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 2 }), submit());
     const late = turns.report("t1", { kind: "completed", result: "late" });
-    turns.turn({ type: "CancelTask", project: p, task: taskId("t1") });
+    turns.turn({ type: "CancelTask", project: p, task: taskId("t1"), round: 1 });
     expect(turns.agent("a1").open.size).toBe(1);
     turns.turn(turns.retry("t1"));
     expect(turns.task("t1")).toMatchObject({ attempt: 2, open: { attempt: 2 } });
@@ -154,7 +170,7 @@ describe("attempts of an earlier round", () => {
   it("end with their agent's life, and the new round goes on", () => {
     const turns = new Turns();
     turns.turn(join("a1"), submit());
-    turns.turn({ type: "CancelTask", project: p, task: taskId("t1") });
+    turns.turn({ type: "CancelTask", project: p, task: taskId("t1"), round: 1 });
     turns.turn(turns.retry("t1"));
     expect(turns.task("t1").state).toBe("queued"); // its agent's one place is taken by its own first attempt
     const { incarnation } = turns.agent("a1");
@@ -206,10 +222,10 @@ describe("a replay, and a snapshot", () => {
     const turns = deadLettered();
     turns.turn(submit({ id: taskId("t2"), role: "nobody" }), turns.retry("t1"));
     turns.turn(
-      { type: "CancelTask", project: p, task: taskId("t1") },
+      { type: "CancelTask", project: p, task: taskId("t1"), round: 2 },
       submit({ id: taskId("t3"), role: "nobody" }),
     );
-    turns.turn({ type: "CancelTask", project: p, task: taskId("t2") });
+    turns.turn({ type: "CancelTask", project: p, task: taskId("t2"), round: 1 });
     turns.turn(turns.retry("t2"));
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
     const read = decodeState(encodeState(turns.state));

@@ -20,7 +20,7 @@ describe("lanes", () => {
     );
     expect(lanesOf(turns)).toEqual(["k", "l", "k r"]);
     const cancel = (id: string) =>
-      ({ type: "CancelTask", project: projectId("p"), task: taskId(id) }) as const;
+      ({ type: "CancelTask", project: projectId("p"), task: taskId(id), round: 1 }) as const;
     turns.turn(cancel("t1"));
     expect(lanesOf(turns)).toContain("k");
     turns.turn(cancel("t2"), cancel("t4"));
@@ -89,7 +89,7 @@ describe("a full table", () => {
     }
     turns.state.submissions += limits.rememberedTasksDefault;
     turns.state.counts.completed += limits.rememberedTasksDefault;
-    turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1") });
+    turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
     expect(endedById.size).toBe(limits.rememberedTasksDefault);
     expect([endedById.has(taskId("old0")), endedById.has(taskId("t1"))]).toEqual([false, true]);
   });

@@ -115,7 +115,9 @@ class Stage {
       case "submit":
         return await this.#submit(names, settings);
       case "cancel":
-        return this.#ask(subjects.project("default", "cancel"), { tasks: names });
+        return this.#ask(subjects.project("default", "cancel"), {
+          tasks: names.map((task) => ({ task, round: 1 })),
+        });
       case "drain":
       case "undrain":
         return this.#ask(subjects.operator(verb), { agent: names[0] });

@@ -57,7 +57,7 @@ describe("the swarm's and the project's gates", () => {
   it("count a revoked attempt against a project's concurrency until its agent let go of it", () => {
     swarm.setProject({ maxConcurrent: 1 });
     expect([attempt("t1", 0), attempt("t2", 0)]).toEqual(["assigned", "project-concurrency"]);
-    swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId("t1") });
+    swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
     expect(swarm.assign("t2", "a1")).toBe("project-concurrency");
     swarm.report(swarm.last("TaskAssigned"), { kind: "revoked" });
     expect(swarm.assign("t2", "a1")).toBe("assigned");

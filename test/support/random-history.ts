@@ -105,7 +105,12 @@ export class Model {
       case "submit":
         return this.#submission(pick, detail, number);
       case "cancel":
-        return { type: "CancelTask", project: projectId(`p${detail % 2}`), task: taskId(`t${pick % 16}`) };
+        return {
+          type: "CancelTask",
+          project: projectId(`p${detail % 2}`),
+          task: taskId(`t${pick % 16}`),
+          round: 1 + (number % 2),
+        };
       case "retry":
         return this.#retry(pick, detail, number);
       case "join":

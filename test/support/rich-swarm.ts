@@ -120,7 +120,7 @@ function lessonOf(turns: SlotTurns, id: string): ReportedOutcome {
 function retry(turns: SlotTurns): void {
   const failed = turns.all("TaskDeadLettered").map(({ task }) => task);
   turns.turn(...failed.slice(0, 4).map((task) => turns.retry(task)));
-  turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(failed[0] ?? "") });
+  turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(failed[0] ?? ""), round: 1 });
 }
 
 /** One user's tasks wait for one another; and a task ends in each of the ways that are left. */
@@ -157,7 +157,12 @@ function work(turns: SlotTurns): void {
   const failed = [...turns.agent("a3").open.values()].map(({ task: id }) => id);
   turns.turn(
     ...cancelled.map(
-      (id): Command => ({ type: "CancelTask", project: turns.task(id).spec.project, task: id }),
+      (id): Command => ({
+        type: "CancelTask",
+        project: turns.task(id).spec.project,
+        task: id,
+        round: turns.task(id).round,
+      }),
     ),
     ...failed.map((id) => turns.report(id, { kind: "failed", error: "no" })),
     { type: "LapseAgent", agent: agentId("a4"), incarnation: incarnation("a4-1") },

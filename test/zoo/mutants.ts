@@ -540,9 +540,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/core/decide.ts",
     edits: [
       {
-        find: '      events: [{ type: "TaskCancelled", task: command.task, reason: "requested" }],',
+        find: '    events: [{ type: "TaskCancelled", task, reason: "requested" }],',
         replace:
-          '      events: row.open === undefined ? [{ type: "TaskCancelled", task: command.task, reason: "requested" }] : [],',
+          '    events: known.open === undefined ? [{ type: "TaskCancelled", task, reason: "requested" }] : [],',
       },
     ],
   },

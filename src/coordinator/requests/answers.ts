@@ -143,14 +143,21 @@ function estimateText({ tokens, source }: Pick<BudgetRefusal, "tokens" | "source
 export function cancelAnswer(reply: Reply): CancelAnswer {
   switch (reply.kind) {
     case "cancelled":
-      return { ok: true, task: reply.task, state: "cancelled" };
-    case "already-ended":
-      return codedError("WAGGLE_CONFLICT", `task ${reply.task} had already ended: ${reply.state}`);
+      return { ok: true, task: reply.task, state: reply.state };
+    case "other-round":
+      return codedError("WAGGLE_CONFLICT", notCancelledText(reply), { field: "round" });
     case "unknown-task":
       return unknownTask(reply.task);
     default:
       return unexpected(reply);
   }
+}
+
+function notCancelledText({ task, round, wanted }: Extract<Reply, { kind: "other-round" }>): string {
+  return wanted < round
+    ? `round ${wanted} of task ${task} has ended, and a retry opened round ${round} since: nothing was cancelled now. ` +
+        `Cancel round ${round} if that one is to end`
+    : `task ${task} is in round ${round}, and has no round ${wanted} yet: nothing was cancelled`;
 }
 
 export function retryAnswer(reply: Reply): RetryAnswer {

@@ -10,6 +10,7 @@ import { limits } from "../../limits.ts";
 import { check, decode, invalid } from "../../protocol/codec.ts";
 import {
   awaitRequestSchema,
+  cancelItemSchema,
   cancelRequestSchema,
   projectIdSchema,
   retryItemSchema,
@@ -99,11 +100,11 @@ export class ProjectRequests {
   #cancel(project: ProjectId, data: Uint8Array, reply: string): void {
     const request = decode(data, cancelRequestSchema);
     if (!request.ok) return this.#edge.refuse(reply, request);
-    const tasks = request.value.tasks.map((item, at) =>
-      this.#edge.checkItem(item, taskIdSchema, `tasks[${at}]`),
+    const items = request.value.tasks.map((item, at) =>
+      this.#edge.checkItem(item, cancelItemSchema, `tasks[${at}]`),
     );
-    const commands = tasks.flatMap((task): Command[] =>
-      task.ok ? [{ type: "CancelTask", project, task: task.value }] : [],
+    const commands = items.flatMap((item): Command[] =>
+      item.ok ? [{ type: "CancelTask", project, ...item.value }] : [],
     );
     const { target } = this.#edge;
     this.#edge.enqueue(
@@ -112,7 +113,7 @@ export class ProjectRequests {
         commands,
         replies: [],
         finish(commit) {
-          target.send(reply, answerMessage(commit, answersOf(tasks, this.replies, cancelAnswer)));
+          target.send(reply, answerMessage(commit, answersOf(items, this.replies, cancelAnswer)));
         },
       },
       project,

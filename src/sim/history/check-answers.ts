@@ -64,16 +64,19 @@ function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenS
 }
 
 function wrongCancel(
-  { answer, project }: CancelObserved,
+  { answer, project, round: wanted }: CancelObserved,
   life: TaskLife | undefined,
   moments: Moments,
 ): string | undefined {
   if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
-  const isWanted = ({ state }: TaskStretch) =>
-    answer === "cancelled" ? state === "cancelled" : hasEnded(state) && state !== "cancelled";
+  const isWanted = ({ state, round }: TaskStretch) => {
+    if (answer === "conflict") return round !== wanted;
+    if (round !== wanted) return false;
+    return answer === "cancelled" ? state === "cancelled" : hasEnded(state) && state !== "cancelled";
+  };
   return life !== undefined && stretchesIn(life, moments).some(isWanted)
     ? undefined
-    : `is answered ${answer}, which it was not from batch ${moments.from} to ${moments.to}`;
+    : `is answered ${answer} of round ${wanted}, which it was not from batch ${moments.from} to ${moments.to}`;
 }
 
 function wrongRetry(

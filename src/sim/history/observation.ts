@@ -41,8 +41,10 @@ export interface CancelObserved extends Asked {
   readonly kind: "cancel";
   readonly project: string;
   readonly task: string;
-  /** `ended`: otherwise than by cancellation, before. */
-  readonly answer?: "cancelled" | "ended" | "unknown-task";
+  /** The one to be ended. */
+  readonly round: number;
+  /** `ended`: otherwise than by cancellation, before. `conflict`: it was in another round. */
+  readonly answer?: "cancelled" | "ended" | "conflict" | "unknown-task";
 }
 
 export interface RetryObserved extends Asked {

@@ -158,13 +158,13 @@ function projectItems(
         const content = asRecord(item);
         return { ...head, kind: "submit", project, task: String(content["id"] ?? ""), content };
       });
-    case "cancel":
     case "await":
-      return items.map((task: unknown) => ({ ...head, kind: verb, project, task: String(task) }));
+      return items.map((task: unknown) => ({ ...head, kind: "await", project, task: String(task) }));
+    case "cancel":
     case "retry":
       return items.map((item: unknown) => {
         const { task, round } = asRecord(item);
-        return { ...head, kind: "retry", project, task: String(task), round: Number(round) };
+        return { ...head, kind: verb, project, task: String(task), round: Number(round) };
       });
     default:
       return [];
@@ -223,19 +223,19 @@ function withAnswer(
   if (code === "WAGGLE_UNKNOWN_TASK" && said.kind !== "submit" && said.kind !== "result")
     return { ...said, answer: "unknown-task" };
   if (code === "WAGGLE_CONFLICT" && said.kind === "submit") return { ...said, answer: "conflict" };
-  if (code === "WAGGLE_CONFLICT" && said.kind === "cancel") return { ...said, answer: "ended" };
-  if (code === "WAGGLE_CONFLICT" && said.kind === "retry") return { ...said, answer: "conflict" };
+  if (code === "WAGGLE_CONFLICT" && (said.kind === "cancel" || said.kind === "retry"))
+    return { ...said, answer: "conflict" };
   if (code === "WAGGLE_STALE_TOKEN" && said.kind === "result") return { ...said, answer: "stale-token" };
   return code === undefined ? definite(said, answer) : { ...said, refused: code };
 }
 
 function definite(said: AskedObservation, answer: unknown): AskedObservation {
-  const { duplicate, task, outcome, status } = asRecord(answer);
+  const { duplicate, task, outcome, state: endedAs, status } = asRecord(answer);
   switch (said.kind) {
     case "submit":
       return { ...said, task: String(task), answer: duplicate === true ? "duplicate" : "accepted" };
     case "cancel":
-      return { ...said, answer: "cancelled" };
+      return { ...said, answer: endedAs === "cancelled" ? "cancelled" : "ended" };
     case "retry":
       return { ...said, answer: "retried" };
     case "await": {

@@ -378,7 +378,8 @@ it("two states for one place of the journal are found", async () => {
 
 it("what a party was told and the journal does not say is found", async () => {
   const told = { kind: "cancel", party: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
-  const prepare = ({ habitat }: World) => void habitat.history.push({ ...told, answer: "cancelled" });
+  const prepare = ({ habitat }: World) =>
+    void habitat.history.push({ ...told, round: 1, answer: "cancelled" });
   expect(await findingsOf({ prepare })).toMatchObject([
     {
       check: "P5 answers",

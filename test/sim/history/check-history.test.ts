@@ -33,6 +33,7 @@ describe("a true history", () => {
       "await live",
       "await unknown-task",
       "cancel cancelled",
+      "cancel conflict",
       "cancel ended",
       "cancel unknown-task",
       "query described",
@@ -188,6 +189,7 @@ describe("what is broken on purpose", () => {
     ["cancel", "unknown-task", { task: "done" }, "a cancellation is told that the task is unknown"],
     ["cancel", "cancelled", { task: "done" }, "a cancellation wins over a completion"],
     ["cancel", "ended", { task: "dropped", at: { term: 1, idx: 1 } }, "a task has ended before it did"],
+    ["cancel", "conflict", { round: 2 }, "a cancellation of the present round is told of another round"],
     ["query", "unknown-task", { task: "waiting" }, "a query does not find what is there"],
     [
       "result",

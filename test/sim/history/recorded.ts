@@ -54,14 +54,14 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   await submit("done", "count", { payload: "another" });
   await client.submit([{ id: "refused", kind: "nobody" }], { failFast: true });
   await submit("waiting", "nobody");
-  await ask(client, "await", ["done", "waiting", "unknown"]);
+  await awaitEnd(client, ["done", "waiting", "unknown"]);
   await client.task("waiting");
   await client.task("unknown");
   const first = await agent.assignment();
   await agent.report(first, "completed", { result: "it is done" });
   await agent.report(first, "completed", { result: "it is done" });
-  await ask(client, "await", ["done"]);
-  await ask(client, "cancel", ["done", "unknown"]);
+  await awaitEnd(client, ["done"]);
+  await cancel(client, ["done", "unknown"]);
 
   await submit("failed");
   const second = await agent.assignment();
@@ -70,20 +70,27 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   await agent.report(second, "invalid", { error: "no such thing" });
   await submit("dropped");
   const third = await agent.assignment();
-  await ask(client, "cancel", ["dropped"]);
+  await cancel(client, ["dropped"]);
   await agent.report(third, "completed", { result: "too late" });
   await retry(client, ["dropped", "dropped", "done", "unknown"]);
   const fourth = await agent.assignment();
   await agent.report(third, "completed", { result: "much too late" });
+  await cancel(client, ["dropped"]);
   await client.task("dropped");
   await agent.report(fourth, "completed", { result: "in the second round" });
-  await ask(client, "await", ["dropped"]);
+  await awaitEnd(client, ["dropped"]);
   await client.task("done");
 }
 
-function ask(client: WireParty, verb: "await" | "cancel", tasks: readonly string[]): Promise<unknown> {
-  const message = verb === "await" ? { tasks, notify: "inbox" } : { tasks };
-  return client.ask(subjects.project("default", verb), message);
+function awaitEnd(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+  return client.ask(subjects.project("default", "await"), { tasks, notify: "inbox" });
+}
+
+/** Of round 1. */
+function cancel(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+  return client.ask(subjects.project("default", "cancel"), {
+    tasks: tasks.map((task) => ({ task, round: 1 })),
+  });
 }
 
 function retry(client: WireParty, tasks: readonly string[]): Promise<unknown> {
