@@ -57,7 +57,7 @@ export async function runVerb(
   const output = new Output(shell, { json: flags.json === true, asStarted });
   const interrupted = interruptSignal(shell);
   try {
-    const settings = loadSettings({ flags, env: shell.env, cwd: shell.cwd });
+    const settings = loadSettings({ flags: withoutLists(flags), env: shell.env, cwd: shell.cwd });
     const level = flags.verbose === true ? "debug" : (settings.logLevel ?? options.logLevel ?? "silent");
     const logger = await createLogger(output, { level, isData: options.logIsData === true });
     program.exitCode =
@@ -72,6 +72,11 @@ export async function runVerb(
   } finally {
     interrupted.stop();
   }
+}
+
+/** A list is a filter of the verb that happens to have a setting's name: `tasks --user ann,bob`. */
+function withoutLists(flags: GlobalFlags): GlobalFlags {
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => !Array.isArray(value)));
 }
 
 /** Whether it comes of the signal: by itself, or as the cause of what was left in doubt. */

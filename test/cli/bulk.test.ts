@@ -109,6 +109,35 @@ describe("named tasks", () => {
   });
 });
 
+describe("a filter that has a setting's name", () => {
+  beforeAll(async () => {
+    await waggle("submit --kind u --id u1 --user ann");
+    await waggle("submit --kind u --id u2 --user bob --project red");
+    await waggle("submit --kind u --id u3 --user eve --project red");
+  });
+
+  it.each([
+    ["one user", "--user ann", ["u1"]],
+    ["several users", "--user ann,bob", ["u1", "u2"]],
+    ["a repeated flag", "--user ann --user eve", ["u1", "u3"]],
+    ["a project", "--project red", ["u2", "u3"]],
+    ["both", "--user bob --project red", ["u2"]],
+  ])("filters, and sets nothing (%s)", async (_, flags, expected) => {
+    const listed = await waggle(`tasks --kind u --sort submitted --json ${flags}`);
+    expect(listed.stderr).toBe("");
+    expect(
+      listed.stdout
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { task: string }).task),
+    ).toEqual(expected);
+    for (const verb of ["cancel", "retry --state queued"]) {
+      const { code, stderr } = await waggle(`${verb} --kind u --dry-run ${flags}`);
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`would ${verb.split(" ")[0]}`)]);
+    }
+  });
+});
+
 describe("the list", () => {
   it("says how many more there are, and gives the next page", async () => {
     const { stdout, stderr } = await atTerminal("tasks --kind a --limit 2", "");
