@@ -3,7 +3,7 @@
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
 import type { CandidateTerms, Receipt, TurnBases } from "../core/receipt.ts";
-import { counted, formatCount, formatShare, formatTimeOfDay, indented } from "./format.ts";
+import { counted, formatCount, formatShare, formatTime, hanging, indented } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
@@ -12,15 +12,19 @@ type View = Pick<Output, "columns" | "colors">;
 export function attemptBlock(attempt: AttemptStory, view: View): string {
   const { colors } = view;
   const { receipt } = attempt;
+  const title = `attempt ${attempt.attempt}`;
+  const line = `${title} at ${attempt.agent}, ${formatTime(attempt.assignedAt)}: ${ending(attempt)}`;
+  const [first = "", ...further] = hanging(line, view.columns);
   const rows = receipt.candidates.map((candidate, at): Cell[] => [
     `${at === 0 ? "→" : " "} ${candidate.agent}`,
     ...termCells(candidate),
   ]);
   return [
-    `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
+    `${colors.bold(title)}${first.slice(title.length)}`,
+    ...further,
     ...budgetTexts(attempt).map((text) => indented(text, view.columns)),
     colors.dim(indented(reasons(receipt), view.columns)),
-    renderTable(view, [{ head: "  candidate" }, ...termColumns], rows),
+    renderTable(view, [{ head: "  candidate", whenNarrow: "whole" }, ...termColumns], rows),
   ].join("\n");
 }
 
@@ -68,9 +72,9 @@ export function attemptsText(attempts: number, isOver: boolean): string {
 export const termColumns: readonly Column[] = [
   { head: "score", align: "right" },
   { head: "success", align: "right" },
-  { head: "load", align: "right" },
-  { head: "backlog", align: "right" },
-  { head: "speed", align: "right" },
+  { head: "load", align: "right", whenNarrow: "drop" },
+  { head: "backlog", align: "right", whenNarrow: "drop" },
+  { head: "speed", align: "right", whenNarrow: "drop" },
 ];
 
 /** Empty where there are none. */
@@ -105,22 +109,25 @@ function tokensText({ tokens, tokensReserved, tokensCharged }: AttemptStory): st
 }
 
 const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
-  only: "the only one that could",
-  score: "chosen by score",
-  "in-flight": "equal scores; chosen for fewer in flight",
-  "longest-idle": "equal scores; chosen as the longest idle",
-  joined: "chosen as the first that joined",
-  id: "equal scores; chosen by id",
-  probe: "chosen to probe it after a suspension",
+  only: "only eligible agent",
+  score: "best score",
+  "in-flight": "equal scores, fewest in flight",
+  "longest-idle": "equal scores, longest idle",
+  joined: "first idle agent in order of joining",
+  id: "equal scores, first by id",
+  probe: "probed after a suspension",
 };
 
 function reasons({ turn, decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt): string {
-  const out = Object.entries(ineligible).map(([reason, count]) => `${count} ${reason}`);
+  const others = Object.entries(ineligible);
+  const total = others.reduce((sum, [, count]) => sum + count, feasible);
+  const eligible = `${formatCount(feasible)} of ${formatCount(total)}${decidedBy === "only" ? "" : " eligible"}`;
+  const counts = [eligible, others.map(([reason, count]) => `${formatCount(count)} ${reason}`).join(", ")];
   return [
-    `${decisions[decidedBy]} of ${feasible}`,
-    out.length === 0 ? "" : `not considered: ${out.join(", ")}`,
+    `${decisions[decidedBy]} (${counts.filter((part) => part !== "").join("; ")})`,
     turnText(turn),
-    `waited ${duration(waitedMs)}, with ${waiting - 1} others in its lane`,
+    `waited ${duration(waitedMs)}`,
+    `${counted(waiting - 1, "other")} queued`,
   ]
     .filter((part) => part !== "")
     .join("; ");

@@ -14,7 +14,7 @@ const budgetColumns: readonly Column[] = [
   { head: "reserved", align: "right" },
   { head: "limit", align: "right" },
   { head: "window", align: "right" },
-  { head: "when used up" },
+  { head: "when used up", whenNarrow: "below" },
 ];
 
 const beyond = {

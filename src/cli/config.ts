@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { type SettingInForce, settingsInForce } from "../config/setting-origins.ts";
 import type { SettingName, SettingOrigin } from "../config/settings.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { renderTable } from "./table.ts";
+import { type Column, renderTable } from "./table.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function configCommand(program: Program): Command {
@@ -48,7 +48,10 @@ async function show({ flags: global, shell, output }: VerbContext, { origin }: S
       output.datum(origin === true ? { setting, value, origin: from } : { setting, value }, () => "");
     return exitCodes.ok;
   }
-  const heads = [{ head: "setting" }, { head: "value" }, ...(origin === true ? [{ head: "origin" }] : [])];
+  const heads: Column[] = ["setting", "value", ...(origin === true ? ["origin"] : [])].map((head) => ({
+    head,
+    whenNarrow: "whole",
+  }));
   const rows = found.map((one) => [
     one.setting,
     one.value ?? unsetText(one),
@@ -68,7 +71,7 @@ function unsetText({ setting }: SettingInForce): string {
 }
 
 const whenUnset: Partial<Record<SettingName, string>> = {
-  nats: "- (the context's server, else the broker of the data folder)",
+  nats: "- (broker of the data folder)",
   name: "- (the host's name)",
-  logLevel: "- (info for up and agent, else silent)",
+  logLevel: "- (up, agent: info)",
 };

@@ -2,23 +2,27 @@
 
 import { describe } from "../audit/describe.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
-import { formatTimeOfDay } from "./format.ts";
-import type { Colors, Output } from "./output.ts";
+import { formatTime, hanging } from "./format.ts";
+import type { Output } from "./output.ts";
 
 /** Digits that most journals need; longer ones push the line to the right. */
 const IDX_WIDTH = 6;
 
 export function tellEvent(journaled: JournaledEvent, output: Output): void {
   const { event, ...place } = journaled;
-  output.datum({ type: "event", ...place, event }, () => eventLine(journaled, output.colors));
+  output.datum({ type: "event", ...place, event }, () => eventLine(journaled, output));
 }
 
 /** `14:03:22.250     12  t1#1 → a1 · score 0.90; of 2; waited 3 ms`. */
-export function eventLine({ idx, at, event }: JournaledEvent, colors: Colors): string {
-  const text = describe(event);
-  const tone = toneByType[event.type];
-  const place = `${formatTimeOfDay(at)} ${String(idx).padStart(IDX_WIDTH)}`;
-  return `${colors.dim(place)}  ${tone === undefined ? text : colors[tone](text)}`;
+export function eventLine(
+  { idx, at, event }: JournaledEvent,
+  { colors, columns }: Pick<Output, "colors" | "columns">,
+): string {
+  const toneName = toneByType[event.type];
+  const tone = toneName === undefined ? (part: string) => part : colors[toneName];
+  const place = `${formatTime(at)} ${String(idx).padStart(IDX_WIDTH)}`;
+  const [first = "", ...further] = hanging(`${place}  ${describe(event)}`, columns);
+  return [`${colors.dim(place)}${tone(first.slice(place.length))}`, ...further.map(tone)].join("\n");
 }
 
 const toneByType: Readonly<Record<string, "green" | "red" | "yellow" | "cyan" | undefined>> = {

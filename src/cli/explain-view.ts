@@ -7,7 +7,7 @@ import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
 import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
-import { counted, formatCount, formatTimeOfDay, labelled } from "./format.ts";
+import { counted, formatCount, formatTime, hanging, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -34,7 +34,7 @@ export function renderExplanation({ explanation, showsAll, firstIdx }: Explanati
   blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
   if (attempts.length > 0 && firstIdx === 1) {
     const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} has every agent at that moment`;
-    blocks.push(view.colors.dim(hint));
+    blocks.push(hanging(hint, view.columns).map(view.colors.dim).join("\n"));
   }
   return blocks.filter((block) => block !== "").join("\n\n");
 }
@@ -44,7 +44,7 @@ export function renderReplayed(replayed: ReplayedAssignment, view: View): string
   const { task, attempt, agent, kind, cheaperType, at, idx, receipt, agents, agrees } = replayed;
   const { colors } = view;
   const only = cheaperType === undefined ? "" : `, by type ${printable(cheaperType)} only`;
-  const moment = `batch ${formatCount(idx)}, ${formatTimeOfDay(at)}`;
+  const moment = `batch ${formatCount(idx)}, ${formatTime(at)}`;
   const table = agentTable(agents, agent, view);
   const verdict = agrees
     ? colors.dim(`the receipt says the same; replayed from batch 1 to ${formatCount(replayed.replayed.to)}`)
@@ -56,13 +56,16 @@ export function renderReplayed(replayed: ReplayedAssignment, view: View): string
   ].join("\n\n");
 }
 
-function headline(explanation: TaskExplanation, { colors }: View): string {
+function headline(explanation: TaskExplanation, { colors, columns }: View): string {
   const { task, kind, role, project, user, state, at, stale, waiting, agent } = explanation;
   const since = waiting === undefined || state === "delayed" ? "" : ` for ${duration(waiting.ageMs)}`;
   const place = agent === undefined ? "" : ` at ${agent}`;
   const lines = [
     `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
-    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTimeOfDay(at)}`,
+    ...hanging(
+      `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTime(at)}`,
+      columns,
+    ),
   ];
   if (stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
   return lines.join("\n");
@@ -74,13 +77,13 @@ function unassignedText({ state, attemptCount, waits, endedAt }: TaskExplanation
   const from = waits[0]?.from;
   const after = from === undefined ? "" : `, ${duration(endedAt - from)} after it was submitted`;
   const how = state === "expired" ? "Its deadline passed" : `It was ${state}`;
-  return labelled("why", `${how} at ${formatTimeOfDay(endedAt)}${after}: it was never assigned`, columns);
+  return labelled("why", `${how} at ${formatTime(endedAt)}${after}: it was never assigned`, columns);
 }
 
 /** The answer, and below it whatever else would keep the task. */
 function obstacles(waiting: TaskWait, { colors, columns }: View): string {
   const [first, ...others] = waiting.obstacles.map((obstacle) =>
-    printable(describeObstacle(obstacle, waiting, formatTimeOfDay)),
+    printable(describeObstacle(obstacle, waiting, formatTime)),
   );
   return [
     colors.bold(labelled("why", first ?? "", columns)),
@@ -102,8 +105,8 @@ const turnColumns: readonly Column[] = [
   { head: "waited", align: "right" },
   { head: "ceiling", align: "right" },
   { head: "goes by" },
-  { head: "clock", align: "right" },
-  { head: "virtual time", align: "right" },
+  { head: "clock", align: "right", whenNarrow: "drop" },
+  { head: "virtual time", align: "right", whenNarrow: "drop" },
 ];
 
 /** Its project among those that wait in its lane, its user among the project's, itself among the user's tasks. */
@@ -154,13 +157,13 @@ function agentBlock(
       ? ""
       : `${counted(left, "agent")} that ${left === 1 ? "does" : "do"} not serve ${printable(runsAs)} (--full lists them)`;
   const table = shown.length === 0 ? "" : agentTable(shown, undefined, view);
-  return [table, view.colors.dim(rest)].filter((part) => part !== "").join("\n");
+  return [table, rest === "" ? "" : view.colors.dim(rest)].filter((part) => part !== "").join("\n");
 }
 
 const agentColumns: readonly Column[] = [
-  { head: "  agent" },
-  { head: "may have it" },
-  { head: "free", align: "right" },
+  { head: "  agent", whenNarrow: "whole" },
+  { head: "eligible" },
+  { head: "free", align: "right", whenNarrow: "whole" },
   ...termColumns,
 ];
 
@@ -177,5 +180,5 @@ function agentTable(agents: readonly AgentStanding[], chosen: string | undefined
 function standingText({ standing, until }: AgentStanding): string {
   if (standing === "feasible") return "yes";
   if (standing === "probe") return "yes, to probe it";
-  return until === undefined ? standing : `${standing} until ${formatTimeOfDay(until)}`;
+  return until === undefined ? standing : `${standing} until ${formatTime(until)}`;
 }

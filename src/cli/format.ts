@@ -29,12 +29,14 @@ export function formatShare(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** `14:03:22.250`, in local time. */
-export function formatTimeOfDay(at: number): string {
+/** `14:03:22.250` in local time; of another day than `now` with its date: `2026-11-20 14:03:22.250`. */
+export function formatTime(at: number, now: number = Date.now()): string {
   const date = new Date(at);
   const two = (part: number) => String(part).padStart(2, "0");
   const ms = String(date.getMilliseconds()).padStart(3, "0");
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
+  if (date.toDateString() === new Date(now).toDateString()) return time;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`;
 }
 
 const LABEL_WIDTH = 12;
@@ -51,10 +53,24 @@ export function indented(text: string, columns: number | undefined): string {
   return lines.map((line) => `  ${line}`).join("\n");
 }
 
+const HANGING = 4;
+
+/** A line broken between words where the terminal ends; the lines after the first are indented. */
+export function hanging(text: string, columns: number | undefined): string[] {
+  if (columns === undefined) return [text];
+  const [first = ""] = brokenAt(text, columns);
+  const rest = text.slice(first.length + 1);
+  if (rest === "") return [first];
+  return [first, ...brokenAt(rest, columns - HANGING).map((line) => `${" ".repeat(HANGING)}${line}`)];
+}
+
+/** Between words, but not between a number and what it counts: `12 running`, `40 ms`. */
+const BREAKS = /(?<!(?:^|[\s(])[\d.,]+) /;
+
 /** Lines of at most so many characters; a longer word stands alone. */
 export function brokenAt(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of text.split(BREAKS)) {
     const last = lines.at(-1);
     if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;

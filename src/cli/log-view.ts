@@ -1,7 +1,7 @@
 // What attempts wrote, for people: the last lines of each, and one line where there is nothing to show.
 
 import type { AttemptLog } from "../client/attempt-logs.ts";
-import { counted } from "./format.ts";
+import { counted, hanging } from "./format.ts";
 import { type Output, printable, printableText } from "./output.ts";
 
 type View = Pick<Output, "columns" | "colors">;
@@ -9,13 +9,15 @@ type View = Pick<Output, "columns" | "colors">;
 const LINES_MAX = 20;
 
 /** Empty where all attempts wrote nothing. */
-export function logsBlock(logs: readonly AttemptLog[], { colors }: View): string {
+export function logsBlock(logs: readonly AttemptLog[], { colors, columns }: View): string {
   const attemptsByReason = new Map<string, number[]>();
   for (const { attempt, missing } of logs)
     if (missing !== undefined)
       attemptsByReason.set(missing, [...(attemptsByReason.get(missing) ?? []), attempt]);
   const missing = [...attemptsByReason].map(([reason, attempts]) =>
-    colors.dim(`no log of attempt ${attempts.join(", ")}: ${printable(reason)}`),
+    hanging(`no log of attempt ${attempts.join(", ")}: ${printable(reason)}`, columns)
+      .map(colors.dim)
+      .join("\n"),
   );
   const written = logs.filter(({ text }) => text !== "").map((log) => logText(log, { colors }));
   return [...missing, ...written].join("\n\n");

@@ -4,7 +4,7 @@
 import { duration } from "../audit/describe.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
+import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTime } from "./format.ts";
 import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
 
@@ -21,7 +21,7 @@ export function statusSummary(status: StatusResponse, view: View): string {
   const leftBehind = journal.deadRecords - (alienRecords?.count ?? 0);
   const dead = leftBehind === 0 ? "" : `, ${counted(leftBehind, "dead record")}`;
   const lines: (readonly [label: string, text: string, tone?: ((text: string) => string) | undefined])[] = [
-    ["swarm", `${printable(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`, bold],
+    ["swarm", `${printable(swarm)}, batch ${formatCount(idx)} at ${formatTime(at)}`, bold],
     ["agents", onlineText(status), agentsOnline(status) === 0 ? yellow : undefined],
     ["tasks", countsText(tasks)],
     ...waitingLines(status).map((text) => ["", text, yellow] as const),
@@ -169,7 +169,7 @@ function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStal
   const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
   if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
   const { idx, at, bytes } = snapshot;
-  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
+  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTime(at)}, ${formatBytes(bytes)}`;
 }
 
 /** Records of another writer, which may write more. */
@@ -180,7 +180,7 @@ function recentAliens({ alienRecords }: StatusResponse["journal"], at: number) {
 
 function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["alienRecords"]>): string {
   const records = `${counted(count, "record")} of somebody else`;
-  return `${records} in the journal, the last at ${formatTimeOfDay(lastAt)}: \`waggle doctor\` says what to do`;
+  return `${records} in the journal, the last at ${formatTime(lastAt)}: \`waggle doctor\` says what to do`;
 }
 
 /** What little room left in the journal means for a caller. */

@@ -146,11 +146,11 @@ function mostUsedFirst(one: Rate, other: Rate): number {
 // --- agents -----------------------------------------------------------------------------------------
 
 const agentColumns: readonly Column[] = [
-  { head: "agent" },
+  { head: "agent", whenNarrow: "whole" },
   { head: "state" },
   { head: "in flight", align: "right" },
   { head: "done", align: "right" },
-  { head: "kinds (success, typical latency)" },
+  { head: "kinds (success, typical latency)", whenNarrow: "below" },
 ];
 
 /** Offline ones without kinds are processes that acquired a slot and ended: nobody misses them. */
@@ -232,7 +232,7 @@ const resourceColumns: readonly Column[] = [
   { head: "waiting", align: "right" },
   { head: "utilisation", align: "right" },
   { head: "α", align: "right" },
-  { head: "held by" },
+  { head: "held by", whenNarrow: "below" },
 ];
 
 function resourceTable(resources: readonly StatusResponse["resources"][number][], view: View): string {
@@ -287,7 +287,7 @@ function queueTable(queues: readonly StatusResponse["queues"][number][], view: V
 const userColumns: readonly Column[] = [
   { head: "project" },
   { head: "user" },
-  { head: "tasks" },
+  { head: "tasks", whenNarrow: "below" },
   { head: "mean wait", align: "right" },
   { head: "worst wait", align: "right" },
 ];

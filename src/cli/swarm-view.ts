@@ -3,7 +3,7 @@
 
 import { duration } from "../audit/describe.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { formatCount, formatShare } from "./format.ts";
+import { brokenAt, formatCount, formatShare } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Column, renderTable } from "./table.ts";
 
@@ -16,8 +16,8 @@ const columns: readonly Column[] = [
   { head: "busy", align: "right" },
   { head: "offline", align: "right" },
   { head: "in flight", align: "right" },
-  { head: "mean success", align: "right" },
-  { head: "mean load", align: "right" },
+  { head: "success", align: "right" },
+  { head: "load", align: "right" },
 ];
 
 /** Undefined where the coordinator is older than these. */
@@ -30,13 +30,22 @@ export function swarmSection({ metrics, observed }: StatusResponse, view: View):
     ofSome(metrics.avgSuccessRate),
     ofSome(metrics.avgLoad),
   ];
+  const { bold, yellow } = view.colors;
   return [
-    view.colors.bold("metrics of all agents, offline ones included (VAPORA)"),
+    bold("VAPORA's metrics (all agents, mean success and load)"),
     renderTable(view, columns, [row]),
     ...(observed === undefined
       ? []
-      : [...bottleneckLines(observed), ...alertLines(observed, view), ...soleLines(observed)]),
+      : [
+          ...broken(bottleneckLines(observed), view),
+          ...broken(alertLines(observed), view).map(yellow),
+          ...broken(soleLines(observed), view),
+        ]),
   ].join("\n");
+}
+
+function broken(lines: readonly string[], { columns: width }: View): string[] {
+  return width === undefined ? [...lines] : lines.flatMap((line) => brokenAt(line, width));
 }
 
 function bottleneckLines({ bottlenecks, windowMs }: Observed): string[] {
@@ -45,11 +54,10 @@ function bottleneckLines({ bottlenecks, windowMs }: Observed): string[] {
   return [`full while tasks waited, of the last ${duration(windowMs)}: ${named.join(", ")}`];
 }
 
-function alertLines({ concentration }: Observed, { colors }: View): string[] {
-  return concentration.map(({ kind, agent, share, threshold, assignments }) =>
-    colors.yellow(
+function alertLines({ concentration }: Observed): string[] {
+  return concentration.map(
+    ({ kind, agent, share, threshold, assignments }) =>
       `${printable(agent)} got ${formatShare(share)} of the last ${formatCount(assignments)} ${printable(kind)} tasks, above ${formatShare(threshold)}`,
-    ),
   );
 }
 

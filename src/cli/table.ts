@@ -2,11 +2,16 @@
 // Into a pipe nothing is cut, so that grep and awk see whole values.
 
 import Table from "cli-table3";
+import { brokenAt } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
 export interface Column {
   readonly head: string;
   readonly align?: "left" | "right";
+  /** What becomes of the column where the table is wider than the terminal. Default: its cells are shortened.
+   *  below: its cells go below their rows, unshortened. drop: it is left out, the last such column first.
+   *  whole: its cells stay as they are, because people copy them. */
+  readonly whenNarrow?: "below" | "drop" | "whole";
 }
 
 export type Cell = string | number;
@@ -15,6 +20,10 @@ export type Cell = string | number;
 export const GAP = 2;
 /** Narrower, a column says nothing. */
 const WIDTH_MIN = 4;
+/** A column is shortened to this width before another is left out. */
+const WIDTH_READABLE = 20;
+/** Of lines below their row. */
+const INDENT = 4;
 
 const noFrame = {
   top: "",
@@ -40,54 +49,116 @@ export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): string {
-  const cells = rows.map((row) => row.map((cell) => printable(String(cell))));
-  const widths = fitWidths(naturalWidths(columns, cells), output.columns);
+  const all = columns.map((column, at): Filled => {
+    const cells = rows.map((row) => printable(String(row[at] ?? "")));
+    return { ...column, cells, natural: Math.max(column.head.length, ...cells.map(textWidth)) };
+  });
+  const { beside, below } = arranged(all, output.columns);
+  const lines = linesOf(beside, output);
+  if (below.length === 0) return lines.join("\n");
+  const [heads = "", ...rest] = lines;
+  return [heads, ...rest.flatMap((line, at) => [line, ...linesBelow(below, at, output)])].join("\n");
+}
+
+interface Filled extends Column {
+  readonly cells: readonly string[];
+  /** Columns of the terminal that its widest cell takes. */
+  readonly natural: number;
+}
+
+/** Which columns stand side by side on a terminal, and which below their rows. */
+function arranged(all: readonly Filled[], columns: number | undefined) {
+  if (columns === undefined || totalWidth(all.map(({ natural }) => natural)) <= columns)
+    return { beside: all, below: [] };
+  const below = all.filter(({ whenNarrow }) => whenNarrow === "below");
+  const beside = all.filter((column) => !below.includes(column));
+  const readable = ({ natural, whenNarrow }: Filled) =>
+    whenNarrow === "whole" ? natural : Math.min(natural, WIDTH_READABLE);
+  while (totalWidth(beside.map(readable)) > columns) {
+    const last = beside.findLastIndex(({ whenNarrow }) => whenNarrow === "drop");
+    if (last === -1) break;
+    beside.splice(last, 1);
+  }
+  return { beside, below };
+}
+
+function totalWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP, 0) - GAP;
+}
+
+function linesOf(columns: readonly Filled[], output: Pick<Output, "columns" | "colors">): string[] {
+  const widths = fitWidths(columns, output.columns);
   const table = new Table({
-    head: columns.map((column) => output.colors.dim(column.head)),
+    head: columns.map(({ head }) => output.colors.dim(head)),
     colWidths: widths.map((width) => width + GAP),
-    colAligns: columns.map((column) => column.align ?? "left"),
+    colAligns: columns.map(({ align }) => align ?? "left"),
     chars: noFrame,
     style: { "padding-left": 0, "padding-right": GAP, head: [], border: [], compact: true },
   });
-  table.push(...cells.map((row) => row.map((cell, at) => fitted(cell, widths[at] ?? 0))));
+  const rows = columns[0]?.cells ?? [];
+  table.push(
+    ...rows.map((_, row) => columns.map(({ cells }, at) => fitted(cells[row] ?? "", widths[at] ?? 0))),
+  );
   return table
     .toString()
     .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+    .map((line) => line.trimEnd());
 }
 
-function naturalWidths(columns: readonly Column[], rows: readonly (readonly string[])[]): number[] {
-  return columns.map((column, at) =>
-    Math.max(column.head.length, ...rows.map((row) => textWidth(row[at] ?? ""))),
-  );
+function linesBelow(
+  below: readonly Filled[],
+  row: number,
+  { columns = 0, colors }: Pick<Output, "columns" | "colors">,
+): string[] {
+  return below
+    .map(({ cells }) => cells[row] ?? "")
+    .filter((cell) => cell !== "")
+    .flatMap((cell) => brokenAt(cell, columns - INDENT))
+    .map((line) => `${" ".repeat(INDENT)}${colors.dim(line)}`);
 }
 
-/** Takes what is too much from the widest columns, one character at a time. */
-export function fitWidths(natural: readonly number[], columns: number | undefined): number[] {
-  const widths = [...natural];
-  if (columns === undefined) return widths;
-  let excess = widths.reduce((sum, width) => sum + width + GAP, 0) - GAP - columns;
-  while (excess > 0) {
-    const widest = Math.max(...widths);
-    if (widest <= WIDTH_MIN) return widths;
-    widths[widths.indexOf(widest)] = widest - 1;
-    excess -= 1;
+/** Takes what is too much from the widest columns, one character at a time: down to their heads first. */
+function fitWidths(
+  columns: readonly Pick<Filled, "head" | "natural" | "whenNarrow">[],
+  terminal: number | undefined,
+): number[] {
+  const widths = columns.map(({ natural }) => natural);
+  if (terminal === undefined) return widths;
+  let excess = totalWidth(widths) - terminal;
+  for (const isHeadWhole of [true, false]) {
+    const floors = columns.map(({ head, natural, whenNarrow }) =>
+      whenNarrow === "whole" ? natural : Math.max(WIDTH_MIN, isHeadWhole ? head.length : 0),
+    );
+    const shrinkable = () => widths.map((width, at) => (width > (floors[at] ?? 0) ? width : 0));
+    for (; excess > 0 && shrinkable().some((width) => width > 0); excess -= 1) {
+      const candidates = shrinkable();
+      const widest = candidates.indexOf(Math.max(...candidates));
+      widths[widest] = (widths[widest] ?? 0) - 1;
+    }
   }
   return widths;
 }
 
-/** A text cut between characters to the columns there are. The library cuts inside them. */
+/** A text cut between characters to the columns there are: a sentence at its end, a name in its middle, as names often
+ *  differ at their ends. The library cuts inside characters. */
 function fitted(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
-  let shown = "";
-  let taken = 1;
-  for (const character of text) {
+  const tail = text.includes(" ")
+    ? ""
+    : headWithin([...text].reverse(), (width - 1) / 2)
+        .reverse()
+        .join("");
+  return `${headWithin([...text], width - 1 - textWidth(tail)).join("")}…${tail}`;
+}
+
+/** The first characters that take no more than `width` columns. */
+function headWithin(characters: readonly string[], width: number): string[] {
+  let taken = 0;
+  const end = characters.findIndex((character) => {
     taken += textWidth(character);
-    if (taken > width) break;
-    shown += character;
-  }
-  return `${shown}…`;
+    return taken > width;
+  });
+  return end === -1 ? [...characters] : characters.slice(0, end);
 }
 
 const FULL_WIDTH =

@@ -10,7 +10,7 @@ import { headOf } from "../cut-text.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
-import { counted, formatTimeOfDay, labelled } from "./format.ts";
+import { counted, formatTime, hanging, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
 import { logsBlock } from "./log-view.ts";
 import { type Output, printable, printableText } from "./output.ts";
@@ -42,7 +42,11 @@ export function renderStory(id: string, { story, wait, logs, firstIdx }: StoryTo
   return blocks.filter((block) => block !== "").join("\n\n");
 }
 
-function headline(id: string, { status, spec, submittedAt, endedAt }: TaskStory, { colors }: View): string {
+function headline(
+  id: string,
+  { status, spec, submittedAt, endedAt }: TaskStory,
+  { colors, columns }: View,
+): string {
   const hasEnded = status.endedIdx !== undefined;
   const tone = status.state === "completed" ? "green" : hasEnded ? "red" : "yellow";
   const took =
@@ -50,7 +54,10 @@ function headline(id: string, { status, spec, submittedAt, endedAt }: TaskStory,
   const attempts = attemptsText(status.attempts, hasEnded);
   const lines = [
     `${colors.bold(printable(id))}  ${colors[tone](status.state)}${took}, ${attempts}`,
-    `${printable(status.kind)} for ${status.project}/${printable(status.user)}${spec === undefined ? "" : termsOf(spec)}`,
+    ...hanging(
+      `${printable(status.kind)} for ${status.project}/${printable(status.user)}${spec === undefined ? "" : termsOf(spec)}`,
+      columns,
+    ),
   ];
   if (status.stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
   return lines.join("\n");
@@ -65,8 +72,8 @@ function termsOf(spec: TaskSpec): string {
   ];
   if (spec.role !== undefined) terms.push(`role ${printable(spec.role)}`);
   if (spec.tokens !== undefined) terms.push(`about ${counted(spec.tokens, "token")}`);
-  if (spec.notBefore !== undefined) terms.push(`not before ${new Date(spec.notBefore).toISOString()}`);
-  if (spec.deadline !== undefined) terms.push(`by ${new Date(spec.deadline).toISOString()}`);
+  if (spec.notBefore !== undefined) terms.push(`not before ${formatTime(spec.notBefore)}`);
+  if (spec.deadline !== undefined) terms.push(`by ${formatTime(spec.deadline)}`);
   return ` · ${terms.join(" · ")}`;
 }
 
@@ -87,21 +94,22 @@ function resultBlock({ events }: TaskStory, { colors }: View): string {
   return `${colors.bold("result")}  ${colors.dim(whole)}\n${lines}${rest}`;
 }
 
-function eventsBlock({ status, events }: TaskStory, firstIdx: number, { colors }: View): string {
+function eventsBlock({ status, events }: TaskStory, firstIdx: number, { colors, columns }: View): string {
+  const within = { colors, columns: columns === undefined ? undefined : columns - 2 };
   const unkept = unkeptText(status, firstIdx);
   return [
     colors.bold("events"),
     ...(unkept === undefined ? [] : [`  ${colors.dim(unkept)}`]),
-    ...events.map((event) => `  ${eventLine(event, colors)}`),
+    ...events.map((event) => eventLine(event, within).replace(/^/gm, "  ")),
   ].join("\n");
 }
 
 function waitingBlock(id: string, wait: TaskWait | undefined, { waits }: TaskStory, view: View): string {
   const last = waits.at(-1);
   if (last === undefined || last.to !== undefined) return "";
-  const since = `${view.colors.bold(last.state)} since ${formatTimeOfDay(last.from)}`;
+  const since = `${view.colors.bold(last.state)} since ${formatTime(last.from)}`;
   if (wait === undefined) return since;
-  const reason = view.asStarted(printable(describeWait(wait, formatTimeOfDay)));
+  const reason = view.asStarted(printable(describeWait(wait, formatTime)));
   const why = labelled("", reason, view.columns).trimStart();
   const hint = view.asStarted(`waggle explain ${printable(id)} has the agents and its turn`);
   return `${since}\n${why}\n${view.colors.dim(hint)}`;

@@ -2,9 +2,9 @@
 
 import { Command, Option } from "commander";
 import { duration } from "../audit/describe.ts";
-import type { TaskListOptions, TaskPage } from "../client/task-lists.ts";
+import type { TaskListOptions } from "../client/task-lists.ts";
 import { limits } from "../limits.ts";
-import { type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
+import { type ListedTask, type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -22,8 +22,6 @@ interface TasksFlags extends FilterFlags {
 }
 
 const LIMIT_DEFAULT = 20;
-/** On a narrower terminal the columns that matter least are left out. */
-const WIDE_COLUMNS = 90;
 
 export function tasksCommand(program: Program): Command {
   const command = new Command("tasks")
@@ -63,9 +61,9 @@ async function tasks(context: VerbContext, flags: TasksFlags, command: Command):
   return await withSwarm(context, async (swarm) => {
     const page = await ask(context, (asked) => swarm.taskPage({ ...options, ...asked } as TaskListOptions));
     if (output.json) for (const row of page.tasks) output.datum(row, () => "");
-    else if (page.tasks.length > 0) output.datum(page, () => tableOf(page, output));
+    else if (page.tasks.length > 0) output.datum(page, () => taskTable(page.tasks, output));
     if (page.stale === true) output.note("answered by a standby from what it has read so far");
-    if (page.total === 0) output.note("no task is like that");
+    if (page.total === 0) output.note(NO_TASK);
     else if (page.next !== undefined)
       output.note(
         `${formatCount(page.more)} more, of ${counted(page.total, "task")}; the next page: add --after ${page.next}`,
@@ -74,27 +72,32 @@ async function tasks(context: VerbContext, flags: TasksFlags, command: Command):
   });
 }
 
-function tableOf({ tasks: rows }: TaskPage, output: Pick<Output, "columns" | "colors">): string {
-  const isWide = output.columns === undefined || output.columns >= WIDE_COLUMNS;
-  const columns: Column[] = [
-    { head: "task" },
-    { head: "state" },
-    { head: "kind" },
-    ...(isWide ? [{ head: "project" }, { head: "user" }] : []),
-    { head: "agent" },
-    { head: "tries", align: "right" },
-    ...(isWide ? [{ head: "round", align: "right" } as const] : []),
-    { head: "age", align: "right" },
-  ];
-  const cells = rows.map((row) => [
+const columns: readonly Column[] = [
+  { head: "task", whenNarrow: "whole" },
+  { head: "state", whenNarrow: "whole" },
+  { head: "kind" },
+  { head: "project", whenNarrow: "drop" },
+  { head: "user", whenNarrow: "drop" },
+  { head: "agent", whenNarrow: "drop" },
+  { head: "tries", align: "right" },
+  { head: "round", align: "right", whenNarrow: "drop" },
+  { head: "age", align: "right" },
+];
+
+export function taskTable(tasks: readonly ListedTask[], output: Pick<Output, "columns" | "colors">): string {
+  const rows = tasks.map((row) => [
     row.task,
     row.state,
     row.kind,
-    ...(isWide ? [row.project, row.user] : []),
+    row.project,
+    row.user,
     row.agent ?? "",
     row.attempts,
-    ...(isWide ? [row.round] : []),
+    row.round,
     duration(row.ageMs),
   ]);
-  return renderTable(output, columns, cells);
+  return renderTable(output, columns, rows);
 }
+
+/** What a list says that is empty. */
+export const NO_TASK = "no task matches";

@@ -3,15 +3,16 @@
 import { unreachable } from "../assert.ts";
 import { describeReceipt, duration } from "../audit/describe.ts";
 import type { TaskUpdate } from "../client/task-updates.ts";
-import { formatShare, formatTimeOfDay } from "./format.ts";
+import { formatShare, formatTime, hanging } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
 /** The ending is left out: it is told as the outcome. */
 export function tellUpdate(update: TaskUpdate, output: Output): void {
   if (update.type === "ended") return;
   output.datum({ ...update, type: "update", update: update.type }, () => {
-    const place = "at" in update ? `${formatTimeOfDay(update.at)}  ` : " ".repeat("14:03:22.250  ".length);
-    return `${output.colors.dim(place)}${sentence(update)}`;
+    const place = "at" in update ? `${formatTime(update.at)}  ` : " ".repeat("14:03:22.250  ".length);
+    const [first = "", ...further] = hanging(`${place}${sentence(update)}`, output.columns);
+    return [`${output.colors.dim(place)}${first.slice(place.length)}`, ...further].join("\n");
   });
 }
 

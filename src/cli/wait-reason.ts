@@ -5,7 +5,7 @@ import { describeWait } from "../audit/describe-wait.ts";
 import type { AskOptions } from "../client/asker.ts";
 import { limits } from "../limits.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
-import { formatTimeOfDay } from "./format.ts";
+import { formatTime } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { wait } from "./wait.ts";
 
@@ -32,7 +32,7 @@ export async function tellWhyItWaits({
     const reason = waiting?.obstacles[0]?.reason;
     if (signal.aborted || waiting === undefined || reason === told) continue;
     told = reason;
-    output.note(output.noteColors.dim(`waits: ${printable(describeWait(waiting, formatTimeOfDay))}`));
+    output.note(output.noteColors.dim(`waits: ${printable(describeWait(waiting, formatTime))}`));
   }
 }
 

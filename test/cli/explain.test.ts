@@ -69,15 +69,15 @@ project default  1 of 1  0 ticks       20  rule       1.0           0.0
 user ann         1 of 1  0 turns       20  rule       1.0           0.0
 task waits       1 of 1  0 turns       20
 
-  agent  may have it    free  score  success  load  backlog  speed
-  slow   full         0 of 1  0.450     90 %  1.00
+  agent  eligible    free  score  success  load  backlog  speed
+  slow   full      0 of 1  0.450     90 %  1.00
 1 agent that does not serve translate (--full lists them)
 $ waggle explain dear --full
 dear  queued for …
 review for acme/ann, no attempt yet, as of …
 
-why         The budget of project acme has too little left: 800 spent of 1,000
-            tokens in 1 h; this task needs about 300; room again from
+why         The budget of project acme has too little left: 800 spent of
+            1,000 tokens in 1 h; this task needs about 300; room again from
             …, or \`waggle project set acme --budget N\` raises it
 
 turn of       place    waited  ceiling  goes by  clock  virtual time
@@ -85,9 +85,9 @@ project acme  1 of 1  0 ticks       20  rule       1.0           0.0
 user ann      1 of 1  0 turns       20  rule       1.0           0.0
 task dear     1 of 1  0 turns       20
 
-  agent  may have it    free  score  success  load  backlog  speed
-  quick  yes          1 of 1  … …  0.00
-  slow   wrong-kind   0 of 1
+  agent  eligible      free  score  success  load  backlog  speed
+  quick  yes         1 of 1  … …  0.00
+  slow   wrong-kind  0 of 1
 `);
 });
 
@@ -103,9 +103,10 @@ it("an assignment is told by its receipt, and in full by replaying the journal",
 spent  completed at quick
 review for acme/ann, 1 attempt, as of …
 
-attempt 1 at quick, …: completed after …, 800 tokens reserved, none reported, 800 charged
-  the only one that could of 1; not considered: 1 wrong-kind; its project's turn
-  by guarantee; waited …, with 0 others in its lane
+attempt 1 at quick, …: completed after …, 800 tokens reserved,
+    none reported, 800 charged
+  only eligible agent (1 of 2; 1 wrong-kind); its project's turn by guarantee;
+  waited …; 0 others queued
   candidate  score  success  load  backlog  speed
 → quick      0.900     90 %  0.00
 
@@ -113,9 +114,9 @@ waggle explain spent --attempt 1 has every agent at that moment
 $ waggle explain spent --attempt 1
 spent attempt 1 went to quick as review (batch 5, …)
 
-  agent  may have it    free  score  success  load  backlog  speed
-→ quick  yes          1 of 1  … …  0.00
-  slow   wrong-kind   1 of 1
+  agent  eligible      free  score  success  load  backlog  speed
+→ quick  yes         1 of 1  … …  0.00
+  slow   wrong-kind  1 of 1
 
 the receipt says the same; replayed from batch 1 to 5
 $ waggle explain spent --attempt 2

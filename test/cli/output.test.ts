@@ -1,9 +1,9 @@
 // Tables, numbers and streams: what reaches a terminal or a pipe.
 
 import { describe, expect, it } from "vitest";
-import { formatBytes, labelled } from "../../src/cli/format.ts";
+import { brokenAt, formatBytes, formatTime, hanging, labelled } from "../../src/cli/format.ts";
 import { Output, printable } from "../../src/cli/output.ts";
-import { fitWidths, renderTable, textWidth } from "../../src/cli/table.ts";
+import { type Column, renderTable, textWidth } from "../../src/cli/table.ts";
 import { aShell } from "./shell.ts";
 
 const columns = [{ head: "name" }, { head: "n", align: "right" as const }, { head: "text" }];
@@ -35,10 +35,55 @@ describe("a table", () => {
     expect([output.columns, output.noteColumns]).toEqual([80, 80]);
   });
 
-  it("takes the excess from the widest column", () => {
-    expect(fitWidths([5, 30, 5], 30)).toEqual([5, 16, 5]);
-    expect(fitWidths([5, 30, 5], undefined)).toEqual([5, 30, 5]);
-    expect(fitWidths([20, 20], 1)).toEqual([4, 4]);
+  const at = (width: number, heads: readonly Column[], ...rows: (string | number)[][]) => {
+    const output = new Output(aShell({ columns: width, env: { NO_COLOR: "1" } }), { json: false });
+    return renderTable(output, heads, rows);
+  };
+
+  it("takes the excess from the widest column, and from a head last", () => {
+    const heads = [{ head: "a" }, { head: "description" }, { head: "c" }];
+    expect(at(30, heads, ["12345", "x y ".repeat(9), "12345"])).toBe(
+      "a      description       c\n12345  x y x y x y x y…  12345",
+    );
+    expect(at(24, heads, ["123456789", "x y ".repeat(9), "1"])).toBe(
+      "a         description  c\n1234…789  x y x y x …  1",
+    );
+  });
+
+  it("cuts a name in its middle and a sentence at its end", () => {
+    expect(at(14, [{ head: "kind" }], ["acme.team-17.step-657"])).toBe("kind\nacme.te…ep-657");
+    expect(at(14, [{ head: "text" }], ["a sentence of several words"])).toBe("text\na sentence of…");
+  });
+
+  it("leaves out what may be left out, the last such column first, and keeps whole what people copy", () => {
+    const heads: Column[] = [
+      { head: "id", whenNarrow: "whole" },
+      { head: "kind" },
+      { head: "user", whenNarrow: "drop" },
+      { head: "agent", whenNarrow: "drop" },
+    ];
+    const row = ["nhvcoykmjtfh-3te", "acme.team-17.document-step-657", "ann@example.org", "reviewer-1"];
+    expect(at(120, heads, row).split("\n")[0]).toMatch(/^id +kind +user +agent$/);
+    expect(at(60, heads, row)).toBe(
+      "id                kind                       user\n" +
+        "nhvcoykmjtfh-3te  acme.team-17…ent-step-657  ann@example.org",
+    );
+    expect(at(40, heads, row)).toMatch(/^id +kind\nnhvcoykmjtfh-3te {2}acme\S+…\S+657$/);
+    expect(at(16, heads, row)).toContain("nhvcoykmjtfh-3te");
+  });
+
+  it("puts below a row what does not fit beside it, broken between words", () => {
+    const heads: Column[] = [{ head: "agent" }, { head: "kinds", whenNarrow: "below" }];
+    const rows = [
+      ["a1", "review (90 %), summarise (80 %), translate (70 %)"],
+      ["a2", ""],
+    ];
+    expect(at(60, heads, ...rows)).toBe(
+      "agent  kinds\na1     review (90 %), summarise (80 %), translate (70 %)\na2",
+    );
+    expect(at(30, heads, ...rows)).toBe(
+      "agent\na1\n    review (90 %), summarise\n    (80 %), translate (70 %)\na2",
+    );
   });
 
   it("shows control characters instead of obeying them", () => {
@@ -119,4 +164,42 @@ it("writes sizes with their unit", () => {
     "1.5 MiB",
     "10.0 GiB",
   ]);
+});
+
+describe("a time", () => {
+  const now = new Date(2026, 10, 26, 14, 30).getTime();
+
+  it("of today has no date", () => {
+    expect(formatTime(new Date(2026, 10, 26, 0, 0, 0, 5).getTime(), now)).toBe("00:00:00.005");
+    expect(formatTime(new Date(2026, 10, 26, 23, 59, 59, 999).getTime(), now)).toBe("23:59:59.999");
+  });
+
+  it.each([
+    ["yesterday", [2026, 10, 25, 23, 59], "2026-11-25 23:59:00.000"],
+    ["tomorrow", [2026, 10, 27, 0, 0], "2026-11-27 00:00:00.000"],
+    ["the same day of another month", [2026, 0, 26, 14, 30], "2026-01-26 14:30:00.000"],
+    ["the same day of another year", [2025, 10, 26, 14, 30], "2025-11-26 14:30:00.000"],
+  ] as const)("of %s has its date", (_, [year, month, day, hours, minutes], shown) => {
+    expect(formatTime(new Date(year, month, day, hours, minutes).getTime(), now)).toBe(shown);
+  });
+});
+
+describe("text at the end of a line", () => {
+  it("is not broken between a number and what it counts", () => {
+    expect(brokenAt("3,000 queued · 12 running · 40 ms", 16)).toEqual([
+      "3,000 queued ·",
+      "12 running ·",
+      "40 ms",
+    ]);
+  });
+
+  it("goes on indented", () => {
+    expect(hanging("14:30:00.000 12 t1 failed at a1: no such file", 24)).toEqual([
+      "14:30:00.000 12 t1",
+      "    failed at a1: no",
+      "    such file",
+    ]);
+    expect(hanging("short", 24)).toEqual(["short"]);
+    expect(hanging("any length ".repeat(9).trim(), undefined)).toHaveLength(1);
+  });
 });

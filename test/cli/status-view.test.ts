@@ -109,6 +109,84 @@ describe("the first screen", () => {
   });
 });
 
+describe("a swarm of 3 agents, 3 projects and 2,000 kinds, at 60 columns", () => {
+  const kindName = (n: number) => `acme.team-${n % 40}.document-processing-step-${n}`;
+  const agents = ["claude-reviewer-eu-west-1a", "gpt-summariser-7", "a3"].map((id, at) =>
+    anAgent(id, {
+      status: "busy",
+      inFlight: 4,
+      kinds: Array.from({ length: 255 }, (_, n) =>
+        aKind(kindName(n + 200 * at), { attempts: n, completed: n, latencyMs: 187 }),
+      ),
+    }),
+  );
+  const text = shown(
+    {
+      agents,
+      queues: Array.from({ length: 2_000 }, (_, n) => ({
+        kind: kindName(n),
+        waiting: 2,
+        oldestMs: 1_000 * n,
+        agents: 0,
+      })),
+      projects: ["red", "green", "blue-long-project-name"].map((project) => ({
+        project,
+        tasks: {},
+        users: Array.from({ length: 7 }, (_, n) => ({
+          user: `user${n}`,
+          tasks: { queued: 138, delayed: 14, completed: 66, expired: 15, "dead-lettered": 6 },
+          started: 1,
+          waitMsMean: 30_500,
+          waitMsMax: 990_000,
+        })),
+      })),
+      metrics: {
+        totalAgents: 1_003,
+        idleAgents: 0,
+        busyAgents: 1_003,
+        offlineAgents: 1_000,
+        totalInFlight: 12_000,
+        avgSuccessRate: 1,
+        avgLoad: 1,
+      },
+      observed: {
+        windowMs: 600_000,
+        bottlenecks: agents.map(({ id }) => ({ agent: id, share: 1 })),
+        concentration: [{ kind: kindName(7), agent: "a3", share: 0.99, threshold: 0.87, assignments: 1_000 }],
+        soleAgents: [1, 2, 3].map((n) => ({ kind: kindName(n), agent: "gpt-summariser-7" })),
+      },
+    } as Partial<StatusResponse>,
+    { columns: 60 },
+  );
+  const lines = text.split("\n");
+
+  it("has no line that the terminal breaks", () => {
+    expect(lines.filter((line) => line.length > 60)).toEqual([]);
+  });
+
+  it("shows agents with their kinds, and users with their tasks, below their rows where they do not fit", () => {
+    const from = lines.indexOf("agents") + 1;
+    expect(lines.slice(from, from + 4)).toEqual([
+      "agent                       state  in flight  done",
+      "a3                          busy         4/4     0",
+      "    acme.team-14.document-processing-step-654 (80 %, 254 of",
+      "    254, 187 ms), acme.team-13.document-processing-step-653",
+    ]);
+    const user = lines.findIndex((line) => line.startsWith("red "));
+    expect(lines.slice(user + 1, user + 3)).toEqual([
+      "    138 queued · 14 delayed · 66 completed · 15 expired ·",
+      "    6 dead-lettered",
+    ]);
+  });
+
+  it("shortens nothing but kinds, and those in their middle", () => {
+    const cut = lines.filter((line) => line.includes("…"));
+    expect(cut.length).toBeGreaterThan(0);
+    for (const line of cut) expect(line).toMatch(/^acme\.team-\S*…\S*-step-\d+ +any +2 /);
+    expect(text).toMatch(/^agents +idle +busy +offline +in flight +success +load$/m);
+  });
+});
+
 describe("an agent's kinds", () => {
   it("show successes beside the rate, and nothing where it never ran", () => {
     const kinds = [

@@ -397,9 +397,9 @@ describe("a task's story", () => {
     const waits = [{ state: "queued", from: 0, to: 5_000 }];
     const explained = (state: string) => explanationText({ state, endedIdx: 2, endedAt: 5_000, waits });
     expect(explained("cancelled")).toMatch(
-      /never assigned, as of .*\n\nwhy +It was cancelled at [\d:.]+, 5 s after it was submitted: it was never assigned$/,
+      /never assigned, as of .*\n\nwhy +It was cancelled at [\d:. -]+, 5 s after it was submitted: it was never assigned$/,
     );
-    expect(explained("expired")).toMatch(/why +Its deadline passed at [\d:.]+, 5 s after/);
+    expect(explained("expired")).toMatch(/why +Its deadline passed at [\d:. -]+, 5 s after/);
   });
 
   const receipt = { feasible: 1, candidates: [], ineligible: {}, decidedBy: "only", waiting: 1, waitedMs: 0 };
