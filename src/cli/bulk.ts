@@ -15,6 +15,7 @@ import { counted, formatCount } from "./format.ts";
 import { printable } from "./output.ts";
 import { errorRecord } from "./report-error.ts";
 import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
+import { NO_TASK, taskTable } from "./tasks.ts";
 import { UsageError } from "./usage-error.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -59,6 +60,7 @@ export async function touch(
   checkTargets(command.name(), ids, filter, flags);
   return await withSwarm(context, async (swarm) => {
     const verb = verbOf(swarm);
+    checkStates(flags, verb);
     if (ids.length === 0) return await touchFiltered(context, { swarm, filter, flags, verb });
     const named = ids.map((task) => ({ task }));
     return await touchTasks(context, named, verb);
@@ -86,6 +88,15 @@ function checkTargets(
     throw new UsageError(`name the tasks, or a filter: waggle ${name} ID… or waggle ${name} --state …`);
   if (ids.length > 0 && flags.dryRun === true)
     throw new UsageError("--dry-run shows what a filter takes; named tasks need none");
+}
+
+/** @throws UsageError for a state whose tasks the verb refuses */
+function checkStates({ state = [] }: BulkFlags, { name, states }: BulkVerb): void {
+  const other = state.find((each) => !states.includes(each));
+  if (other === undefined) return;
+  throw new UsageError(`${name} takes tasks that are ${states.join(", ")}; not ${other}`, {
+    field: "--state",
+  });
 }
 
 /** Every task that the filter takes, once that is confirmed. */
@@ -116,16 +127,13 @@ async function touchFiltered(
     return listed;
   });
   if (found.length === 0) {
-    output.note("no task is like that");
+    output.note(NO_TASK);
     return exitCodes.ok;
   }
   if (flags.dryRun === true) {
     const shown = output.json ? found : found.slice(0, SHOWN_MAX);
-    for (const task of shown)
-      output.datum(
-        task,
-        () => `${printable(task.task)}  ${task.state}  ${printable(task.kind)}  ${task.project}`,
-      );
+    if (output.json) for (const task of shown) output.datum(task, () => "");
+    else output.datum(shown, () => taskTable(shown, output));
     const rest = found.length - shown.length;
     output.note(
       `would ${verb.name} ${counted(found.length, "task")}${rest === 0 ? "" : `; ${formatCount(rest)} not shown (--json shows all)`}`,
@@ -175,9 +183,12 @@ async function touchTasks(
   let code: ExitCode = exitCodes.ok;
   let refused = 0;
   for (let from = 0; from < tasks.length; from += LOT_TASKS) {
-    signal.throwIfAborted();
     const lot = tasks.slice(from, from + LOT_TASKS);
-    for (const result of await ask(context, (asked) => verb.touch(lot, asked))) {
+    const results = await ask(context, (asked) => verb.touch(lot, asked)).catch((error: unknown) => {
+      if (signal.aborted) output.note(interruptedText({ done: from, asked: lot.length, of: tasks.length }));
+      throw error;
+    });
+    for (const result of results) {
       if (result.ok) {
         const { ok: _, text, ...record } = result;
         output.datum(record, () => `${printable(result.taskId)} ${text}`);
@@ -191,11 +202,29 @@ async function touchTasks(
       else output.note(`${output.noteColors.red(`error ${record.error.code}:`)} ${record.error.message}`);
     }
     const done = from + lot.length;
-    if (done < tasks.length) output.note(`${formatCount(done)} of ${counted(tasks.length, "task")} …`);
+    if (done === tasks.length) break;
+    output.note(`${formatCount(done)} of ${counted(tasks.length, "task")} …`);
+    if (signal.aborted) output.note(interruptedText({ done, asked: 0, of: tasks.length }));
+    signal.throwIfAborted();
   }
   if (refused > 0)
     output.note(
       `${formatCount(tasks.length - refused)} of ${counted(tasks.length, "task")} done, ${formatCount(refused)} refused`,
     );
   return code;
+}
+
+/** Where it ended. A verb that is run again goes on with what is left. */
+function interruptedText({
+  done,
+  asked,
+  of,
+}: {
+  readonly done: number;
+  readonly asked: number;
+  readonly of: number;
+}): string {
+  const doubt =
+    asked === 0 ? "" : `; of the next ${formatCount(asked)} no answer came: each may have been done, or not`;
+  return `${formatCount(done)} of ${counted(of, "task")} done${doubt}. Run it again to go on with what is left`;
 }

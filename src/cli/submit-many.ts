@@ -7,6 +7,7 @@ import type { Swarm } from "../client/swarm.ts";
 import { WaitTimedOutError } from "../client/task-errors.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
 import type { TaskRequest } from "../client/task-request.ts";
+import { OutcomeUnknownError } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import { type ExitCode, exitCodeOf, worstOf } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
@@ -23,7 +24,7 @@ import {
 } from "./submitted-text.ts";
 import type { TaskSource } from "./task-source.ts";
 import type { VerbContext } from "./verb.ts";
-import { tellGoingOn } from "./wait-again.ts";
+import { tellGoingOn, tellUnanswered } from "./wait-again.ts";
 
 export async function submitMany(
   swarm: Swarm,
@@ -46,6 +47,8 @@ class ManyTasks {
   readonly #files: (string | undefined)[] = [];
   /** Accepted, waited for, and not ended. */
   readonly #open = new Set<string>();
+  /** Sent, and neither accepted nor refused when the sending ended. */
+  readonly #unanswered: string[] = [];
   #timedOut: WaitTimedOutError | undefined;
   #accepted = 0;
   #refused = 0;
@@ -68,6 +71,7 @@ class ManyTasks {
       this.#context.signal.throwIfAborted();
     } finally {
       progress.stop();
+      tellUnanswered(this.#unanswered, this.#context);
       tellGoingOn(this.#timedOut, this.#open, this.#context);
     }
     return worstOf(this.#codes);
@@ -86,6 +90,7 @@ class ManyTasks {
     for await (const one of swarm.submitMany(this.#wellFormed(source), options)) {
       const file = this.#files.shift();
       if (one.ok) this.#accept(one.handle, one.task.kind, file);
+      else if (one.error instanceof OutcomeUnknownError) this.#leave(one.error, one.task.id ?? "");
       else this.#refuse(one.error, file);
     }
   }
@@ -127,6 +132,11 @@ class ManyTasks {
     }
   }
 
+  #leave(error: OutcomeUnknownError, id: string): void {
+    this.#unanswered.push(id);
+    this.#codes.add(exitCodeOf(error));
+  }
+
   /** Never rejects: what becomes of one task does not end the wait for the others. */
   async #wait(handle: TaskHandle, file: string | undefined): Promise<void> {
     this.#open.add(handle.id);
@@ -164,6 +174,7 @@ class ManyTasks {
   #progressText(): string {
     const parts = [`${formatCount(this.#accepted)} accepted`];
     if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} rejected`);
+    if (this.#unanswered.length > 0) parts.push(`${formatCount(this.#unanswered.length)} without an answer`);
     if (this.#isWaiting) parts.push(`${formatCount(this.#completed)} completed`);
     if (this.#notCompleted > 0) parts.push(`${formatCount(this.#notCompleted)} did not complete`);
     const open = this.#accepted - this.#completed - this.#notCompleted;

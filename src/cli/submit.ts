@@ -3,9 +3,10 @@
 
 import { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
-import type { Swarm } from "../client/swarm.ts";
+import type { SubmitOptions, Swarm } from "../client/swarm.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
 import type { TaskRequest } from "../client/task-request.ts";
+import { OutcomeUnknownError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
@@ -20,7 +21,7 @@ import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
-import { tellGoingOn } from "./wait-again.ts";
+import { tellGoingOn, tellUnanswered } from "./wait-again.ts";
 import { tellWhyItWaits } from "./wait-reason.ts";
 
 export function submitCommand(program: Program): Command {
@@ -127,7 +128,7 @@ async function submitOne(
   const { output, signal } = context;
   const isWaiting = staysUntilTheEnd(flags);
   const terms = { failFast: flags.failFast === true, notify: isWaiting };
-  const handle = await ask(context, (options) => swarm.submit(task, { ...terms, ...options }));
+  const handle = await ask(context, (options) => submitted(swarm, task, { ...terms, ...options }, context));
   tellAccepted(handle, task.kind, { output, isWaiting });
   if (!isWaiting) return exitCodes.ok;
 
@@ -148,6 +149,23 @@ async function submitOne(
     ended.abort();
     watching?.stop();
   }
+}
+
+/** `submitMany` gives the id that the task got, whatever becomes of it. @throws what it was refused with */
+async function submitted(
+  swarm: Swarm,
+  task: TaskRequest,
+  options: SubmitOptions,
+  context: VerbContext,
+): Promise<TaskHandle> {
+  for await (const one of swarm.submitMany([task], { ...options, retry: false })) {
+    if (one.ok) return one.handle;
+    if (one.error instanceof OutcomeUnknownError) tellUnanswered([one.task.id ?? ""], context);
+    else if (context.signal.aborted && !context.output.json) context.output.note("nothing was submitted");
+    context.signal.throwIfAborted();
+    throw one.error;
+  }
+  throw new UsageError("there is nothing to submit");
 }
 
 async function onlyTask(source: TaskSource): Promise<TaskRequest> {

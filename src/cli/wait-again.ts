@@ -1,4 +1,5 @@
-// What to say when a wait ends before its tasks do: that they go on, and the command that waits again.
+// What to say when a command ends before the swarm has told all: tasks go on, or tasks may have been accepted, and the
+// command that tells.
 
 import { WaitTimedOutError } from "../client/task-errors.ts";
 import { counted } from "./format.ts";
@@ -26,9 +27,27 @@ function goingOnText(ids: readonly string[]): string {
 }
 
 function waitAgain(ids: readonly string[], { flags }: VerbContext): string {
-  const shown = ids.slice(0, IDS_SHOWN_MAX).map(quoted);
-  return ["waggle", "wait", ...shown, ...(ids.length > shown.length ? ["…"] : []), ...placeFlags(flags)].join(
-    " ",
+  return ["waggle", "wait", ...shownIds(ids, quoted), ...placeFlags(flags)].join(" ");
+}
+
+function shownIds(ids: readonly string[], written: (id: string) => string): string[] {
+  return [...ids.slice(0, IDS_SHOWN_MAX).map(written), ...(ids.length > IDS_SHOWN_MAX ? ["…"] : [])];
+}
+
+/** Of tasks that were sent and have no answer: what is known of them, and how to learn more. */
+export function tellUnanswered(ids: readonly string[], { output, flags }: VerbContext): void {
+  const [first] = ids;
+  if (first === undefined) return;
+  const tell = ["waggle", "task", ids.length === 1 ? quoted(first) : "ID", ...placeFlags(flags)].join(" ");
+  if (output.json) {
+    output.note(JSON.stringify({ type: "unanswered", taskIds: ids, tell: output.asStarted(tell) }));
+    return;
+  }
+  const named = shownIds(ids, printable).join(", ");
+  output.note(
+    ids.length === 1
+      ? `no answer came for task ${named}: it may have been accepted, or not. \`${tell}\` tells. Submitted again with --id ${named} it does not run twice`
+      : `no answer came for ${counted(ids.length, "task")}: each may have been accepted, or not. \`${tell}\` tells. Submitted again with the same ids they do not run twice. Ids: ${named}`,
   );
 }
 

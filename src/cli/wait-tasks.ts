@@ -2,6 +2,8 @@
 
 import { Command } from "commander";
 import type { Swarm } from "../client/swarm.ts";
+import { WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodeOf, exitCodes, worstOf } from "./exit-code.ts";
@@ -77,6 +79,8 @@ async function waitForOne(
     const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
     tellOutcome(await swarm.task(id).outcome({ signal, ...timeoutMs }), output);
     return exitCodes.ok;
+  } catch (error) {
+    throw await withProject(error, swarm, id, context);
   } finally {
     ended.abort();
   }
@@ -100,8 +104,9 @@ async function waitForMany(
       if (error !== undefined) codes.add(exitCodeOf(error));
       output.datum(outcomeRecord(outcome), () => outcomeLine(outcome));
       open.delete(id);
-    } catch (error) {
+    } catch (caught) {
       if (signal.aborted) return;
+      const error = await withProject(caught, swarm, id, context);
       const code = exitCodeOf(error);
       codes.add(code);
       if (code === exitCodes.waitTimedOut) timedOut = error;
@@ -117,4 +122,23 @@ async function waitForMany(
   signal.throwIfAborted();
   if (timedOut !== undefined) tellGoingOn(timedOut, open, context);
   return worstOf(codes);
+}
+
+/** Of a task that is unknown in the project of the wait: the project that has it, if one does. */
+async function withProject(
+  error: unknown,
+  swarm: Swarm,
+  id: string,
+  { settings, signal }: VerbContext,
+): Promise<unknown> {
+  if (!(error instanceof WaggleError) || error.code !== "WAGGLE_UNKNOWN_TASK" || signal.aborted) return error;
+  const found = await swarm
+    .explain(id, { signal, timeoutMs: limits.verbAskTimeoutMs })
+    .catch(() => undefined);
+  if (found === undefined || found.project === settings.project) return error;
+  return new WaggleError(
+    "WAGGLE_UNKNOWN_TASK",
+    `task ${id} is not in project ${settings.project} but in project ${found.project}: add --project ${found.project}`,
+    { field: "project" },
+  );
 }

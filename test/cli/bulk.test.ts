@@ -59,7 +59,9 @@ describe("a filter", () => {
   it("shows with --dry-run what it takes, and changes nothing", async () => {
     expect(await waggle("cancel --kind a --dry-run")).toEqual({
       code: 0,
-      stdout: "a1  queued  a  default\na2  queued  a  default\na3  queued  a  default\n",
+      stdout: expect.stringMatching(
+        /^task +state +kind +project .*\na1 +queued +a +default .*\na2 +queued .*\na3 +queued .*\n$/,
+      ),
       stderr: "would cancel 3 tasks\n",
     });
     expect(await statesOf("a")).toEqual({ a1: "queued 1", a2: "queued 1", a3: "queued 1" });
@@ -89,7 +91,11 @@ describe("a filter", () => {
       stdout: "a1 retried, round 2\na2 retried, round 2\na3 retried, round 2\n",
     });
     expect(await statesOf("a")).toEqual({ a1: "queued 2", a2: "queued 2", a3: "queued 2" });
-    expect(await waggle("retry --state cancelled --kind a --yes")).toMatchObject({ code: 0, stdout: "" });
+    expect(await waggle("retry --state cancelled --kind a --yes")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "no task matches\n",
+    });
   });
 });
 
@@ -131,11 +137,24 @@ describe("a filter that has a setting's name", () => {
         .split("\n")
         .map((line) => (JSON.parse(line) as { task: string }).task),
     ).toEqual(expected);
-    for (const verb of ["cancel", "retry --state queued"]) {
-      const { code, stderr } = await waggle(`${verb} --kind u --dry-run ${flags}`);
-      expect([code, stderr]).toEqual([0, expect.stringContaining(`would ${verb.split(" ")[0]}`)]);
-    }
+    const dry = await waggle(`cancel --kind u --dry-run ${flags}`);
+    expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining("would cancel")]);
+    expect(await waggle(`retry --kind u --dry-run ${flags}`)).toMatchObject({
+      code: 0,
+      stderr: "no task matches\n",
+    });
   });
+});
+
+it("a wait for a task of another project names that project", async () => {
+  await waggle("submit --kind w --id w1 --project red");
+  const { code, stderr } = await waggle("wait w1 --timeout 1s");
+  expect(code).toBe(5);
+  expect(stderr).toContain("task w1 is not in project default but in project red: add --project red");
+  expect((await waggle("wait w1 --timeout 100ms --project red")).code).toBe(6);
+  const several = await waggle("wait w1 nobody --timeout 1s");
+  expect(several.stderr).toContain("task w1 is not in project default but in project red");
+  expect(several.stderr).toContain("task nobody is not known here");
 });
 
 describe("the list", () => {

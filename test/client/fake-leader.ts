@@ -5,7 +5,6 @@ import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { CoordinatorBeat, Outcome } from "../../src/protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
-import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export interface AskedFor {
@@ -34,7 +33,7 @@ export class FakeLeader {
   readonly #subjects: Subjects;
   #subscriptions: Subscription[] = [];
 
-  constructor(hub: MemoryHub, swarm = "test") {
+  constructor(hub: { connect(): Transport }, swarm = "test") {
     this.#transport = hub.connect();
     this.#subjects = subjectsOf(swarmId(swarm));
   }
