@@ -1,7 +1,6 @@
 // Tables for people: no frames, two spaces between columns, as wide as the terminal at most.
 // Into a pipe nothing is cut, so that grep and awk see whole values.
 
-import Table from "cli-table3";
 import { brokenAt } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
@@ -25,24 +24,6 @@ const WIDTH_READABLE = 20;
 /** Of lines below their row. */
 const INDENT = 4;
 
-const noFrame = {
-  top: "",
-  "top-mid": "",
-  "top-left": "",
-  "top-right": "",
-  bottom: "",
-  "bottom-mid": "",
-  "bottom-left": "",
-  "bottom-right": "",
-  left: "",
-  "left-mid": "",
-  mid: "",
-  "mid-mid": "",
-  right: "",
-  "right-mid": "",
-  middle: "",
-};
-
 /** The table as text, without a line end; heads alone when there is no row. */
 export function renderTable(
   output: Pick<Output, "columns" | "colors">,
@@ -51,13 +32,17 @@ export function renderTable(
 ): string {
   const all = columns.map((column, at): Filled => {
     const cells = rows.map((row) => printable(String(row[at] ?? "")));
-    return { ...column, cells, natural: Math.max(column.head.length, ...cells.map(textWidth)) };
+    return { ...column, cells, natural: widest([column.head, ...cells]) };
   });
   const { beside, below } = arranged(all, output.columns);
   const lines = linesOf(beside, output);
   if (below.length === 0) return lines.join("\n");
   const [heads = "", ...rest] = lines;
   return [heads, ...rest.flatMap((line, at) => [line, ...linesBelow(below, at, output)])].join("\n");
+}
+
+function widest(texts: readonly string[]): number {
+  return texts.reduce((width, text) => Math.max(width, textWidth(text)), 0);
 }
 
 interface Filled extends Column {
@@ -88,21 +73,19 @@ function totalWidth(widths: readonly number[]): number {
 
 function linesOf(columns: readonly Filled[], output: Pick<Output, "columns" | "colors">): string[] {
   const widths = fitWidths(columns, output.columns);
-  const table = new Table({
-    head: columns.map(({ head }) => output.colors.dim(head)),
-    colWidths: widths.map((width) => width + GAP),
-    colAligns: columns.map(({ align }) => align ?? "left"),
-    chars: noFrame,
-    style: { "padding-left": 0, "padding-right": GAP, head: [], border: [], compact: true },
-  });
+  const { dim } = output.colors;
+  const line = (textOf: (column: Filled) => string, tone = (text: string) => text) =>
+    columns
+      .map((column, at) => aligned(fitted(textOf(column), widths[at] ?? 0), widths[at] ?? 0, column, tone))
+      .join(" ".repeat(GAP))
+      .trimEnd();
   const rows = columns[0]?.cells ?? [];
-  table.push(
-    ...rows.map((_, row) => columns.map(({ cells }, at) => fitted(cells[row] ?? "", widths[at] ?? 0))),
-  );
-  return table
-    .toString()
-    .split("\n")
-    .map((line) => line.trimEnd());
+  return [line(({ head }) => head, dim), ...rows.map((_, row) => line(({ cells }) => cells[row] ?? ""))];
+}
+
+function aligned(text: string, width: number, { align }: Column, tone: (text: string) => string): string {
+  const space = " ".repeat(Math.max(0, width - textWidth(text)));
+  return align === "right" ? `${space}${tone(text)}` : `${tone(text)}${space}`;
 }
 
 function linesBelow(
@@ -140,7 +123,7 @@ function fitWidths(
 }
 
 /** A text cut between characters to the columns there are: a sentence at its end, a name in its middle, as names often
- *  differ at their ends. The library cuts inside characters. */
+ *  differ at their ends. */
 function fitted(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   const tail = text.includes(" ")

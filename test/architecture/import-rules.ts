@@ -162,14 +162,7 @@ const vendorRule = fileRule({
     ),
 });
 
-const terminalPackages = new Set([
-  "commander",
-  "cli-table3",
-  "cli-progress",
-  "picocolors",
-  "pino-pretty",
-  "vega",
-]);
+const terminalPackages = new Set(["commander", "cli-progress", "picocolors", "pino-pretty", "vega"]);
 
 const terminalRule = fileRule({
   name: "packages for the terminal are imported only by src/cli",
@@ -184,7 +177,7 @@ const terminalRule = fileRule({
 
 /** Which take a tenth of a second and more to load, and what a swarm takes. */
 const isHeavy = (specifier: string) =>
-  /^(?:rxjs|xstate|@nats-io\/.*|pino-pretty|cli-table3|cli-progress)$/.test(specifier);
+  /^(?:rxjs|xstate|@nats-io\/.*|pino-pretty|cli-progress)$/.test(specifier);
 /** What `waggle demo` loads before it prints. */
 const firstLineFiles = ["src/cli/main.ts", "src/cli/demo.ts"];
 

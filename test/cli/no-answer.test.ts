@@ -1,5 +1,5 @@
-// What a person is told when the leader does not answer, or a standby alone does. A coordinator that was killed leaves its
-// broker running; a scripted leader answers in its place.
+// What a person is told when the leader does not answer, or a standby alone does. A coordinator that was killed leaves
+// its broker running; a scripted leader answers in its place.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findBroker } from "../../src/broker/find-broker.ts";

@@ -151,11 +151,13 @@ describe("a swarm of 3 agents, 3 projects and 2,000 kinds, at 60 columns", () =>
       },
       observed: {
         windowMs: 600_000,
-        bottlenecks: agents.map(({ id }) => ({ agent: id, share: 1 })),
-        concentration: [{ kind: kindName(7), agent: "a3", share: 0.99, threshold: 0.87, assignments: 1_000 }],
+        bottlenecks: agents.map(({ id }) => ({ agent: id, share: 1, observedMs: 600_000 })),
+        concentration: [
+          { kind: kindName(7), agent: "a3", share: 0.99, threshold: 0.87, assignments: 1_000, since: 0 },
+        ],
         soleAgents: [1, 2, 3].map((n) => ({ kind: kindName(n), agent: "gpt-summariser-7" })),
       },
-    } as Partial<StatusResponse>,
+    },
     { columns: 60 },
   );
   const lines = text.split("\n");
