@@ -427,8 +427,11 @@ function* recordsAmiss(
   agent?: AgentId,
 ): Generator<string> {
   const owner = agent === undefined ? "the swarm" : `agent ${agent}`;
-  for (const [kind, { successes, failures, attempts, timed, logLatency, updatedAt }] of recordByKind) {
-    if (!isCount(successes) || !isCount(failures) || !isCount(timed) || !isCount(logLatency))
+  for (const [
+    kind,
+    { successes, failures, attempts, timed, logLatency, spread, updatedAt },
+  ] of recordByKind) {
+    if (![successes, failures, timed, logLatency, spread].every(isCount))
       yield `the record of ${owner} for ${kind} is not made of counts`;
     // A hair more than was ever counted is rounding.
     if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;

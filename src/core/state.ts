@@ -120,6 +120,8 @@ export interface SuccessRecord {
   timed: number;
   /** Mean of log₂ of their latencies in ms, each bounded (`limits.latencyOutlierBits`); 0 before the first. */
   logLatency: number;
+  /** Mean of their squared distances from that mean; 0 before the second. */
+  spread: number;
   /** Of a slow agent: how often its probes were slow, less how often they were quick. */
   probeStep: number;
   /** A slow agent is probed once the swarm has made so many attempts of the kind; 0: the agent is not slow. */

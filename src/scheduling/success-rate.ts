@@ -7,8 +7,9 @@
 // What was learnt fades, exponentially: by half with each `limits.forgetHalfLifeAttempts` later attempts of the
 // same agent and kind, and by half with each `limits.forgetHalfLifeMs` of journal time. An agent that was
 // repaired recovers, and one that nobody tries any more comes back to the prior and is tried again.
-// Its speed is learnt in the same way, from the logarithms of its latencies. An agent that is slower than the swarm is
-// probed besides: otherwise one slow attempt would lock it out, for at light load the best score takes every task.
+// Its speed is learnt in the same way, from the logarithms of its latencies. An agent counts as slower than the swarm
+// only beyond the error of its own mean, and is probed then: otherwise chance, or one slow attempt, would lock it out,
+// for at light load the best score takes every task.
 
 import { assert } from "../assert.ts";
 import type { SuccessRecord } from "../core/state.ts";
@@ -39,6 +40,7 @@ export function emptyRecord(at: Instant): SuccessRecord {
     attempts: 0,
     timed: 0,
     logLatency: 0,
+    spread: 0,
     probeStep: 0,
     probeFrom: 0,
     updatedAt: at,
@@ -214,12 +216,22 @@ function isAsQuick(bits: number, { logLatency }: Expectation): boolean {
 }
 
 function isSlower(agent: SuccessRecord, expectation: Expectation, at: Instant): boolean {
-  return slowerBits(agent, expectation, at) > limits.slownessToleratedBits;
+  const tolerated = limits.slownessToleratedBits + limits.slownessErrorsTolerated * latencyError(agent, at);
+  return slowerBits(agent, expectation, at) > tolerated;
+}
+
+/** The standard error of the agent's mean logarithm. Imagined attempts stand in for the spread of few attempts. */
+function latencyError(agent: SuccessRecord, at: Instant): number {
+  const timed = agent.timed * keptUntil(agent, epochOf(at), limits.forgetLatencyHalfLifeMs);
+  const attempts = timed + limits.priorAttempts;
+  const spread = (timed * agent.spread + limits.priorAttempts * limits.priorLatencySpread) / attempts;
+  return Math.sqrt(spread / attempts);
 }
 
 /**
- * An agent becomes slow with an outcome after which its mean is slower than is tolerated. It ceases to be slow with a
- * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next
+ * An agent becomes slow with an outcome after which its mean is slower than is tolerated: `limits.slownessToleratedBits`
+ * and `limits.slownessErrorsTolerated` standard errors. It ceases to be slow with a quick attempt after which its mean is
+ * tolerated. A slow agent is probed: after the swarm's next
  * `limits.probeAttempts` attempts of the kind, and after twice as many with each slow probe. A quick probe halves that
  * number, and the agent counts as due until an attempt is slow.
  */
@@ -303,8 +315,10 @@ function count(record: SuccessRecord, outcome: Outcome, observed: number | undef
     record.completed += 1;
   }
   if (observed === undefined) return;
+  const deviation = observed - record.logLatency;
   record.timed += 1;
-  record.logLatency += (observed - record.logLatency) / record.timed;
+  record.logLatency += deviation / record.timed;
+  record.spread += (deviation * (observed - record.logLatency) - record.spread) / record.timed;
 }
 
 /** The geometric mean of the latencies that are remembered, ms; 0 before the first. */

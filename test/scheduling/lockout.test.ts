@@ -14,12 +14,14 @@ const TWO_MINUTES_MS = 120_000;
 
 interface Course {
   readonly everyMs: number;
+  /** Of a quick task. Default: all take 20 ms. */
+  readonly latencyMs?: () => number;
   /** Tasks before the slow one. */
   readonly before: number;
 }
 
 /** The first of two equal agents gets one slow task. @returns its part of the attempts of so much time afterwards */
-function partAfterSlowTask({ everyMs, before }: Course): (ms: number) => number {
+function partAfterSlowTask({ everyMs, before, latencyMs = () => QUICK_MS }: Course): (ms: number) => number {
   const count = before + Math.ceil((SLOW_MS + TWO_MINUTES_MS) / everyMs);
   let slowAt: number | undefined;
   const workload: Workload = {
@@ -37,7 +39,7 @@ function partAfterSlowTask({ everyMs, before }: Course): (ms: number) => number 
     attemptOf: ({ task, agent }, _attempt, at) => {
       const isSlow = slowAt === undefined && agent.index === 0 && task.index >= before;
       if (isSlow) slowAt = at;
-      return { ms: isSlow ? SLOW_MS : QUICK_MS, succeeds: true };
+      return { ms: isSlow ? SLOW_MS : latencyMs(), succeeds: true };
     },
   };
   const init = {
@@ -56,6 +58,28 @@ function partOf(attempts: readonly AttemptLog[]): number {
   return attempts.filter(({ agent }) => agent.index === 0).length / attempts.length;
 }
 
+/** One task after the other, for two equal agents of which one has done 40. @returns how many the joiner did */
+function doneByJoiner(tasks: number, latencyMs = () => QUICK_MS): number {
+  const swarm = new SwarmFixture();
+  let done = 0;
+  const run = (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const task = `t${swarm.state.submissions}`;
+      swarm.submit(task);
+      const [assigned] = swarm.plan();
+      if (assigned?.agent === "joiner") done += 1;
+      const took = Math.max(1, Math.round(latencyMs()));
+      swarm.pass(took);
+      swarm.complete(task, took);
+    }
+  };
+  swarm.join("veteran");
+  run(40);
+  swarm.join("joiner");
+  run(tasks);
+  return done;
+}
+
 describe("an equal agent with one slow task", () => {
   it.each([
     ["10 tasks a second", { everyMs: 100, before: 40 }],
@@ -68,29 +92,41 @@ describe("an equal agent with one slow task", () => {
   });
 });
 
-describe("an agent that joins beside one with 40 tasks done", () => {
-  /** One task after the other. @returns how many the joiner did */
-  const partOfJoiner = (tasks: number) => {
-    const swarm = new SwarmFixture();
-    let done = 0;
-    const run = (count: number) => {
-      for (let n = 0; n < count; n += 1) {
-        const task = `t${swarm.state.submissions}`;
-        swarm.submit(task);
-        const [assigned] = swarm.plan();
-        if (assigned?.agent === "joiner") done += 1;
-        swarm.pass(QUICK_MS);
-        swarm.complete(task, QUICK_MS);
-      }
-    };
-    swarm.join("veteran");
-    run(40);
-    swarm.join("joiner");
-    run(tasks);
-    return done;
+describe("latencies that vary", () => {
+  const normal = (random: SeededRandom) =>
+    Math.sqrt(-2 * Math.log(1 - random.fraction())) * Math.cos(2 * Math.PI * random.fraction());
+  const distributions: Readonly<Record<string, (random: SeededRandom) => number>> = {
+    "by a quarter": (random) => QUICK_MS * (0.75 + random.fraction() / 2),
+    "by half": (random) => QUICK_MS * (0.5 + random.fraction()),
+    "by a factor, log-normal with σ = 0.5": (random) => QUICK_MS * Math.exp(normal(random) / 2),
+    "by orders, exponential": (random) => 1 - QUICK_MS * Math.log(1 - random.fraction()),
   };
+  const seeds = [0, 1, 2, 3, 4];
 
+  it.each(Object.entries(distributions))(
+    "do not keep an equal agent with one slow task from its part: %s",
+    (name, draw) => {
+      for (const seed of seeds) {
+        const random = new SeededRandom(`${name} ${seed}`);
+        const partWithin = partAfterSlowTask({ everyMs: 100, before: 40, latencyMs: () => draw(random) });
+        expect(partWithin(THIRTY_SECONDS_MS), `seed ${seed}`).toBeGreaterThanOrEqual(0.25);
+        expect(partWithin(TWO_MINUTES_MS), `seed ${seed}`).toBeGreaterThanOrEqual(0.4);
+      }
+    },
+  );
+
+  it.each(Object.entries(distributions))("let an agent that joins have its part: %s", (name, draw) => {
+    const parts = seeds.map((seed) => {
+      const random = new SeededRandom(`${name} ${seed}`);
+      return doneByJoiner(300, () => draw(random)) / 300;
+    });
+    expect(parts.reduce((sum, part) => sum + part, 0) / seeds.length).toBeGreaterThanOrEqual(0.4);
+    expect(Math.min(...parts)).toBeGreaterThanOrEqual(0.15);
+  });
+});
+
+describe("an agent that joins beside one with 40 tasks done", () => {
   it("does at least 90 of the next 300", () => {
-    expect(partOfJoiner(300)).toBeGreaterThanOrEqual(90);
+    expect(doneByJoiner(300)).toBeGreaterThanOrEqual(90);
   });
 });

@@ -215,6 +215,7 @@ export function pokeRareValues({ state }: SlotTurns): void {
     record.epochRate = 0.25;
     record.epochLogLatency = 3.5;
     record.epochAttempts = 7;
+    record.spread = 0.5;
     record.probeStep = 2;
     record.probeFrom = 9;
   }

@@ -43,6 +43,7 @@ export function readRecord(fields: Fields): SuccessRecord {
     attempts: fields.whole("attempts"),
     timed: fields.amount("timed"),
     logLatency: fields.amount("logLatency"),
+    spread: fields.amount("spread"),
     probeStep: fields.whole("probeStep"),
     probeFrom: fields.whole("probeFrom"),
     updatedAt: fields.whole("updatedAt"),
