@@ -31,30 +31,32 @@ export function agentCommand(program: Program): Command {
   return new Command("agent")
     .summary("join as an agent that runs a command or asks a URL")
     .description(
-      "Joins the swarm and does tasks of --kind. --exec runs a command for each attempt: payload on standard input, " +
-        "result on standard output, exit code 0 done, 65 invalid input, 75 infrastructure, else failed. --http posts the " +
-        "payload to a URL: 2xx done, 400 and 422 invalid input, 429, 502–504 and no answer infrastructure, else failed. An " +
-        "answer that breaks off counts as an attempt. So does no answer to a request that was sent whole, for a task " +
-        "with --max-attempts 1. Tokens used, which budgets charge: a command writes numbers to descriptor 4, an endpoint answers with a header waggle-tokens.",
+      "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec) or an HTTP endpoint " +
+        "(--http).",
     )
     .option(
       "--kind <kinds>",
-      "kinds that it serves, with commas between; may be repeated. Required",
+      "kinds that it serves, separated by commas; may be repeated. Required",
       kindList,
     )
     .option("--exec <command>", "command that runs each attempt, by sh -c")
     .option("--http <url>", "URL that each attempt is posted to")
     .option("--id <id>", "id of the agent; default <host>-<kind>-<4 random>", subjectToken)
-    .option("--max-concurrent <n>", "attempts that run at once", wholeNumber(1, limits.maxConcurrentMax), 1)
+    .option(
+      "--max-concurrent <n>",
+      "maximum number of attempts that run at once",
+      wholeNumber(1, limits.maxConcurrentMax),
+      1,
+    )
     .option(
       "--prefetch <n>",
-      "attempts assigned to it beyond --max-concurrent, so that the next starts at once; default 0",
+      "attempts assigned in advance, beyond --max-concurrent, so that the next starts at once; default 0",
       wholeNumber(0, limits.maxConcurrentMax),
     )
-    .option("--role <role>", "also do tasks that ask for this role", plainName)
+    .option("--role <role>", "also run tasks that ask for this role", plainName)
     .option(
       "--type <type>",
-      "type of the agent, which rates and cheaper types name: claude-sonnet, gpu-a100",
+      "type of the agent, for rates and cheaper types: claude-sonnet, gpu-a100",
       plainName,
     )
     .option("--label <name=value>", "label that status shows; may be repeated", labelMap)
@@ -65,7 +67,17 @@ export function agentCommand(program: Program): Command {
 }
 
 const examples = `
-Ctrl-C once: it takes nothing new, finishes what it runs and leaves. Twice: it ends at once.
+--exec runs the command once per attempt: payload on standard input, result on standard output. Exit code 0 is done, 65
+invalid input, 75 infrastructure, any other failed.
+
+--http posts the payload to the URL once per attempt. 2xx is done, 400 and 422 invalid input, 429, 502–504 and no answer
+infrastructure, any other failed. An answer that breaks off counts as an attempt. For a task with --max-attempts 1, no
+answer to a request that was sent whole counts as an attempt, too.
+
+Used tokens, which budgets charge: a command writes their number to descriptor 4. An endpoint answers with the header
+waggle-tokens.
+
+Ctrl-C once: takes no new tasks, finishes the running attempts and leaves. Twice: ends at once.
 
 Examples:
   $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4

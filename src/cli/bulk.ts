@@ -46,8 +46,8 @@ export interface BulkRequest {
 /** Adds the filters, --dry-run and --yes. */
 export function addBulkFlags(command: Command): Command {
   return addFilterFlags(command)
-    .option("--dry-run", "show what the filters take, and how many; change nothing")
-    .option("--yes", "do not ask for the count");
+    .option("--dry-run", "show which tasks the filters match, and how many; change nothing")
+    .option("--yes", "do not ask to confirm");
 }
 
 /** Does it to the tasks that are named, or that the filters take. @throws UsageError where it is not clear which */
@@ -87,7 +87,7 @@ function checkTargets(
   if (ids.length === 0 && !hasFilter)
     throw new UsageError(`name the tasks, or a filter: waggle ${name} ID… or waggle ${name} --state …`);
   if (ids.length > 0 && flags.dryRun === true)
-    throw new UsageError("--dry-run shows what a filter takes; named tasks need none");
+    throw new UsageError("--dry-run shows which tasks a filter matches; leave it out where ids are given");
 }
 
 /** @throws UsageError for a state whose tasks the verb refuses */

@@ -11,8 +11,8 @@ export function cancelCommand(program: Program): Command {
   const command = new Command("cancel")
     .summary("cancel tasks")
     .description(
-      "Cancels tasks. One that runs is told to stop; one that has ended stays as it ended. Names tasks, or takes all " +
-        "that match the filters; those are confirmed first.",
+      "Cancels tasks. A running task is told to stop; an ended task stays as it is. Give ids, or filters. With " +
+        "filters it asks for the number of tasks to confirm.",
     )
     .argument("[ids...]", "ids of tasks", plainNames);
   return addBulkFlags(command)
@@ -23,7 +23,7 @@ export function cancelCommand(program: Program): Command {
 }
 
 const examples = `
-Prints each task with the state it is in then: cancelled, or how it had ended before.
+Prints each task with its state: cancelled, or how it ended before.
 
 Examples:
   $ waggle cancel t1

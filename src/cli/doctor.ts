@@ -12,17 +12,17 @@ export function doctorCommand(program: Program): Command {
   return new Command("doctor")
     .summary("check connection, server, JetStream, journal, clock and durability")
     .description(
-      "Checks what a swarm needs: this machine, the server and its version, JetStream, the streams of the journal and its " +
-        "snapshots as the server has them (settings, room, replicas), sizes, clocks, who leads, and what the durability is " +
-        "worth. Changes nothing.",
+      "Checks what a swarm needs: this machine, the server and its version, JetStream, the streams of the " +
+        "journal and its snapshots (settings, room, replicas), sizes, clocks, the leader, and the durability. " +
+        "Changes nothing.",
     )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) => runVerb(program, command, doctor));
 }
 
 const examples = `
-Ends with 0 when nothing fails (warnings included), 7 when the journal is damaged, 2 when a setting is wrong, 3 when no
-broker or no leader can be reached, else with 1.
+Exit codes: 0 no check failed (warnings do not count), 7 the journal is damaged, 2 a setting is wrong, 3 no broker or no
+leader can be reached, 1 any other failure.
 
 Examples:
   $ waggle doctor

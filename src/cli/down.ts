@@ -14,7 +14,7 @@ export function downCommand(program: Program): Command {
     .summary("stop the broker of this data folder")
     .description(
       "Stops the broker that `waggle up` or the demo started for this data folder. The journal stays. Coordinators and " +
-        "agents are not stopped: they wait for the broker to come back; end them with Ctrl-C.",
+        "agents are not stopped: they wait for the broker to come back; end those with Ctrl-C.",
     )
     .addHelpText("after", "\nExamples:\n  $ waggle down\n  $ waggle down --data-folder /srv/swarm/.waggle")
     .action((_: unknown, command: Command) => runVerb(program, command, down));

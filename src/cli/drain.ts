@@ -8,16 +8,16 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function drainCommand(program: Program): Command {
   return verb(program, "drain", {
-    summary: "give an agent nothing new",
-    description: "Gives an agent no new tasks. What it runs goes on; `waggle undrain` takes it back.",
+    summary: "stop assigning tasks to an agent",
+    description: "Stops assigning tasks to an agent. Its running attempts go on. `waggle undrain` ends it.",
     told: "takes nothing new",
   });
 }
 
 export function undrainCommand(program: Program): Command {
   return verb(program, "undrain", {
-    summary: "give an agent tasks again",
-    description: "Gives an agent tasks again after `waggle drain`.",
+    summary: "assign tasks to an agent again",
+    description: "Assigns tasks to an agent again after `waggle drain`.",
     told: "takes tasks again",
   });
 }

@@ -30,13 +30,18 @@ interface EventsFlags {
 
 export function eventsCommand(program: Program): Command {
   return new Command("events")
-    .summary("replay or follow what happened")
+    .summary("print or follow the events of the journal")
     .description(
-      "Prints the journal: every decision, in order. Without flags: the last 50 events. With --json, or with a flag that chooses " +
-        "events: all from the start. With --follow: what happens from now on, or from --from or --tail.",
+      "Prints events of the journal, in order. Without flags: the last 50. With --json, or with a flag that " +
+        "filters events: all, from the start. With --follow: new events, or also earlier ones with --from or " +
+        "--tail.",
     )
-    .option("-f, --follow", "go on with new events until Ctrl-C")
-    .option("--from <where>", "a batch index, a time (2026-11-20T18:00:00Z, -10m), or start", parseFrom)
+    .option("-f, --follow", "continue with new events until Ctrl-C")
+    .option(
+      "--from <where>",
+      "first event: a batch index, a time (2026-11-20T18:00:00Z, -10m), or start",
+      parseFrom,
+    )
     .option(
       "--tail <n>",
       `only the last n events, from 1 to ${limits.eventsTailMax}`,
@@ -47,10 +52,10 @@ export function eventsCommand(program: Program): Command {
     .option("--project <name>", "only events of this project's tasks")
     .option(
       "--type <types>",
-      "only these types: TaskAssigned, or several with commas; may be repeated",
+      "only events of these types, separated by commas: TaskAssigned; may be repeated",
       nameList,
     )
-    .option("--all", "also events that change nothing (TermRenewed)")
+    .option("--all", "print TermRenewed, too: one event per second of an idle leader")
     .addHelpText("after", examples)
     .action((flags: EventsFlags, command: Command) => {
       // --project names a project to submit to elsewhere; here the setting must not filter.

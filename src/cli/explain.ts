@@ -20,20 +20,20 @@ interface ExplainFlags {
 
 export function explainCommand(program: Program): Command {
   return new Command("explain")
-    .summary("say why a task waits, or why it went where it did")
+    .summary("show why a task waits, or why it got its agent")
     .description(
-      "Says why a task waits: the one thing that keeps it and what would have to change, each agent with its score " +
-        "or the reason why not, and when its turn is. For a task that was assigned: who was considered, and what " +
-        "decided. A receipt shows the three best; --attempt and --full show every agent, by replaying the journal " +
-        "up to that assignment.",
+      "Shows why a task waits: the reason and what would change it, each agent with its score or the reason why " +
+        "it is not eligible, and when the task's turn comes. For a task that was assigned: the candidates and " +
+        "what decided. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
+        "replaying the journal up to that assignment.",
     )
     .argument("<id>", "id of the task")
     .option(
       "--attempt <n>",
-      "every agent at the moment of its n-th assignment",
+      "show every agent at the moment of the n-th assignment",
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
-    .option("--full", "every agent: of those that wait, now; of others, at their last assignment")
+    .option("--full", "show every agent: as of now if the task waits, else as of its last assignment")
     .addHelpText("after", examples)
     .action((id: string, flags: ExplainFlags, command: Command) =>
       runVerb(program, command, (context) => explain(context, id, flags)),
@@ -43,7 +43,7 @@ export function explainCommand(program: Program): Command {
 const examples = `
 Examples:
   $ waggle explain t1
-  $ waggle explain t1 --attempt 1        every agent when it was assigned first
+  $ waggle explain t1 --attempt 1        every agent at the first assignment
   $ waggle explain t1 --json | jq '.waiting.obstacles[0]'
   $ waggle explain t1 --full --json | jq '.agents[] | {agent, standing}'`;
 

@@ -54,20 +54,37 @@ export function globalOptionsHelp({ command }: { readonly command: Command }): s
 
 /** Text in which no line is wider than the terminal, as far as words allow. */
 export function fittedHelp(text: string, width: number): string {
-  const fits = (line: string) => line.length <= width;
-  return text
-    .split("\n")
-    .flatMap((line) => {
-      if (fits(line)) return [line];
+  return paragraphs(text)
+    .flatMap((lines) => {
+      if (lines.every((line) => line.length <= width)) return lines;
+      const line = lines.join(" ");
       return line.startsWith("  $ ") ? fittedExample(line, width) : fittedProse(line, width);
     })
     .join("\n");
 }
 
+/** Lines of prose that follow each other are one paragraph; of anything else each line is one. */
+function paragraphs(text: string): string[][] {
+  const isProse = (line = "") => /^[^ ].*[^:]$/.test(line);
+  const found: string[][] = [];
+  for (const line of text.split("\n")) {
+    const last = found.at(-1);
+    if (last !== undefined && isProse(line) && isProse(last.at(-1))) last.push(line);
+    else found.push([line]);
+  }
+  return found;
+}
+
+/** A term and what it means: `  delay     messages take long`. Alone, spaces that begin a line. */
+const PROSE_START = /^(?: +\S+ {2,}| *)/;
+
 function fittedProse(line: string, width: number): string[] {
-  const [indent = ""] = line.match(/^ *(?:\d+ +)?/) ?? [];
-  const lines = brokenAt(line.slice(indent.length), width - indent.length);
-  return lines.map((part, at) => `${at === 0 ? indent : " ".repeat(indent.length)}${part}`);
+  const [start = ""] = line.match(PROSE_START) ?? [];
+  const indent = start.length <= width / 3 ? start.length : BELOW;
+  const [first = ""] = brokenAt(line, width);
+  if (first === line) return [line];
+  const rest = brokenAt(line.slice(first.length + 1), width - indent);
+  return [first, ...rest.map((part) => `${" ".repeat(indent)}${part}`)];
 }
 
 /** A flag with its value, or a word; what is quoted is whole. */

@@ -18,13 +18,13 @@ const noun: SettingNoun<"kinds"> = {
   titleOf: (name) => `kind ${name}`,
   argument: kindArgument,
   example: "review",
-  listed: "list kinds of which something is set",
+  listed: "list the kinds that have settings",
   aspects: [
     { name: "importance", align: "right", text: ({ importance }) => String(importance) },
     { name: "cheaper", text: ({ cheaper }) => cheaper ?? "none" },
     { name: "cheaper type", text: ({ cheaperType }) => cheaperType ?? "none" },
   ],
-  whenNoneIsSet: "nothing is set for any kind: each has importance 1 and nothing cheaper",
+  whenNoneIsSet: "no kind has settings: each has importance 1 and no cheaper substitute",
   whenUnset: (kind, { defaults }) => ({ kind, settings: defaults.kind }),
 };
 
@@ -36,9 +36,10 @@ interface KindFlags {
 
 export function kindCommand(program: Program): Command {
   return new Command("kind")
-    .summary("set a kind's importance and what is cheaper")
+    .summary("set a kind's importance and its cheaper substitute")
     .description(
-      "What is set for kinds of tasks. It is journaled, and holds at once and until it is set anew.",
+      "Importance and cheaper substitutes of kinds. Settings are journaled. They apply at once, and stay until " +
+        "they are changed.",
     )
     .addCommand(setCommand(program))
     .addCommand(listCommand(program, noun))
@@ -54,22 +55,22 @@ Examples:
 
 function setCommand(program: Program): Command {
   return new Command("set")
-    .summary("change what is set for a kind")
-    .description("Changes what is said, and leaves the rest.")
+    .summary("change the settings of a kind")
+    .description("Changes the given settings and keeps the others.")
     .addArgument(kindArgument())
     .option(
       "--importance <n>",
-      "factor on how fast its waiting tasks rise; default 1",
+      "factor on how fast its waiting tasks rise in the queue; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
     .option(
       "--cheaper <kind>",
-      "kind that runs in its place where a budget in mode downgrade is used up; none: nothing",
+      "kind that runs in its place while a budget in mode downgrade is used up; none: no kind (default)",
       orNone(kindName),
     )
     .option(
       "--cheaper-type <type>",
-      "type of the agents that alone get its tasks there; none: any may",
+      "type of the only agents that get its tasks while such a budget is used up; none: agents of any type (default)",
       orNone(plainName),
     )
     .addHelpText("after", setExamples)

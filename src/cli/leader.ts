@@ -11,11 +11,11 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function leaderCommand(program: Program): Command {
   return new Command("leader")
-    .summary("let another coordinator lead")
+    .summary("transfer the leadership to another coordinator")
     .description(
-      "Of several coordinators of a swarm one leads, and the others stand by: each further `waggle up` is one, where the " +
-        "journal is in JetStream. `waggle status` says which one leads, and the ids of those that stand by. Before its " +
-        "machine is shut down, let another lead: clients and agents notice nothing.",
+      "Of several coordinators of a swarm one leads, and the others are standbys. With a journal in JetStream, " +
+        "each further `waggle up` is a standby. `waggle status` shows the leader and the standbys. Before the " +
+        "machine of the leader is shut down, transfer the leadership: clients and agents do not notice.",
     )
     .addCommand(transferCommand(program))
     .addHelpText("after", examples);
@@ -27,13 +27,13 @@ interface TransferFlags {
 
 function transferCommand(program: Program): Command {
   return new Command("transfer")
-    .summary("hand the lead over to a coordinator that stands by")
+    .summary("transfer the leadership to a standby")
     .description(
-      "The leader finishes what it was asked, steps down, and stands by; another takes over at once. No task is lost or " +
-        "run twice for it. Refused, with exit code 5, where no other coordinator stands by; and 5 where the one that was to " +
-        "lead does not answer, and the leader leads again.",
+      "The leader finishes its open requests, steps down and becomes a standby. Another coordinator takes over " +
+        "at once. No task is lost, and no attempt runs twice because of it. Exit code 5 if there is no standby, " +
+        "or if the coordinator of --to does not answer; then the leader goes on.",
     )
-    .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
+    .option("--to <id>", "id of the standby that becomes leader; default: any standby")
     .allowExcessArguments()
     .addHelpText("after", examples)
     .action((flags: TransferFlags, command: Command) =>

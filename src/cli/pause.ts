@@ -11,10 +11,10 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function pauseCommand(program: Program): Command {
   return new Command("pause")
-    .summary("assign nothing, of one project or at all")
+    .summary("stop assigning tasks of one project or of the swarm")
     .description(
-      "Assigns nothing until `waggle resume`: of one project, or, without one, of the whole swarm. What runs goes " +
-        "on, and tasks are accepted as before.",
+      "Stops assigning tasks of one project, or, without a name, of the whole swarm, until `waggle resume`. " +
+        "Running attempts go on. Tasks are still accepted.",
     )
     .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle pause acme\n  $ waggle pause            the whole swarm")
@@ -25,10 +25,10 @@ export function pauseCommand(program: Program): Command {
 
 export function resumeCommand(program: Program): Command {
   return new Command("resume")
-    .summary("assign again after a pause")
+    .summary("end a pause")
     .description(
-      "Ends a pause: of one project, or, without one, that of the whole swarm. Projects that were paused by name " +
-        "stay so.",
+      "Ends the pause of one project, or, without a name, of the whole swarm. Projects that were paused by name " +
+        "stay paused.",
     )
     .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle resume acme\n  $ waggle resume           the whole swarm")

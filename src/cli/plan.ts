@@ -1,13 +1,11 @@
 // `waggle plan`: what a scheduler would assign on a snapshot. Asks no swarm and changes nothing.
 // Not here: the snapshot's shape (plan-snapshot.ts), the rules (scheduling/).
 
-import { Command, Option } from "commander";
-import { unreachable } from "../assert.ts";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { InvalidValueError } from "../errors.ts";
 import { parseJson } from "../protocol/codec.ts";
 import { schedule } from "../scheduling/exact/budget-scheduler.ts";
 import type { AssignAction, BudgetSnapshot } from "../scheduling/exact/budget-snapshot.ts";
-import { type RulesName, ruleSets } from "../scheduling/policy.ts";
 import { planSnapshot } from "../scheduling/snapshot-plan.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { parseSnapshot } from "./plan-snapshot.ts";
@@ -17,7 +15,7 @@ import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface PlanFlags {
-  readonly rules: RulesName;
+  readonly rules: "waggle" | "budget";
   readonly lines?: boolean;
 }
 
@@ -25,16 +23,20 @@ export function planCommand(program: Program): Command {
   return new Command("plan")
     .summary("print what would be assigned on a snapshot")
     .description(
-      "Reads a snapshot of projects, tasks and agents from @FILE or standard input, and prints which idle agent " +
-        "would get which ready task. Asks no swarm and changes nothing.",
+      "Reads a snapshot of projects, tasks and agents from @FILE or standard input. Prints which idle agent a " +
+        "scheduler would give which ready task. Needs no swarm and changes nothing.",
     )
     .argument("[source]", "@FILE or - (standard input)", "-")
     .addOption(
-      new Option("--rules <name>", "waggle: ours · budget: the budget scheduler to the letter")
-        .choices(Object.keys(ruleSets))
+      new Option(
+        "--rules <name>",
+        "waggle: the planner of the swarm. budget: the published budget scheduler, exactly",
+      )
+        .choices(["waggle", "budget"])
+        .argParser(rulesName)
         .default("waggle"),
     )
-    .option("--lines", "read one snapshot per line, print one array per line")
+    .option("--lines", "read one snapshot per line, and print one array per line")
     .addHelpText("after", help)
     .action((source: string, flags: PlanFlags, command: Command) =>
       runVerb(program, command, (context) => plan(context, source, flags)),
@@ -42,20 +44,21 @@ export function planCommand(program: Program): Command {
 }
 
 const help = `
-Prints a JSON array of {"agentId", "taskId", "projectId"}, in order of assignment; empty when nothing can be assigned.
+Prints a JSON array of {"agentId", "taskId", "projectId"}, in order of assignment. It is empty if nothing can be assigned.
 
-A snapshot is one JSON object. Nothing may be left out; null stands for no limit. Other fields are passed over.
-  projects   [{id, creditWeight, status, budgetLimit, maxConcurrentAgents}]   assigned from when status is active
-  tasks      [{id, projectId, status, priority}]     assigned when status is ready; lower priority goes first
-  agents     [{id, state}]                           assigned to when state is idle
-  projectTokenUsage, projectActiveAgentCounts, tasksCompletedInWindow         {project: number}; 0 for those not named
-  globalBudget, globalTokensUsed                     tokens of all projects
+A snapshot is one JSON object. Every field is required. null means no limit. Other fields are ignored.
+  projects                  list of {id, creditWeight, status, budgetLimit, maxConcurrentAgents}. Only tasks of projects with status active are assigned.
+  tasks                     list of {id, projectId, status, priority}. Only tasks with status ready are assigned, lower priority first.
+  agents                    list of {id, state}. Only agents with state idle get tasks.
+  projectTokenUsage         {project: tokens used}. A project that is not named has 0.
+  projectActiveAgentCounts  {project: busy agents}. A project that is not named has 0.
+  tasksCompletedInWindow    {project: completed tasks}. A project that is not named has 0.
+  globalBudget              token budget of all projects together
+  globalTokensUsed          tokens used by all projects together
 
-Ours takes a task to cost what one has cost so far: tokens used / tasks completed. It refuses a creditWeight of 0;
-a project with maxConcurrentAgents 0 is closed and gets nothing. loco, vapora and lucio need what a snapshot does not hold: see waggle simulate.
+--rules waggle estimates the cost of a task as tokens used / tasks completed of its project. It refuses a creditWeight of 0. A project with maxConcurrentAgents 0 gets nothing. The rules loco, vapora and lucio need more than a snapshot holds: see waggle simulate.
 
-With --lines a line that is wrong prints {"line", "error": {"code", "message", "field"}} in its place, an object where
-the others are arrays, and the rest goes on; empty lines are passed over. Exit code 2 if any line was wrong.
+With --lines, a wrong line prints the object {"line", "error": {"code", "message", "field"}} in place of its array, and the other lines go on. Empty lines are skipped. Exit code 2 if any line was wrong.
 
 Examples:
   $ waggle plan < snapshot.json
@@ -64,7 +67,6 @@ Examples:
 
 async function plan(context: VerbContext, source: string, { rules, lines }: PlanFlags): Promise<ExitCode> {
   const { shell, output } = context;
-  checkRules(rules);
   checkSource(source, shell.stdin.isTTY === true);
   await checkFiles([source], shell);
   if (lines === true) return await planLines(context, source, rules);
@@ -96,7 +98,7 @@ function linesIn(bytes: Buffer): Buffer[] {
   return lines.filter((line) => line.trim() !== "").map((line) => Buffer.from(line));
 }
 
-async function planLines(context: VerbContext, source: string, rules: RulesName): Promise<ExitCode> {
+async function planLines(context: VerbContext, source: string, rules: PlanFlags["rules"]): Promise<ExitCode> {
   const { output, signal } = context;
   let code: ExitCode = exitCodes.ok;
   let line = 0;
@@ -121,7 +123,7 @@ async function planLines(context: VerbContext, source: string, rules: RulesName)
 }
 
 /** @throws InvalidValueError naming the place and the field */
-function actionsFor(snapshot: BudgetSnapshot, rules: RulesName, place: string): AssignAction[] {
+function actionsFor(snapshot: BudgetSnapshot, rules: PlanFlags["rules"], place: string): AssignAction[] {
   try {
     return rules === "budget" ? schedule(snapshot) : planSnapshot(snapshot);
   } catch (error) {
@@ -139,27 +141,21 @@ function checkSource(source: string, isTerminal: boolean): void {
   throw new UsageError(`'${source}' is neither @FILE nor -; for the file of that name write @${source}`);
 }
 
-/** @throws UsageError for rules that a snapshot does not hold enough for */
-function checkRules(rules: RulesName): void {
-  switch (rules) {
-    case "waggle":
-    case "budget":
-      return;
-    case "loco":
-      return refuse(rules, "the weight and age of each task that waits");
-    case "vapora":
-      return refuse(rules, "success rates and loads of agents");
-    case "lucio":
-      return refuse(rules, "users and when each was last served");
-    default:
-      unreachable(rules);
-  }
-}
+/** What other rules decide by. A snapshot does not hold it. */
+const lackingByRules: Readonly<Record<string, string>> = {
+  loco: "the weight and age of each waiting task",
+  vapora: "success rates and loads of agents",
+  lucio: "users and when each was last served",
+};
 
-function refuse(rules: RulesName, lacking: string): never {
-  throw new UsageError(
-    `--rules ${rules} decides by ${lacking}, which a snapshot does not hold: plan with waggle or budget, or see ` +
-      "waggle simulate --help",
+/** @throws InvalidArgumentError for rules that a snapshot does not hold enough for */
+function rulesName(text: string): PlanFlags["rules"] {
+  if (text === "waggle" || text === "budget") return text;
+  const lacking = lackingByRules[text];
+  throw new InvalidArgumentError(
+    lacking === undefined
+      ? "the rules are waggle and budget."
+      : `${text} decides by ${lacking}, which a snapshot does not hold. Use waggle or budget, or see waggle simulate --help.`,
   );
 }
 

@@ -37,7 +37,7 @@ export function policyCommand(program: Program): Command {
   return new Command("policy")
     .summary("choose the rules of the swarm, and its limits")
     .description(
-      "What is set for the swarm as a whole. It is journaled, and holds from the next decision on.",
+      "Rules and limits of the swarm as a whole. Settings are journaled. They apply from the next decision on.",
     )
     .addCommand(setCommand(program))
     .addCommand(showCommand(program))
@@ -52,40 +52,43 @@ Examples:
 function setCommand(program: Program): Command {
   const command = new Command("set")
     .summary("change the policy")
-    .description("Changes what is said, and leaves the rest. What runs goes on, whatever changes.")
+    .description("Changes the given settings and keeps the others. Running attempts go on.")
     .addOption(
       new Option(
         "--rules <set>",
-        "a whole set of rules; what else is given wins over it. lucio: set --top-n as well",
+        "set of rules; other flags override single rules of it. lucio requires --top-n",
       ).choices(["waggle", "budget", "loco", "vapora", "lucio"]),
     )
     .addOption(
       new Option(
         "--project-turn <rule>",
-        "whose turn it is among projects; none: there is no such level",
+        "rule for the turn among projects; none: projects have no turns",
       ).choices(projectTurnRules),
     )
     .addOption(
-      new Option("--user-turn <rule>", "the same among the users of one; not clock beside none").choices(
-        userTurnRules,
-      ),
+      new Option(
+        "--user-turn <rule>",
+        "rule for the turn among the users of a project; clock requires a --project-turn other than none",
+      ).choices(userTurnRules),
     )
     .addOption(
       new Option(
         "--agent-rule <rule>",
-        "which agent gets the task: best score, or the first that is idle",
+        "agent that gets the task: the best score, or the first idle agent",
       ).choices(["score", "first-idle"]),
     )
     .option(
       "--lambda <n>",
-      "how much its own backlog lowers an agent's score",
+      "weight by which an agent's own backlog lowers its score",
       numberBetween(0, limits.lambdaMax),
     )
     .addOption(
-      new Option(
-        "--speed-exponent <n>",
-        "how much an agent's speed counts in its score; 0 disables it",
-      ).choices(["0", "0.5", "1", "2"]),
+      new Option("--speed-exponent <n>", "exponent of an agent's speed in its score; 0 disables it").choices([
+        "0",
+        "0.5",
+        "1",
+        "2",
+      ]),
     )
     .addOption(
       new Option("--optimize-for <preset>", "preset of α: 0, 0.25 or 0.5")
@@ -106,30 +109,34 @@ function setCommand(program: Program): Command {
     )
     .option(
       "--guarantee <duration>",
-      "a project granted nothing for so long goes first, once",
+      "time after which a project without an assignment goes first, once",
       durationBetween(limits.guaranteeMsMin, limits.guaranteeMsMax),
     )
-    .option("--top-n <n>", "attempts open at once in the swarm; none: no limit", orNone(openAttempts))
+    .option(
+      "--top-n <n>",
+      "maximum number of open attempts in the swarm; none: no limit",
+      orNone(openAttempts),
+    )
     .option(
       "--tokens-default <n>",
-      "estimate of the tokens of an attempt whose kind has none yet; default 1,000",
+      "estimated tokens of an attempt whose kind has no reports yet; default 1,000",
       wholeNumber(1, limits.tokensPerAttemptMax),
     )
     .option(
       "--remember <duration>",
-      "how long ended tasks are known, so that a repeated submit runs nothing twice; default 1d",
+      "time for which ended tasks are remembered, so that a repeated submit runs nothing twice; default 1d",
       durationBetween(limits.rememberMsMin, limits.rememberMsMax),
     )
     .option(
       "--remembered-tasks <n>",
-      "maximum number of ended tasks that are known; default 1,000,000",
+      "maximum number of ended tasks that are remembered; default 1,000,000",
       wholeNumber(limits.rememberedTasksMin, limits.rememberedTasksMax),
     )
     .addOption(
-      new Option("--projects <which>", "declared: only those that were set exist").choices([
-        "open",
-        "declared",
-      ]),
+      new Option(
+        "--projects <which>",
+        "open: a project exists from its first task on. declared: only projects that were set exist",
+      ).choices(["open", "declared"]),
     );
   return addBudgetFlags(command)
     .addHelpText("after", setExamples)

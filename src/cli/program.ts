@@ -14,7 +14,7 @@ import { packageVersion } from "./version.ts";
  *  @param argv what will be parsed, without node and script; absent: every verb is built */
 export async function buildProgram(program: Program, argv: readonly string[] = []): Promise<Command> {
   const root = new Command(commandName(program.shell))
-    .description("Routes tasks across a swarm of agents, and writes down why.")
+    .description("Routes tasks across a swarm of agents, and records the reason for each decision.")
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .addHelpText("after", rootHelp)
@@ -103,13 +103,10 @@ function globalOptions(): Option[] {
       "--data-folder <folder>",
       "folder of the local broker and its journal (WAGGLE_DATA_FOLDER; default: .waggle)",
     ),
-    new Option(
-      "--config <file>",
-      "file of settings (WAGGLE_CONFIG; default: waggle.config.json, if it exists)",
-    ),
+    new Option("--config <file>", "settings file (WAGGLE_CONFIG; default: waggle.config.json, if it exists)"),
     new Option(
       "--log-level <level>",
-      "what is logged to stderr (WAGGLE_LOG_LEVEL; default: info for up and agent, else silent)",
+      "lowest level that is logged to stderr (WAGGLE_LOG_LEVEL; default: info for up and agent, else silent)",
     ).choices(logLevels),
     new Option("--json", "print records for programs: one JSON object per line"),
     new Option("--verbose", "log everything; show the stack of the error that ends the command"),
@@ -144,12 +141,12 @@ function quietly(command: Command, program: Program): void {
 const rootHelp = `
 Examples:
   $ waggle demo                          see a swarm at work on this folder
-  $ waggle up                            start a coordinator (and a broker, if none is there)
+  $ waggle up                            start a coordinator, and a broker if none runs
   $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
   $ waggle submit --kind count --text 'how many words' --wait
   $ waggle status --watch
   $ waggle events --follow
-  $ waggle explain ID                    why a task waits, or went where it did
+  $ waggle explain ID                    why a task waits, or why it got its agent
 
 Exit codes:
 ${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`).join("\n")}`;

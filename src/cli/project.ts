@@ -39,7 +39,7 @@ const noun: SettingNoun<"projects"> = {
   titleOf: (name) => `project ${name}`,
   argument: projectArgument,
   example: "acme",
-  listed: "list projects of which something is set",
+  listed: "list the projects that have settings",
   aspects: [
     { name: "credit weight", align: "right", text: ({ creditWeight }) => String(creditWeight) },
     { name: "max concurrent", align: "right", text: ({ maxConcurrent }) => limitText(maxConcurrent) },
@@ -48,15 +48,15 @@ const noun: SettingNoun<"projects"> = {
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:
-    "nothing is set for any project: each has credit weight 1, no budget and no limit but on its queue",
+    "no project has settings: each has credit weight 1, no budget, and a limit on its queue alone",
   whenUnset: (project, { policy }) =>
     `project ${project} does not exist: it has no task and no setting. ${policy.projects === "declared" ? `\`waggle project set ${project}\` declares it` : "It begins with its first task"}`,
 };
 
 const removal: Removal = {
   description:
-    "Nothing is set for it any more: the defaults hold, or, where projects must be declared, it exists no longer and " +
-    "its tasks are refused. While it has tasks that have not ended it stays, and this is refused. A pause stays.",
+    "Removes the settings of a project: the defaults apply again. Where projects must be declared, its tasks are refused " +
+    "from then on. Refused while the project has tasks that have not ended. A pause stays.",
   remove: (swarm, project, options) => swarm.removeProject(project, options),
 };
 
@@ -69,7 +69,10 @@ interface ProjectFlags extends BudgetFlags {
 export function projectCommand(program: Program): Command {
   return new Command("project")
     .summary("set a project's share, limits and budget")
-    .description("What is set for projects. It is journaled, and holds at once and until it is set anew.")
+    .description(
+      "Shares, limits and budgets of projects. Settings are journaled. They apply at once, and stay until they " +
+        "are changed.",
+    )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
     .addCommand(listCommand(program, noun))
@@ -86,21 +89,25 @@ Examples:
 
 function setCommand(program: Program): Command {
   const command = new Command("set")
-    .summary("change what is set for a project")
+    .summary("change the settings of a project")
     .description(
-      "Changes what is said, and leaves the rest. Where projects must be declared (`waggle policy set --projects " +
-        "declared`), this declares one. A limit below what is in use stops nothing that runs.",
+      "Changes the given settings and keeps the others. Where projects must be declared (`waggle policy set " +
+        "--projects declared`), it declares the project. A limit below the present use stops no running attempt.",
     )
     .addArgument(projectArgument())
     .option(
       "--credit-weight <n>",
-      "its share while other projects wait too; default 1",
+      "share of the project while other projects wait, too; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
-    .option("--max-concurrent <n>", "attempts open at once; none: no limit", orNone(openAttempts))
+    .option(
+      "--max-concurrent <n>",
+      "maximum number of open attempts; none: no limit (default)",
+      orNone(openAttempts),
+    )
     .option(
       "--queue-max <n>",
-      `tasks that may wait, retries included; none: the most there may be, ${formatCount(limits.queuedTasksPerProjectMax)}`,
+      `maximum number of waiting tasks, retries included; default, and none: ${formatCount(limits.queuedTasksPerProjectMax)}`,
       orNone(wholeNumber(1, limits.queuedTasksPerProjectMax)),
     );
   return addBudgetFlags(command)
@@ -115,7 +122,7 @@ Examples:
   $ waggle project set acme --credit-weight 2 --max-concurrent 4
   $ waggle project set acme --budget 100000 --budget-window 1h --budget-mode wait
   $ waggle project set acme --budget none --max-concurrent none
-  $ waggle project set acme                  declares it, with what holds by default`;
+  $ waggle project set acme                  declares it, with the defaults`;
 
 async function set(context: VerbContext, project: string, flags: ProjectFlags): Promise<ExitCode> {
   const patch: ProjectPatch = {

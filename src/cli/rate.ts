@@ -42,9 +42,9 @@ interface RemoveFlags {
 
 const removal: Removal<RemoveFlags> = {
   description:
-    "Agents of the type are no longer limited in the window given, or in any. The use so far is remembered while it " +
-    "counts: a rate that is set again goes on from it.",
-  options: [windowOption("remove only the rate of this window. Default all")],
+    "Removes the rate of the given window, or all rates of the type. The use so far still counts until its window ends, " +
+    "if the rate is set again.",
+  options: [windowOption("remove only the rate of this window. Default: all windows")],
   titleOf: (type, { window }) => `rate of type ${type}${window === undefined ? "" : ` ${window}`}`,
   remove: (swarm, type, options, { window }) =>
     swarm.removeRate(type, { ...options, ...(window === undefined ? {} : { window }) }),
@@ -64,8 +64,8 @@ export function rateCommand(program: Program): Command {
   return new Command("rate")
     .summary("limit the tokens of agents of one type")
     .description(
-      "Rate limits by the type that agents declare (`waggle agent --type claude`). A type may have one for each window: " +
-        "per_minute, per_hour, per_day. All of them hold. Journaled.",
+      "Limits the tokens that agents of one type (`waggle agent --type claude`) use in a window: per_minute, " +
+        "per_hour or per_day. A type may have one rate per window, and all of them apply. Settings are journaled.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
@@ -85,13 +85,18 @@ function setCommand(program: Program): Command {
   return new Command("set")
     .summary("set the rate of agents of one type in one window")
     .description(
-      "Other windows of the type stay as they are. While any of its rates is used up, agents of the type are assigned nothing.",
+      "Sets one rate of a type; its rates of other windows stay. While any rate of a type is used up, its " +
+        "agents are assigned nothing.",
     )
     .addArgument(typeArgument())
-    .addOption(windowOption("which rate of the type to set. Required").makeOptionMandatory())
-    .option("--tokens <n>", "tokens in a window. Required when the window has no rate yet", tokenCount)
-    .option("--sliding", "window that truly slides")
-    .option("--no-sliding", "fixed window that restarts with the first use after it ended (default)")
+    .addOption(windowOption("window of the rate. Required").makeOptionMandatory())
+    .option(
+      "--tokens <n>",
+      "maximum number of tokens per window. Required if the window has no rate yet",
+      tokenCount,
+    )
+    .option("--sliding", "sliding window: at each moment, the tokens of the time before it")
+    .option("--no-sliding", "fixed window that restarts with the first use after it ends (default)")
     .addHelpText("after", setExamples)
     .action((type: string, flags: RateFlags, command: Command) =>
       runVerb(program, command, (context) => set(context, type, flags)),
@@ -110,6 +115,8 @@ async function set(
 ): Promise<ExitCode> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
   if (tokens === undefined && sliding === undefined)
-    throw new UsageError("--tokens: say how many tokens a window has, or with --sliding how it moves");
+    throw new UsageError(
+      "--tokens: say how many tokens a window has; or change a rate that is set with --sliding or --no-sliding",
+    );
   return await setNamed(context, noun, type, (swarm, options) => swarm.setRate(type, patch, options));
 }

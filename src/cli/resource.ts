@@ -34,21 +34,24 @@ const noun: SettingNoun<"resources"> = {
     { name: "max waiters", align: "right", text: ({ maxWaiters }) => formatCount(maxWaiters) },
     { name: "α", text: ({ ownAlpha }, policy) => alphaText(ownAlpha, policy) },
   ],
-  whenNoneIsSet: "there are no resources: waggle resource set NAME --slots N makes one",
-  whenUnset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N makes it`,
+  whenNoneIsSet: "there are no resources: waggle resource set NAME --slots N creates one",
+  whenUnset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N creates it`,
 };
 
 const removal: Removal = {
   description:
-    "It exists no longer, and whoever acquires it is refused. While slots of it are held or waited for it stays, and " +
-    "this is refused: nothing is taken from anybody.",
+    "Removes a resource: requests for its slots are refused from then on. Refused while slots of it are held or requests " +
+    "wait: no agent loses a slot.",
   remove: (swarm, name, options) => swarm.removeResource(name, options),
 };
 
 export function resourceCommand(program: Program): Command {
   return new Command("resource")
-    .summary("set the slots of a resource, and its α")
-    .description("Things that agents share, with a number of slots, such as an LLM quota. It is journaled.")
+    .summary("set the slots of a resource and its α")
+    .description(
+      "Resources that agents share, with a number of slots, such as an LLM quota. Settings are journaled. They " +
+        "apply at once, and stay until they are changed.",
+    )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
     .addCommand(listCommand(program, noun))
@@ -65,35 +68,35 @@ Examples:
 
 function setCommand(program: Program): Command {
   return new Command("set")
-    .summary("change what is set for a resource")
+    .summary("create a resource or change its settings")
     .description(
-      "Changes what is said, and leaves the rest. With fewer slots than are held, nothing is taken from anybody: " +
-        "nothing is granted until it fits.",
+      "Creates a resource, or changes the given settings and keeps the others. With fewer slots than are held, " +
+        "no agent loses a slot: no slot is granted until the number fits.",
     )
     .addArgument(resourceArgument())
     .option(
       "--slots <n>",
-      "how many may hold it at once; said at first",
+      "maximum number of slots that are held at once. Required for a new resource",
       wholeNumber(1, limits.slotsPerResourceMax),
     )
     .option(
       "--max-waiters <n>",
-      `requests that may wait; at first ${limits.waitersPerResourceMax}`,
+      `maximum number of waiting requests; default ${limits.waitersPerResourceMax}`,
       wholeNumber(0, limits.maxWaitersMax),
     )
     .option(
       "--alpha <n>",
-      "its own α: 0 serves the agent that waits longest, 1 the agent with most work. policy: back to the policy's α " +
-        "and auto-tune. Default policy",
+      "α of this resource: 0 serves the agent that waits longest, 1 the agent with the most work. policy: use α and " +
+        "auto-tune of the policy (default)",
       alphaFlag,
     )
     .addOption(
-      new Option("--optimize-for <preset>", "its own α as a preset: 0, 0.25 or 0.5")
+      new Option("--optimize-for <preset>", "α of this resource as a preset: 0, 0.25 or 0.5")
         .choices(["latency", "balanced", "throughput"])
         .conflicts("alpha"),
     )
-    .option("--auto-tune", "its own α moves by itself, within 0 to 0.5")
-    .option("--no-auto-tune", "its own α stays")
+    .option("--auto-tune", "adjust α of this resource automatically, from 0 to 0.5")
+    .option("--no-auto-tune", "keep α of this resource as it is")
     .addHelpText("after", setExamples)
     .action((resource: string, flags: ResourceFlags, command: Command) =>
       runVerb(program, command, (context) => set(context, resource, patchOf(flags))),

@@ -15,13 +15,15 @@ export function retryCommand(program: Program): Command {
   const command = new Command("retry")
     .summary("run ended tasks again")
     .description(
-      "Opens the next round of tasks that failed, expired, were cancelled or were dead-lettered: same id, same payload. " +
-        "Names tasks, or takes all that match the filters; those are confirmed first. Attempts count from 0 again; the " +
-        "deadline is cleared unless --deadline gives one.",
+      "Opens the next round of tasks that failed, expired, were cancelled or were dead-lettered: same id, same " +
+        "payload. Give ids, or filters. With filters it asks for the number of tasks to confirm. The new round " +
+        "has its full number of attempts, and no deadline unless --deadline gives one.",
     )
     .argument("[ids...]", "ids of tasks", plainNames)
-    .option("--deadline <time>", "the new round expires then: 2026-11-20T18:00:00Z, or +2h", (text) =>
-      parseTime(text),
+    .option(
+      "--deadline <time>",
+      "deadline of the new round: 2026-11-20T18:00:00Z, or +2h; default: none",
+      (text) => parseTime(text),
     );
   return addBulkFlags(command)
     .addHelpText("after", examples)

@@ -73,21 +73,21 @@ export function addBudgetFlags(command: Command): Command {
   return command
     .option(
       "--budget <tokens>",
-      "limit of tokens in a rolling window; none: no budget. A task submitted without --tokens counts what its kind " +
-        `used so far, and ${tokensDefault} before that`,
+      "maximum number of tokens in a rolling window; none: no budget. A task submitted without --tokens is estimated at " +
+        `the mean of its kind so far, or ${tokensDefault} tokens if there is none yet`,
       orNone(tokenCount),
     )
     .option(
       "--budget-window <duration>",
-      "length of the window: 15m, 1h, 7d. Required with the first budget",
+      "length of the window: 15m, 1h, 7d. Required with a new budget",
       durationBetween(budgetWindowMsMin, budgetWindowMsMax),
     )
     .addOption(
       new Option(
         "--budget-mode <mode>",
-        "when it is used up. wait: tasks wait until they fit. reject: submissions are refused, accepted tasks wait. " +
-          "alert: tasks run, the journal says so. downgrade: tasks run as a cheaper kind or at agents of a cheaper " +
-          "type. Default wait",
+        "effect of a used up budget. wait: tasks wait until they fit (default). reject: submissions are refused, accepted " +
+          "tasks wait. alert: tasks run, and the journal says so. downgrade: tasks run as a cheaper kind or at agents of " +
+          "a cheaper type",
       ).choices(budgetModes),
     );
 }

@@ -79,7 +79,7 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
 
 export function showCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
   return new Command("show")
-    .summary(`show what holds for one ${noun.word}`)
+    .summary(`show the settings of one ${noun.word}`)
     .addArgument(noun.argument())
     .addHelpText("after", examplesOf(`${noun.word} show ${noun.example}`))
     .action((name: string, _: unknown, command: Command) =>

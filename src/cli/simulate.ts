@@ -33,18 +33,18 @@ export function simulateCommand(program: Program): Command {
   return new Command("simulate")
     .summary("measure what scheduling rules do, in virtual time")
     .description(
-      "Runs a scenario under one rule or several: the production planner, the published rules to the letter, and " +
-        "rivals. Seeded, without a clock, a swarm or a network: the same command prints the same figures. " +
-        "Several scenarios run one after another. Without a scenario, or with `list`, it lists them.",
+      "Runs a scenario under one rule or several: the planner of the swarm, the published rules, exactly, and " +
+        "rivals. It needs no swarm, network or clock: the same command prints the same figures. Several scenarios " +
+        "run one after another. Without a scenario, or with `list`, it lists them.",
     )
     .argument(
       "[scenarios...]",
-      "their names; `trace FILE` replays a CSV of TIMESTAMP,ContextTokens,GeneratedTokens",
+      "names of scenarios; `trace FILE` replays a CSV file of TIMESTAMP,ContextTokens,GeneratedTokens",
     )
-    .option("--rules <name>", "the rule to run; default waggle")
+    .option("--rules <name>", "rule to run; default waggle")
     .option(
       "--compare <names>",
-      "several rules side by side, with commas between; `all` for every one",
+      "rules to run side by side, separated by commas; `all`: every rule",
       nameList,
     )
     .option(
@@ -52,10 +52,10 @@ export function simulateCommand(program: Program): Command {
       "α of the load function, for loco and loco-ceiling: 0 to 1; default 0.25",
       numberBetween(0, 1),
     )
-    .option("--seeds <seeds>", "how many, from 0, or a range like 5..24; default 20", seedRange)
+    .option("--seeds <seeds>", "number of seeds, from seed 0, or a range like 5..24; default 20", seedRange)
     .option(
       "--svg <file>",
-      "draw it: waterfall, shares over time and waits of the first seed, or the figures; needs `npm install vega`",
+      "draw the result to this file: waterfall, shares over time and waits of the first seed, or the figures. Needs `npm install vega`",
     )
     .addHelpText("after", examples)
     .action((words: string[], flags: SimulateFlags, command: Command) =>
@@ -64,9 +64,9 @@ export function simulateCommand(program: Program): Command {
 }
 
 const examples = `
-Figures are means over the seeds with their 95 % confidence interval. With --json: one object a rule,
-{scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}. alpha is null for rules that do not read it, a metric
-that was not measured is null, ci95 is null for a single seed and 0 where the scenario is deterministic.
+Figures are means over the seeds, with their 95 % confidence interval.
+
+With --json it prints one object per scenario and rule: {scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}. alpha is null for a rule without α. A metric that was not measured is null. ci95 is null for a single seed, and 0 if the scenario is deterministic.
 
 Examples:
   $ waggle simulate list

@@ -21,13 +21,15 @@ interface StatusFlags {
 
 export function statusCommand(program: Program): Command {
   return new Command("status")
-    .summary("show agents, resources, queues, projects, users, leader and journal")
+    .summary("show agents, tasks, queues, resources, users, leader and journal")
     .description(
-      "Shows the swarm as its leader knows it: leader, journal, metrics with bottlenecks and alerts, agents, resources, queues, projects and users.",
+      "Shows the swarm as its leader knows it. First a summary: agents online, tasks, why tasks wait, leader " +
+        "and journal. Then queues, agents, resources, users, budgets and rates: of each the 20 rows that matter " +
+        "most. At the end metrics, bottlenecks and alerts.",
     )
-    .option("--watch", "show it again and again, until Ctrl-C")
-    .option("--interval <duration>", "how often; implies --watch; default 1s", parseDuration)
-    .option("--all", "every row of every table, offline agents included; default 20 rows of each")
+    .option("--watch", "refresh until Ctrl-C")
+    .option("--interval <duration>", "time between two refreshes; implies --watch; default 1s", parseDuration)
+    .option("--all", "show every row of every table, and offline agents; default: 20 rows per table")
     .addHelpText("after", examples)
     .action((flags: StatusFlags, command: Command) =>
       runVerb(program, command, (context) => status(context, flags)),
@@ -41,7 +43,7 @@ Examples:
   $ waggle status --watch
   $ waggle status --json | jq '.agents[] | {id, load}'
   $ waggle status --json | jq '{metrics, observed}'
-  $ waggle status --watch --json         one record a second`;
+  $ waggle status --watch --json         one record per second`;
 
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {

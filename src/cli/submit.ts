@@ -40,17 +40,24 @@ export function submitCommand(program: Program): Command {
     .option("--role <role>", "only agents of this role")
     .option(
       "--priority <n>",
-      "lower goes first; default 100",
+      "priority; lower runs first; default 100",
       wholeNumber(-limits.priorityMagnitudeMax, limits.priorityMagnitudeMax),
     )
-    .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, limits.taskWeightMax))
-    .option("--model <name>", "instead of --weight: cost by the model's price class and the payload's length")
+    .option(
+      "--weight <n>",
+      "cost of the task for fairness, at least 1; default 1",
+      numberBetween(1, limits.taskWeightMax),
+    )
+    .option(
+      "--model <name>",
+      "cost by the price class of the model and the length of the payload; excludes --weight",
+    )
     .option(
       "--tokens <n>",
-      "estimate of the tokens it takes. Default: what its kind used so far, and 1,000 before that",
+      "estimated tokens. Default: the mean of its kind so far, or 1,000 if there is none yet",
       wholeNumber(0, limits.tokensPerAttemptMax),
     )
-    .option("--id <id>", "the same id and content is the same task, however often it is submitted")
+    .option("--id <id>", "id of the task; submitted again with the same id and content, it is the same task")
     .option(
       "--deadline <time>",
       "the task expires if it has not ended by then: 2026-11-20T18:00:00Z or +5m",
@@ -66,15 +73,18 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--timeout <duration>",
-      "longest that one attempt may run: 30s, 5m; default: no limit",
+      "maximum time of one attempt: 30s, 5m; default: no limit",
       durationBetween(1, limits.attemptTimeoutMsMax),
     )
     .option(
       "--stall <duration>",
-      "longest that an attempt may go without a progress report; default: no limit",
+      "maximum time of an attempt without a progress report; default: no limit",
       durationBetween(limits.stallMsMin, limits.stallMsMax),
     )
-    .option("--ndjson", "the sources are NDJSON, though --kind is given for lines without one")
+    .option(
+      "--ndjson",
+      "read the sources as NDJSON although --kind is given; lines without a kind get that one",
+    )
     .option("--fail-fast", "refuse a task whose kind no agent serves, instead of queueing it")
     .option("--wait", "wait for the end and print the result")
     .option(
@@ -90,9 +100,9 @@ export function submitCommand(program: Program): Command {
 }
 
 const examples = `
-Prints the task's id; with --wait its result instead, and at a terminal why a task waits that does not run yet. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
+Prints the task's id, or with --wait its result. At a terminal, --wait also says why a task does not run yet. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
 
-Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations in ms; times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
+Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations are in ms; times are as for the flags, or in ms since 1970. A field overrides the flag of the same meaning. Any other field is refused.
 
 Examples:
   $ waggle submit --kind count --text 'how many words' --wait

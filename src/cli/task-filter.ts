@@ -18,14 +18,18 @@ export interface FilterFlags {
 
 export function addFilterFlags(command: Command): Command {
   return command
-    .option("--state <states>", "only in these states: failed,expired; may be repeated", stateList)
-    .option("--kind <kinds>", "only of these kinds; several with commas, or repeated", kindList)
-    .option("--project <name>", "only of this project (default: all projects)", subjectToken)
-    .option("--user <users>", "only of these users; several with commas, or repeated", nameList)
-    .option("--agent <ids>", "only where one of these agents ran the last attempt", nameList)
+    .option(
+      "--state <states>",
+      "only tasks in these states, separated by commas: failed,expired; may be repeated",
+      stateList,
+    )
+    .option("--kind <kinds>", "only tasks of these kinds, separated by commas; may be repeated", kindList)
+    .option("--project <name>", "only tasks of this project (default: all projects)", subjectToken)
+    .option("--user <users>", "only tasks of these users, separated by commas; may be repeated", nameList)
+    .option("--agent <ids>", "only tasks whose last attempt ran at one of these agents", nameList)
     .option(
       "--older-than <time>",
-      "only ended, or if live begun, at least so long ago: 30s, 5m, 2h, 1d",
+      "only tasks that ended at least this long ago, or, if live, whose round began then: 30s, 5m, 2h, 1d",
       parseDuration,
     );
 }

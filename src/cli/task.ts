@@ -13,13 +13,12 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function taskCommand(program: Program): Command {
   return new Command("task")
-    .summary("tell a task's whole story, with the reason of every assignment")
+    .summary("show a task's history, with the reason for each assignment")
     .description(
-      "Tells a task's story from the journal: what was asked, each attempt with the receipt that says why it " +
-        "went to that agent, each wait, how it ended, and the beginning of its result (--json has it whole). Of the newest " +
-        "three attempts: the last lines of what they wrote to stderr (--exec) or context.log, as long as their agent " +
-        "lives. For a task that waits: " +
-        "what keeps it; `waggle explain` has every agent and its turn.",
+      "Shows a task's history from the journal: the request, each attempt with the receipt that says why it " +
+        "went to its agent, each wait, and the end with the first lines of the result (--json has all of it). Of " +
+        "the newest three attempts it shows the last lines that they wrote to stderr (--exec) or with " +
+        "context.log, while their agent lives. For a task that waits it says why; `waggle explain` has more.",
     )
     .argument("<id>", "id of the task")
     .addHelpText("after", examples)

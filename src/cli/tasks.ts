@@ -27,20 +27,25 @@ export function tasksCommand(program: Program): Command {
   const command = new Command("tasks")
     .summary("list tasks")
     .description(
-      "Lists tasks: live ones first, running before waiting, then the newest that ended. Ended tasks are listed for 24 h " +
-        "by default (policy: remember).",
+      "Lists tasks, page by page: live tasks first, running before waiting, then ended tasks, newest first. " +
+        "Ended tasks are listed for 24 h by default (`waggle policy set --remember`).",
     );
   return addFilterFlags(command)
     .addOption(
       new Option(
         "--sort <order>",
-        "newest: live first; oldest; submitted: in that order; attempts: most first",
+        "newest: live tasks first; oldest; submitted: in order of submission; attempts: most attempts first",
       )
         .choices(taskSorts)
         .default("newest"),
     )
-    .option("--limit <n>", "tasks in a page", wholeNumber(1, limits.tasksPageMax), LIMIT_DEFAULT)
-    .option("--after <cursor>", "go on behind a page, as that page says")
+    .option(
+      "--limit <n>",
+      "maximum number of tasks per page",
+      wholeNumber(1, limits.tasksPageMax),
+      LIMIT_DEFAULT,
+    )
+    .option("--after <cursor>", "next page: the cursor that the page before printed")
     .addHelpText("after", examples)
     .action((flags: TasksFlags, command: Command) =>
       runVerb(program, command, (context) => tasks(context, flags, command)),

@@ -9,7 +9,7 @@ import { planOf, type SeedReport, type SeedRequest } from "../sim/fault/run-seed
 import { runSeeds } from "../sim/fault/seed-threads.ts";
 import { shrink } from "../sim/fault/shrink.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { brokenAt, counted, HELP_COLUMNS } from "./format.ts";
+import { counted } from "./format.ts";
 import { showProgress } from "./progress-bar.ts";
 import { seedRange } from "./simulate/request.ts";
 import { codeVersion } from "./torture/code-version.ts";
@@ -34,28 +34,32 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function tortureCommand(program: Program): Command {
   return new Command("torture")
-    .summary("run a simulated swarm through faults, and check that it keeps its promises")
+    .summary("run a simulated swarm through faults, and check its invariants")
     .description(
-      "Runs the production coordinator, agents and clients in virtual time over a simulated network and journal, " +
-        "with faults drawn from a seed, and checks every invariant after every batch and what everybody was told at " +
-        "the end. The same seed takes the same course on every machine.",
+      "Runs the production coordinator, agents and clients in virtual time over a simulated network and journal. Faults " +
+        "are drawn from a seed. It checks every invariant after every batch, and at the end each answer that a client or " +
+        "agent got. The same seed gives the same run on every machine.",
     )
-    .option("--seed <n>", "run one seed; with --minutes, begin at it", wholeNumber(0, limits.seedMax))
-    .option("--seeds <seeds>", "how many, from 0, or a range like 100..299; default 20", seedRange)
+    .option("--seed <n>", "run one seed; with --minutes, start at this seed", wholeNumber(0, limits.seedMax))
+    .option(
+      "--seeds <seeds>",
+      "number of seeds, from seed 0, or a range like 100..299; default 20",
+      seedRange,
+    )
     .option(
       "--minutes <m>",
-      "run seeds for so long, from 0 or --seed on",
+      "run seeds for this many minutes, from seed 0 or --seed on",
       numberBetween(limits.tortureMinutesMin, limits.tortureMinutesMax),
     )
     .option(
       "--for <duration>",
-      "virtual time of each seed until everything heals, to 1h; default 2m",
+      "virtual time of each seed until the faults end, at most 1h; default 2m",
       virtualTime,
     )
-    .option("--without <faults>", "leave out faults, with commas between; all: no faults", faultList)
-    .option("--shrink", "make the first seed that fails small, and write it to torture-<seed>.json")
-    .option("--schedule <file>", "run what --shrink wrote")
-    .option("--state <file>", "keep what was run, and go on from there; one run at a time")
+    .option("--without <faults>", "faults to leave out, separated by commas; all: no faults", faultList)
+    .option("--shrink", "reduce the first seed that fails, and write it to torture-<seed>.json")
+    .option("--schedule <file>", "run the file that --shrink wrote")
+    .option("--state <file>", "record finished seeds in this file and continue from there; one run at a time")
     .option(
       "--threads <n>",
       "seeds that run at once; default: one per core",
@@ -67,29 +71,26 @@ export function tortureCommand(program: Program): Command {
     );
 }
 
-/** Where begins what is said of a fault, behind its name. */
-const FAULT_COLUMN = 18;
+/** Of a fault's name and the space behind it. */
+const FAULT_WIDTH = 17;
 
 const examples = `
 Faults:
 ${Object.entries(faultKinds)
-  .map(([kind, what]) => {
-    const lines = brokenAt(what, HELP_COLUMNS - FAULT_COLUMN);
-    return `  ${kind.padEnd(FAULT_COLUMN - 2)}${lines.join(`\n${" ".repeat(FAULT_COLUMN)}`)}`;
-  })
+  .map(([kind, what]) => `  ${kind.padEnd(FAULT_WIDTH)}${what}`)
   .join("\n")}
 
-With --json: one object a seed, first those that were run before and stand in --state: {seed,
-findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}, with {schedule,
-command} where it failed; then one for the run, with {interrupted: true} when Ctrl-C ended it.
+With --json: one object per seed, beginning with the seeds that --state holds: {seed, findings, trace, events, batches,
+tasks, virtualMs, realMs, faults, occurrences}. A failed seed also has {schedule, command}. The last object is of the run;
+it has {interrupted: true} if Ctrl-C ended the run.
 
-Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
+Exit code 1 if a seed failed, or if a long run never reached a state that it should have reached.
 
 Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
-  $ waggle torture --seed 11                         one seed; what it prints repeats a failure
-  $ waggle torture --seed 11 --shrink                the few faults that it takes
-  $ waggle torture --seed 11 --log-level warn        with what its parties log; one seed at a time
+  $ waggle torture --seed 11                         one seed; prints the command that repeats a failure
+  $ waggle torture --seed 11 --shrink                the fewest faults that make it fail
+  $ waggle torture --seed 11 --log-level warn        with the logs of its nodes; one seed at a time
   $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
   $ waggle torture --minutes 30 --without pause,slow
   $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, …`;

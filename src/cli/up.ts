@@ -15,27 +15,28 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function upCommand(program: Program): Command {
   return new Command("up")
-    .summary("start a coordinator, and a broker if none is there")
+    .summary("start a coordinator, and a broker if none runs")
     .description(
-      "Runs a coordinator of the swarm. The broker is the server of --nats or NATS_URL, else the one of the data " +
-        "folder, else a nats-server from the PATH, else the development broker; the last two go on when this ends, until " +
-        "`waggle down`. A second coordinator of the same swarm stands by where the journal is in JetStream.",
+      "Runs a coordinator of the swarm. Its broker is the server of --nats or NATS_URL, else the broker of the " +
+        "data folder, else a nats-server from the PATH, else the development broker. A broker that it starts " +
+        "keeps running afterwards, until `waggle down`. With a journal in JetStream, a second coordinator of the " +
+        "same swarm becomes a standby.",
     )
     .option(
       "--name <name>",
-      "what its id begins with, before a random part: 1–64 characters of A–Z a–z 0–9 _ -; default the host's name",
+      "beginning of its id, before four random characters: 1–64 characters of A–Z a–z 0–9 _ -; default the host's name",
     )
     .option(
       "--leader-timeout <duration>",
-      "how long it may be silent as leader until another coordinator takes over; default 3s",
+      "time without a sign of this leader after which a standby takes over, from 500ms to 10s; default 3s",
     )
     .option(
       "--replicas <n>",
-      "on how many servers JetStream keeps the journal, where it is created now; default 1",
+      "number of servers that keep the journal, from 1 to 5, when its stream is created; default 1",
     )
     .option(
       "--retain <how much>",
-      "how much of the journal is kept to be read: a duration, a size, or the less of both. A new journal is given room for that size; without one it holds 7.5 GiB. Default 7d,7GiB",
+      "how much of the journal is kept for reading: a duration, a size, or both, of which the smaller applies. A new journal gets room for that size; without a size, for 7.5 GiB. Default 7d,7GiB",
       (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
     )
     .addHelpText("after", examples)
@@ -45,7 +46,7 @@ export function upCommand(program: Program): Command {
 }
 
 const examples = `
-Ctrl-C once: it hands over and ends. Twice: it ends at once; the journal is whole either way.
+Ctrl-C once: hands over and ends. Twice: ends at once. The journal stays whole either way.
 
 Examples:
   $ waggle up
@@ -53,7 +54,7 @@ Examples:
   $ waggle up --name north                 its id is north- and four random characters
   $ waggle up --leader-timeout 1s
   $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
-  $ waggle up --retain 10GiB               however old, as far as these go
+  $ waggle up --retain 10GiB               batches of any age, up to 10 GiB
   $ waggle up --retain 30d --retain 100GiB
   $ waggle up --json > up.ndjson`;
 

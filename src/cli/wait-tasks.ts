@@ -22,13 +22,14 @@ export function waitCommand(program: Program): Command {
   return new Command("wait")
     .summary("wait for tasks and print their results")
     .description(
-      "Waits until each task has ended. Of one task it prints the result alone, as `submit --wait` does; of several it prints " +
-        "one line per task with id, state and result, in the order in which they end. A task that ended before is printed at once.",
+      "Waits until each task has ended. For one task it prints the result alone, as `submit --wait` does. For " +
+        "several tasks it prints one line per task with id, state and result, in the order in which they end. A " +
+        "task that ended before is printed at once.",
     )
     .argument("<ids...>", "ids of tasks", plainNames)
     .option(
       "--timeout <duration>",
-      "longest wait: 30s, 5m; then exit code 6. The tasks go on. Default: none",
+      "maximum wait: 30s, 5m; then exit code 6, and the tasks go on. Default: no limit",
       parseDuration,
     )
     .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
@@ -39,8 +40,8 @@ export function waitCommand(program: Program): Command {
 }
 
 const examples = `
-Exit codes: 0 all completed, 4 a task failed, expired or was cancelled, 5 an id is unknown, 6 the time was up. Of several
-the worst: 5 before 4 before 6.
+Exit codes: 0 all completed, 4 a task failed, expired or was cancelled, 5 an id is unknown, 6 the wait timed out. If
+several apply, 5 goes before 4, and 4 before 6.
 
 Examples:
   $ waggle wait t1

@@ -38,6 +38,36 @@ describe.each([60, 80, 120])("at %i columns", (columns) => {
   );
 });
 
+it("breaks prose as paragraphs, and a term's meaning behind the term", () => {
+  const prose = [
+    "Figures are means over the seeds, with their confidence interval. With --json it prints one object per rule,",
+    "as a record.",
+    "",
+    "  delay             messages of one node take long, with a heavy tail",
+    "  a-rather-long-name-of-a-field  what it means",
+  ].join("\n");
+  expect(fittedHelp(prose, 60).split("\n")).toEqual([
+    "Figures are means over the seeds, with their confidence",
+    "interval. With --json it prints one object per rule, as a",
+    "record.",
+    "",
+    "  delay             messages of one node take long, with a",
+    "                    heavy tail",
+    "  a-rather-long-name-of-a-field  what it means",
+  ]);
+  expect(fittedHelp(prose, 120)).toBe(prose);
+});
+
+it("shows no text in words that name no subject", async () => {
+  for (const path of paths) {
+    const { stdout } = await runIn(aShell({ columns: 10_000 }), ...path, "--help");
+    const own = stdout.replace(/^Faults:\n( {2}.*\n)+/m, "");
+    expect(own, path.join(" ")).not.toMatch(
+      /\b(?:at first|one object an? |what is said|for so long|somebody|anybody|nobody|whoever|anew|is set for)\b/,
+    );
+  }
+});
+
 it("breaks a long example at a flag, so that it can still be pasted, and puts its comment below", () => {
   const example = "  $ waggle submit --kind review --text 'how many words' --wait     the result follows";
   expect(fittedHelp(example, 50).split("\n")).toEqual([

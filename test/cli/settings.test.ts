@@ -39,7 +39,7 @@ it("a project: set, set again, shown, listed, and its limits taken away", async 
       "project show other",
     ),
   ).toBe(`$ waggle project list
-nothing is set for any project: each has credit weight 1, no budget and no limit but on its queue
+no project has settings: each has credit weight 1, no budget, and a limit on its queue alone
 $ waggle project set acme --credit-weight 2 --max-concurrent 4 --budget 100000 --budget-window 1h
 project acme set
   credit weight   2
@@ -216,7 +216,7 @@ $ waggle resource list
 resource  slots  max waiters  α
 gpt-4o        8          100  0.25 (policy)
 $ waggle resource show gpt-4
-there is no resource gpt-4; waggle resource set gpt-4 --slots N makes it
+there is no resource gpt-4; waggle resource set gpt-4 --slots N creates it
 exit 5
 $ waggle rate set claude --window per_minute --tokens 10000
 rate of type claude set

@@ -49,6 +49,7 @@ export function aShell(
 ): FakeShell {
   const listeners = new Set<() => void>();
   const exits: number[] = [];
+  let cameEarly = false;
   return {
     stdin: Readable.from([Buffer.from(options.stdin ?? "")]),
     stdout: new CapturedStream(options.columns),
@@ -58,10 +59,13 @@ export function aShell(
     script: "/usr/bin/waggle",
     onInterrupt(listener) {
       listeners.add(listener);
+      if (cameEarly) listener();
       return () => listeners.delete(listener);
     },
     exitNow: (code) => void exits.push(code),
+    // A real process without a listener ends at once; here the listener is called when it comes.
     interrupt: () => {
+      cameEarly = listeners.size === 0;
       for (const listener of listeners) listener();
     },
     exits,
