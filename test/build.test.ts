@@ -1,0 +1,105 @@
+// `npm run build` beside processes that run from dist: they find each file whole at any time, the old one or the new.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { build } from "../scripts/build.ts";
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "waggle-build-"));
+  const options = {
+    target: "es2022",
+    module: "nodenext",
+    strict: true,
+    noEmitOnError: false,
+    types: [],
+    lib: ["es2022"],
+  };
+  write("package.json", { type: "module" });
+  write("tsconfig.build.json", {
+    compilerOptions: { ...options, rootDir: ".", incremental: true, rewriteRelativeImportExtensions: true },
+    include: ["src"],
+  });
+  mkdirSync(join(root, "node_modules"));
+  const typescript = fileURLToPath(new URL("../node_modules/typescript", import.meta.url));
+  symlinkSync(typescript, join(root, "node_modules/typescript"));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, content: unknown): void {
+  mkdirSync(join(root, path, ".."), { recursive: true });
+  writeFileSync(join(root, path), typeof content === "string" ? content : JSON.stringify(content));
+}
+
+const compiled = (file: string) => join(root, "dist/src", file);
+
+/** Starts process after process on a file of dist, as a coordinator starts threads, until it is stopped. */
+const reader = `
+  import { spawnSync } from "node:child_process";
+  process.once("message", () => process.exit(0));
+  for (;;) {
+    const { status, stdout } = spawnSync(process.execPath, [process.argv[1]], { encoding: "utf8" });
+    process.send({ status, stdout });
+    await new Promise((resolve) => setImmediate(resolve));
+  }`;
+
+function startReader(file: string): ChildProcess {
+  return spawn(process.execPath, ["--input-type=module", "-e", reader, file], {
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+}
+
+it("leaves no moment without a whole file, and touches only what changed", async () => {
+  const change = (version: number) => write("src/version.ts", `export const version: number = ${version};\n`);
+  write("src/main.ts", 'import { version } from "./version.ts";\nconsole.log("version", version);\n');
+  write("src/console.d.ts", "declare const console: { log(...words: unknown[]): void };\n");
+  write("src/gone.ts", "export const gone = 1;\n");
+  change(0);
+  expect(build(root)).toEqual({ ok: true, printed: "" });
+  const inode = statSync(compiled("main.js")).ino;
+
+  const seen: { status: number | null; stdout: string }[] = [];
+  const child = startReader(compiled("main.js"));
+  child.on("message", (message) => seen.push(message as (typeof seen)[number]));
+  rmSync(join(root, "src/gone.ts"));
+  for (const version of [1, 2]) {
+    change(version);
+    expect(build(root).ok).toBe(true);
+    const { length } = seen;
+    while (seen.length < length + 2) await once(child, "message");
+  }
+  const ended = once(child, "exit");
+  child.send("stop");
+  await ended;
+
+  for (const { status, stdout } of seen) {
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^version [0-2]\n$/);
+  }
+  expect(seen.at(-1)?.stdout).toBe("version 2\n");
+  expect(statSync(compiled("main.js")).ino).toBe(inode);
+  expect(existsSync(compiled("gone.js"))).toBe(false);
+});
+
+it("tells of errors, and writes what could be compiled all the same", () => {
+  write("src/wrong.ts", 'export const count: number = "text";\n');
+  const { ok, printed } = build(root);
+  expect(ok).toBe(false);
+  expect(printed).toContain("src/wrong.ts(1,14): error TS2322");
+  expect(readFileSync(compiled("wrong.js"), "utf8")).toContain('count = "text"');
+});
