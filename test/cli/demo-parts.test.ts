@@ -9,8 +9,8 @@ import { describe, expect, it, vi } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
 import { findTextFiles } from "../../src/cli/demo/files.ts";
 import { agentsIn, type DemoMoments, renderSummary, troubledIn } from "../../src/cli/demo/report.ts";
-import { chanceOf, demoTasks, planOf, troubledAgent } from "../../src/cli/demo/scenario.ts";
-import { submitEvenly } from "../../src/cli/demo/submitting.ts";
+import { chanceOf, demoTasks, planOf, troubledAgent, type Untroubled } from "../../src/cli/demo/scenario.ts";
+import { submitEvenly, submittedBy } from "../../src/cli/demo/submitting.ts";
 import { DemoTally } from "../../src/cli/demo/tally.ts";
 import { demoKinds } from "../../src/cli/demo/work.ts";
 import { limits } from "../../src/limits.ts";
@@ -128,10 +128,12 @@ describe("what is reported", () => {
     /** Attempts that the troubled agent fails while it is broken. */
     readonly failed: number;
     readonly moments?: DemoMoments;
+    readonly leftOut?: number;
+    readonly untroubled?: Untroubled;
   }
 
   /** The report on a journal: nothing else is known of what happened. */
-  function reportOn({ shares, failed, moments: when = moments }: Journal): string {
+  function reportOn({ shares, failed, moments: when = moments, leftOut = 0, untroubled }: Journal): string {
     const tally = new DemoTally(["t0", "t1"]);
     const tell = (at: number, event: object) =>
       tally.add({ idx: 1, term: 1, at, event } as unknown as JournaledEvent);
@@ -151,12 +153,12 @@ describe("what is reported", () => {
         tasks: 2,
         completed: 2,
         open: 0,
-        leftOut: 0,
+        leftOut,
         tookMs: 30_000,
         results: "r",
         agents: agentsIn(tally, when),
         troubled: troubledIn(tally, when),
-        untroubled: when.brokenAt === undefined ? "few-tasks" : null,
+        untroubled: untroubled ?? (when.brokenAt === undefined ? "few-tasks" : null),
       },
       output,
     );
@@ -171,6 +173,7 @@ describe("what is reported", () => {
       "Broken, it lost share: 20 % before, 2 % after. Repaired, it got work again: 18 %.",
     );
     expect(report).toMatch(/^gale +20 % +2 % +18 % +40 +7$/m);
+    expect(report).toContain("2 of 2 tasks on 1 file completed");
   });
 
   it("is neither where the journal shows neither", () => {
@@ -178,6 +181,15 @@ describe("what is reported", () => {
     expect(report).toContain("gale did not lose share in this run: 20 % before, 19 % after.");
     expect(report).not.toContain("it lost share");
     expect(report).not.toContain("got work again");
+  });
+
+  it("names what there was no time for, and blames the time where that kept the agent whole", () => {
+    const report = reportOn({ shares: [20, 2, 18], failed: 7, leftOut: 233 });
+    expect(report).toContain("233 more tasks had to be left out: this machine is too busy for all in the");
+    const unbroken = { brokenAt: undefined, repairedAt: undefined, submittedAt: 30_000 };
+    const late = reportOn({ shares: [20, 2, 18], failed: 0, moments: unbroken, untroubled: "little-time" });
+    expect(late).toContain("no time was left to break an agent");
+    expect(late).not.toMatch(/too few|lost share/);
   });
 
   it("is no failure where none was journaled, and no share where the moments are missing", () => {
@@ -190,6 +202,14 @@ describe("what is reported", () => {
 });
 
 describe("the submission", () => {
+  it("is of what is due, as far as agents have slots; tasks that wait for a retry occupy none", () => {
+    const plan = { everyMs: 50, openMax: 19 };
+    const none = { ended: 0, delayed: 0 };
+    expect(submittedBy(0, { ...plan, ...none })).toBe(limits.demoStepMs / plan.everyMs);
+    expect(submittedBy(10_000, { ...plan, ...none })).toBe(19);
+    expect(submittedBy(10_000, { ...plan, ended: 30, delayed: 4 })).toBe(53);
+  });
+
   it("ends with Ctrl-C while no leader answers", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();

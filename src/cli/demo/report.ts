@@ -109,7 +109,7 @@ export function renderSummary(summary: DemoSummary, output: Pick<Output, "column
       brokenAt(text, output.columns ?? Number.POSITIVE_INFINITY).join("\n"),
     ),
     colors[isWhole ? "green" : "red"](
-      `${formatCount(summary.completed)} of ${formatCount(summary.tasks)} tasks on ${formatCount(summary.files)} files ` +
+      `${formatCount(summary.completed)} of ${formatCount(summary.tasks)} tasks on ${counted(summary.files, "file")} ` +
         `completed in ${duration(summary.tookMs)}.`,
     ),
     `Results: ${summary.results}`,

@@ -1,0 +1,48 @@
+// The package as npm installs it beside other packages: its files, its dependencies, and no optional package.
+
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const checkout = fileURLToPath(new URL("..", import.meta.url));
+let project: string;
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), "waggle-installed-"));
+  const packages = join(project, "node_modules");
+  for (const part of ["bin", "dist", "package.json"])
+    cpSync(join(checkout, part), join(packages, "waggledance", part), { recursive: true });
+  const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(packages, name)), { recursive: true });
+    symlinkSync(join(checkout, "node_modules", name), join(packages, name));
+  }
+});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function node(...args: string[]) {
+  return spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" });
+}
+
+it("names the package that draws, and how to install it, before anything is simulated", () => {
+  const waggle = join("node_modules", "waggledance", "bin", "waggle.js");
+  const { status, stdout, stderr } = node(waggle, "simulate", "lucio-1", "--svg", "picture.svg");
+  expect(stderr).toMatch(/^error WAGGLE_MISSING_PACKAGE: .*run `npm install vega` .*or leave out --svg\n$/);
+  expect(stdout).toBe("");
+  expect(status).toBe(2);
+  expect(existsSync(join(project, "picture.svg"))).toBe(false);
+  expect(node(waggle, "simulate", "lucio-1", "--seeds", "1")).toMatchObject({ status: 0, stderr: "" });
+});
+
+it.each([
+  [
+    "import",
+    ["--input-type=module", "-e", 'import { connect } from "waggledance"; console.log(typeof connect);'],
+  ],
+  ["require", ["-e", 'console.log(typeof require("waggledance").connect);']],
+])("gives its names to %s", (_, args) => {
+  expect(node("--no-warnings", ...args)).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
+});
