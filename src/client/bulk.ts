@@ -104,7 +104,9 @@ export class Bulk {
     const meant = isList(tasks)
       ? named(name, tasks, { ...scope, project: projectIn(scope, options.project) })
       : await this.#filtered(readFilter(name, tasks, { scope, options, round }), { states, options });
+    const { clock } = this.#deps;
     const asked = asking(options);
+    const startedMs = clock.monotonicMs();
     const results: (BulkResult<Outcome> | undefined)[] = meant.map(() => undefined);
     const roundByPlace: (number | undefined)[] = meant.map((ref) => ref.round ?? round);
     await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, { task }]) => {
@@ -121,7 +123,9 @@ export class Bulk {
       return present === undefined ? [] : [{ place, ref: { ...ref, round: present } }];
     });
     const refs = known.map(({ ref }) => ref);
-    const done = await this.#run(refs, ask, asked);
+    const spentMs = meant.length === 1 ? clock.monotonicMs() - startedMs : 0; // of many, each message has its time
+    const timeoutMs = Math.max(1, (asked.timeoutMs ?? limits.askTimeoutMs) - spentMs);
+    const done = await this.#run(refs, ask, { ...asked, timeoutMs });
     for (const [at, { place }] of known.entries()) results[place] = done[at];
     return results.filter((result) => result !== undefined);
   }

@@ -7,7 +7,7 @@ import { ResultGoneError, TaskCancelledError, TaskExpiredError, TaskFailedError 
 
 export class TaskResult {
   readonly taskId: string;
-  /** How many it took; the last one succeeded. */
+  /** How many attempts it took, in all its rounds; the last one succeeded. */
   readonly attempts: number;
   /** Who did it. */
   readonly agent: string;

@@ -6,12 +6,16 @@ import type { AlphaPreset } from "../scheduling/alpha.ts";
 import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../scheduling/policy.ts";
 import type { BudgetMode, RateWindow } from "./settings.ts";
 
+/** A limit of tokens in a rolling window. A task that gives no `tokens` counts with the mean of its kind so far; before
+ *  the first attempt of the kind with the policy's `tokensDefault`, 1,000. */
 export interface BudgetPatch {
-  /** ≥ 1. Said at first. */
+  /** Tokens in a window, a whole number ≥ 1. Required while there is no budget. */
   readonly tokens?: number | undefined;
-  /** ms, within `limits.budgetWindowMsMin` and `…Max`. Said at first. */
+  /** Length of the window, whole ms, from 1,000 (a second) to 366 days. Required while there is no budget. */
   readonly windowMs?: number | undefined;
-  /** Default `wait`. */
+  /** What happens while the budget is used up. `wait` (default): tasks wait. `reject`: a submission is refused with
+   *  BudgetExceededError. `alert`: tasks run, and an event `BudgetExceeded` says so. `downgrade`: tasks run as the kind
+   *  that `cheaper` of their kind names. */
   readonly mode?: BudgetMode | undefined;
 }
 

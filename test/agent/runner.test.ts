@@ -260,12 +260,16 @@ describe("the runner", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it("takes limits that no timer can be set for", async () => {
+  it("keeps limits longer than a timer of the system holds", async () => {
     const { handler, signalOf } = gate();
-    const { runner } = start(handler);
-    runner.run([anOrder({ timeoutMs: 30 * 24 * 3_600_000 })]);
+    const { runner, clock } = start(handler);
+    runner.run([anOrder({ timeoutMs: limits.attemptTimeoutMsMax })]);
     await setImmediate();
-    expect(signalOf("t1").aborted).toBe(false);
+    const signal = signalOf("t1");
+    await clock.advance(limits.attemptTimeoutMsMax - 1);
+    expect(signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signal.aborted).toBe(true);
   });
 
   it("never starts what was aborted while it waited, and says that it used nothing", async () => {

@@ -158,4 +158,20 @@ describe("cancelling", () => {
     const sent = leader.of("cancel").map(({ body }) => body.tasks);
     expect(sent).toEqual([[{ task: "t1", round: 4 }], [{ task: "t1", round: 4 }]]);
   });
+
+  it("takes no longer than `timeoutMs`, with the question for the present round", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const task = { task: "t1", project: "default", user: "u", kind: "count", state: "queued", attempts: 0 };
+    const found = { ok: true, term: 1, idx: 2, at: 0, submittedIdx: 2, ...task };
+    leader.script = ({ verb }) =>
+      verb === "cancel" ? "silence" : new Promise((resolve) => clock.after(600, () => resolve(found)));
+    const cancelled = watch(swarm.cancel("t1", { timeoutMs: 1_000 }));
+    await clock.advance(600);
+    expect(leader.of("cancel")).toHaveLength(1);
+    await clock.advance(399);
+    expect(cancelled.state).toBe("pending");
+    await clock.advance(1);
+    expect(cancelled.error).toMatchObject({ code: "WAGGLE_OUTCOME_UNKNOWN" });
+  });
 });
