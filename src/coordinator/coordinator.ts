@@ -163,7 +163,11 @@ class RunningCoordinator implements Coordinator {
         onDamaged: (error) => this.#halt(error),
       },
     );
-    this.#reads = new JournalReads({ ...options, isLeading: () => this.#leader !== undefined });
+    this.#reads = new JournalReads({
+      ...options,
+      isLeading: () => this.#leader !== undefined,
+      isLed: () => this.#announcements.isLed(0, this.#follower.lately),
+    });
     this.#queries = new Queries({
       ...options,
       reads: this.#reads,

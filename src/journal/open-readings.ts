@@ -10,6 +10,8 @@ import type { Journal, JournalRecord } from "./journal.ts";
 export interface OpenReadingsDeps {
   readonly journal: Pick<Journal, "replay">;
   readonly clock: Pick<Clock, "after">;
+  /** Readings that may be open at the same time, now; at most `limits.pageReadsAtOnce`. */
+  readonly atOnce: () => number;
 }
 
 export class OpenReadings {
@@ -25,12 +27,12 @@ export class OpenReadings {
   }
 
   /** Records from `fromSeq` on, in order, as long as their bytes fit; always the first one. None when the journal ends
-   *  before. At most `limits.pageReadsAtOnce` callers at a time.
+   *  before. At most `atOnce()` callers at a time.
    *  @throws UnreachableError, JournalDamagedError */
   async read(fromSeq: number, bytesMax: number): Promise<readonly JournalRecord[]> {
     const reading = this.#take(fromSeq);
     try {
-      if (this.#busy.size + this.#idle.length > limits.pageReadsAtOnce) await this.#idle.shift()?.close();
+      if (this.#busy.size + this.#idle.length > this.#deps.atOnce()) await this.#idle.shift()?.close();
       const records = await reading.take(bytesMax);
       if (reading.hasEnded) await reading.close();
       else this.#keep(reading);

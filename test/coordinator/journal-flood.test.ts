@@ -1,5 +1,6 @@
-// The short form of `npm run bench:journal-flood`: a coordinator of this process on a real nats-server, whose journal
-// one client asks for a thousand times a second. Others' submits, the server's consumers, and a follower are looked at.
+// The short form of `npm run bench:journal-flood`: a leader and two standbys of this process on a real nats-server, whose
+// journal one client asks for a thousand times a second. Others' submits, the server's consumers, and a follower are
+// looked at.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectServer } from "@nats-io/transport-node";
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { openNatsJournal } from "../../src/journal/nats.ts";
 import { limits } from "../../src/limits.ts";
@@ -38,9 +39,7 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
       await server.stop();
     });
 
-    /** Leads a journal that it read from the server: none of it was written here, and memory holds what the last
-     *  minutes brought. */
-    async function aLeader(id: string) {
+    async function aCoordinator(id: string): Promise<Coordinator> {
       const connection = { urls: [server.url], name: id };
       const [transport, journal] = await Promise.all([
         connectNats(connection),
@@ -48,11 +47,11 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
       ]);
       const options = { id, swarm, transport, journal, clock: systemClock, random: systemRandom };
       const coordinator = await startCoordinator({ ...options, logger: silentLogger });
-      await coordinator.whenLeading();
       closing.push(async () => {
         await coordinator.stop();
         await Promise.all([transport.close(), journal.close()]);
       });
+      return coordinator;
     }
 
     async function fill(client: Swarm): Promise<void> {
@@ -64,7 +63,8 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
       const { recentRecordsBytes } = limits;
       Object.assign(limits, { recentRecordsBytes: 1024 ** 2 }); // most of it is read from the server
       closing.push(async () => void Object.assign(limits, { recentRecordsBytes }));
-      await aLeader("c1");
+      await (await aCoordinator("c1")).whenLeading();
+      await Promise.all([aCoordinator("c2"), aCoordinator("c3")]);
       const client = await connect({ nats: server.url, swarm });
       closing.push(() => client.close());
       await fill(client);

@@ -33,11 +33,17 @@ function aJournal(lastSeq = 1_000) {
   return { counts, held, journal: { replay } as unknown as Journal };
 }
 
-function theReads(lastSeq?: number, isLeading = true) {
+function theReads(lastSeq?: number, role: "leader" | "standby" | "alone" = "leader") {
   const clock = new ManualClock();
   const log = keptLog();
   const { counts, held, journal } = aJournal(lastSeq);
-  const reads = new JournalReads({ journal, clock, logger: log.logger, isLeading: () => isLeading });
+  const reads = new JournalReads({
+    journal,
+    clock,
+    logger: log.logger,
+    isLeading: () => role === "leader",
+    isLed: () => role !== "alone",
+  });
   onTestFinished(() => reads.stop());
   return { clock, log, counts, held, reads };
 }
@@ -79,11 +85,19 @@ describe("pages of the journal", () => {
     expect(counts.openMost).toBe(limits.pageReadsAtOnce);
   });
 
-  it("are read one at a time by a standby", async () => {
-    const { reads, counts } = theReads(1_000, false);
+  it("are read one at a time by a standby while nobody leads", async () => {
+    const { reads, counts } = theReads(1_000, "alone");
     await Promise.all([reads.page(1), reads.page(100), reads.page(200)]);
     expect(counts.opened).toBe(3);
+    expect(counts.openMost).toBe(1);
     expect(await reads.page(300)).toHaveLength(PER_PAGE);
+  });
+
+  it("are left to the leader by a standby that hears one", async () => {
+    const { reads, counts } = theReads(1_000, "standby");
+    await expect(reads.page(1)).rejects.toThrow(BackpressureError);
+    await expect(reads.slot(() => Promise.resolve())).rejects.toThrow(BackpressureError);
+    expect(counts.opened).toBe(0);
   });
 
   it("leave no reading open that nobody uses, nor one that has come to the end", async () => {
@@ -146,6 +160,41 @@ describe("the budget of reads", () => {
       for (;;) budget.take("red", page + 1);
     }).toThrow(BackpressureError);
     budget.take("red", limits.pageCostMin);
+  });
+});
+
+describe("a standby", () => {
+  it("leaves old pages to a leader that it hears, and answers them where it hears none", async () => {
+    const { recentRecordsBytes } = limits;
+    Object.assign(limits, { recentRecordsBytes: 1 });
+    onTestFinished(() => void Object.assign(limits, { recentRecordsBytes }));
+    const clock = new ManualClock();
+    const log = keptLog();
+    const swarm = await startTestSwarm({ clock, logger: log.logger });
+    onTestFinished(() => swarm.stop());
+    await swarm.client.submit([{ id: "t1", kind: "k" }]);
+    const journal = swarm.store.open();
+    await swarm.startAnother("c2", journal);
+    await clock.advance(limits.leaderTimeoutMs); // it hears the leader
+    const replay = journal.replay.bind(journal);
+    let readings = 0;
+    journal.replay = (...given) => {
+      readings += 1;
+      return replay(...given);
+    };
+    const ask = async () => {
+      const page = swarm.client.ask(subjects.query("_", "journal"), { from: 1 });
+      await clock.advance(2 * limits.standbyAnswerMs);
+      expect(await page).toHaveProperty("last");
+    };
+
+    await ask();
+    expect(readings).toBe(0);
+    expect(log.lines.filter(({ msg }) => msg.includes("more of the journal"))).toEqual([]);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("it has a connection"));
+    await clock.advance(limits.leaderTimeoutMs);
+    await ask();
+    expect(readings).toBe(1);
   });
 });
 

@@ -11,12 +11,15 @@ import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
 import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 import { flipBit } from "../support/flip-bit.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -34,6 +37,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
     let client: Swarm;
     let log: ReturnType<typeof keptLog>;
     const closing: (() => Promise<unknown>)[] = [];
+    const partsById = new Map<string, { readonly transport: Transport; readonly journal: Journal }>();
 
     beforeAll(async () => {
       server = await startNatsServer({ binary: path, jetstream: true });
@@ -56,6 +60,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       const opening = { connection, swarm, bytesMax, create: true };
       const [transport, journal] = await Promise.all([connectNats(connection), openNatsJournal(opening)]);
       const snapshots = await openNatsSnapshots(opening);
+      partsById.set(id, { transport, journal });
       closing.push(() => Promise.all([transport.close(), journal.close(), snapshots.close()]));
       const { logger } = log;
       const coordinator = await startCoordinator({
@@ -77,6 +82,29 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       closing.push(() => coordinator.stop());
       return coordinator;
     }
+
+    it("sends nothing more from a leader that halts, and lets the standby lead", async () => {
+      const coordinator = await aLeader();
+      const standby = await aCoordinator("c2");
+      const { journal, transport } = partsById.get("c1") ?? expect.fail("it was started");
+      const said: string[] = [];
+      const publish = transport.publish.bind(transport);
+      transport.publish = (subject, data, reply) => {
+        said.push(subject);
+        publish(subject, data, reply);
+      };
+      const outcome = client.submit({ id: "t4", kind: "none" }); // answered by the one or the other
+      journal.position = () => Promise.reject(new JournalDamagedError("the journal is gone"));
+      expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+      const { length } = said;
+      expect(said.at(-1)).toBe(subjectsOf(swarm).coordinator);
+      // Nobody but the leader that halted could answer before the standby leads.
+      const asked = await client.submit({ id: "t5", kind: "none" });
+      await standby.whenLeading();
+      expect(asked.ack?.term).toBe(2);
+      await outcome;
+      expect(said).toHaveLength(length);
+    });
 
     async function aClient(): Promise<Swarm> {
       const opened = await connect({ nats: server.url, swarm });

@@ -294,7 +294,8 @@ export class Queries {
         since === undefined ? (from ?? first) : await reader.firstSince(since, { project, first, last });
       return await reader.page({ project, from: batchIndex(start), last });
     } catch (cause) {
-      if (cause instanceof BackpressureError) this.#deps.reads.refused(project);
+      const isRefused = cause instanceof BackpressureError && this.#deps.leader() !== undefined;
+      if (isRefused) this.#deps.reads.refused(project);
       // Purged while it was read: nothing is damaged.
       const firstNow = firstIdx();
       if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));

@@ -5,6 +5,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
+import { BackpressureError } from "../../errors.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
 import { OpenReadings } from "../../journal/open-readings.ts";
 import { limits } from "../../limits.ts";
@@ -15,8 +16,10 @@ export interface JournalReadsDeps {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** A standby reads one page at a time: the leader answers the same question. */
   readonly isLeading: () => boolean;
+  /** Whether another coordinator leads, by its own announcements. A standby leaves what must be read to that leader:
+   *  each coordinator's readings weigh on the same server. Without a leader a standby reads one page at a time. */
+  readonly isLed: () => boolean;
 }
 
 export class JournalReads {
@@ -34,9 +37,10 @@ export class JournalReads {
   constructor(deps: JournalReadsDeps) {
     this.#deps = deps;
     this.budget = new ReadBudget(deps.clock);
-    this.#readings = new OpenReadings(deps);
+    const atOnce = () => (deps.isLeading() ? limits.pageReadsAtOnce : 1);
+    this.#readings = new OpenReadings({ ...deps, atOnce });
     this.#pageSlots = new ReadSlots({
-      atOnce: () => (deps.isLeading() ? limits.pageReadsAtOnce : 1),
+      atOnce,
       waitingMax: limits.pageReadsWaitingMax,
     });
     this.#recordSlots = new ReadSlots({
@@ -59,8 +63,10 @@ export class JournalReads {
     return await page;
   }
 
-  /** Runs a read that takes as long as a page. @throws BackpressureError when too many wait */
+  /** Runs a read that takes as long as a page. @throws BackpressureError when too many wait, or another leads */
   async slot<Read>(read: () => Promise<Read>): Promise<Read> {
+    if (!this.#deps.isLeading() && this.#deps.isLed())
+      throw new BackpressureError("the leader reads the journal for clients", limits.retryAfterMs);
     return await this.#pageSlots.run(read);
   }
 
