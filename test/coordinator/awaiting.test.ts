@@ -73,7 +73,13 @@ describe("reading how a task ended", () => {
     const places = new BatchPlaces([[1, 1, 10]]);
     const journal = { read: async () => found } as unknown as Journal;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
-    const reads = new JournalReads({ journal, clock, logger: silentLogger, isLeading: () => true });
+    const reads = new JournalReads({
+      journal,
+      clock,
+      logger: silentLogger,
+      isLeading: () => true,
+      isLed: () => false,
+    });
     reader = new AuditReader({ reads, places, recent: new RecentRecords(), clock });
   });
 
