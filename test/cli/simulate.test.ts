@@ -115,6 +115,14 @@ describe("a simulation", () => {
     );
   });
 
+  it("refuses a trace that is not UTF-8, by file and line", async () => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "trace.csv"), Buffer.from(`${aTrace}\n2023-11-16 18:16:00.5,1,2é`, "latin1"));
+    const { code, stdout, stderr } = await simulate(folder, "trace", "trace.csv");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("trace.csv:62: not UTF-8");
+  });
+
   it("replays a trace", async () => {
     const folder = aFolder();
     writeFileSync(join(folder, "trace.csv"), aTrace);
