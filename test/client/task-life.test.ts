@@ -1,11 +1,12 @@
 // A task through the client, against a real coordinator and an agent that does exactly what it is told.
 
 import { lastValueFrom, takeWhile, toArray } from "rxjs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import type { TaskUpdate } from "../../src/client/task-updates.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
+import { Gate } from "../support/gate.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let test: TestSwarm;
@@ -109,6 +110,40 @@ describe("a handle", () => {
     expect(all.find(({ type }) => type === "assigned")).toMatchObject({ receipt: { feasible: 1 } });
     expect(all.at(-1)).toMatchObject({ outcome: { state: "completed", result: "5" } });
     expect(other.id).toBe("a2");
+  });
+
+  it("shows a report of progress that came before the journal behind the assignment of its attempt", async () => {
+    const gate = new Gate();
+    const transport = test.hub.connect();
+    const request = transport.request.bind(transport);
+    transport.request = async (subject, ...rest) => {
+      if (subject.endsWith("query.journal")) await gate.opened;
+      return await request(subject, ...rest);
+    };
+    const slow = await connect({ swarm: "test", transport });
+    onTestFinished(() => slow.close());
+    const agent = await test.agent("a1");
+    await swarm.submit({ id: "t1", kind: "count" });
+    const updates = lastValueFrom(slow.task("t1").events$.pipe(toArray()));
+    const heard = lastValueFrom(
+      swarm
+        .task("t1")
+        .events$.pipe(takeWhile((update) => update.type !== "progress" || update.fraction !== 0.5, true)),
+    );
+    const assigned = await agent.assignment();
+    await agent.beat([{ task: "t1", attempt: 1 }], 1);
+    for (const fraction of [0.25, 0.5]) {
+      await test.client.status(); // both subscribe before a report is made
+      const report = { incarnation: "a1-1", task: "t1", attempt: 1, fraction };
+      agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
+    }
+    await heard;
+    await test.client.status();
+    gate.open();
+    await agent.report(assigned, "completed", { result: "5" });
+    const shown = (await updates).filter(({ type }) => type !== "running");
+    expect(shown.map(({ type }) => type)).toEqual(["submitted", "assigned", "progress", "ended"]);
+    expect(shown[2]).toMatchObject({ attempt: 1, fraction: 0.5 });
   });
 
   it("by id alone shows the life of a task that has ended", async () => {
