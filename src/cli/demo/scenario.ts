@@ -12,7 +12,7 @@ export interface DemoAgent {
   readonly slowness: number;
 }
 
-/** Breaks in the middle of the demo and is repaired. */
+/** Breaks while tasks are submitted, and is repaired. */
 export const troubledAgent = "gale";
 
 export const demoAgents: readonly DemoAgent[] = [
