@@ -1,5 +1,6 @@
 // A process of the demo: a coordinator, or an agent that joins over NATS like any other. It waits for its
-// order, and ends in good order when it is told to stop or when the demo is gone.
+// order, and ends in good order when it is told to stop or when the demo is gone. It loads what its role needs, for six
+// of them start at once.
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -9,8 +10,6 @@ import pino, { type Logger } from "pino";
 import { type Handler, InfrastructureError } from "../../agent/handler.ts";
 import { stopBroker } from "../../broker/stop-broker.ts";
 import { WaggleError } from "../../errors.ts";
-import { joinAgent } from "../join-agent.ts";
-import { runCoordinator } from "../run-coordinator.ts";
 import type { ConditionOrder, MemberNotice, MemberOrder } from "./member-order.ts";
 import { chanceOf } from "./scenario.ts";
 import { demoKinds, demoWork } from "./work.ts";
@@ -44,6 +43,7 @@ function nameOf(given: MemberOrder): string {
 }
 
 async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<void> {
+  const { runCoordinator } = await import("../run-coordinator.ts");
   const running = await runCoordinator({ settings, logger, env: process.env, signal: stopped.signal });
   try {
     await Promise.race([running.coordinator.whenLeading(), untilStopped()]);
@@ -66,6 +66,7 @@ async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Pro
   });
   const handler = handlerOf(given, () => isBroken);
   const options = { id, kinds: demoKinds, maxConcurrent, handler, signal: stopped.signal };
+  const { joinAgent } = await import("../join-agent.ts");
   const agent = await joinAgent(options, { settings: given.settings, logger, env: process.env });
   await tell({ type: "ready" });
   const error = await agent.closed;

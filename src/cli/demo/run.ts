@@ -12,7 +12,6 @@ import { systemRandom } from "../../clock.ts";
 import type { LogLevel } from "../../config/schema.ts";
 import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { openSwarm } from "../connect.ts";
 import { counted, labelled } from "../format.ts";
 import type { Output } from "../output.ts";
 import type { VerbContext } from "../verb.ts";
@@ -81,7 +80,8 @@ async function startAll(context: VerbContext, work: DemoWork, members: Member[])
     ),
   ];
   members.push(...starting.map(({ member }) => member));
-  await Promise.all(starting.map(({ ready }) => ready));
+  // What the demo itself needs of the SDK is loaded while its processes start.
+  await Promise.all([...starting.map(({ ready }) => ready), import("../connect.ts")]);
   const names = demoAgents.map(({ id }) => id).join(", ");
   output.note(
     labelled(
@@ -120,6 +120,7 @@ async function carryOut(
   for (const one of [signal, timeUp]) setMaxListeners(0, one); // every task that is waited for listens
   watchDeaths(members, { output, signal, onCoordinator: (error) => ended.abort(error) });
 
+  const { openSwarm } = await import("../connect.ts");
   const swarm = await openSwarm(context);
   const { idx } = await swarm.status({ signal });
   const following = follow(swarm, tally, { from: idx + 1, signal });
