@@ -265,7 +265,7 @@ describe("a swarm on the development broker", () => {
     expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
     expect(told.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
     expect(told.stdout).toMatch(/^result {2}2 characters\n {2}0$/m);
-    expect(told.stdout).toMatch(/^ +the only one that could of 1; not considered: 1 wrong-kind; waited /m);
+    expect(told.stdout).toMatch(/^ +only eligible agent \(1 of 2; 1 wrong-kind\); waited /m);
     const [story] = records(await workplace.run("task", "told", "--json"));
     expect(story).toMatchObject({
       taskId: "told",
