@@ -37,7 +37,7 @@ export async function buildProgram(program: Program, argv: readonly string[] = [
   return root;
 }
 
-/** In the order in which help lists them. Modules of verbs that nobody named are not loaded: they take a second. */
+/** In the order in which help lists them. A command line loads only the verbs that it names: all take a second. */
 const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promise<BuildVerb>>>>> = {
   Run: {
     demo: async () => (await import("./demo.ts")).demoCommand,

@@ -175,7 +175,7 @@ const terminalRule = fileRule({
     ),
 });
 
-/** Which take a tenth of a second and more to load, and what a swarm takes. */
+/** Packages that a swarm or a table needs, up to a quarter of a second of CPU each. */
 const isHeavy = (specifier: string) =>
   /^(?:rxjs|xstate|@nats-io\/.*|pino-pretty|cli-progress)$/.test(specifier);
 /** What `waggle demo` loads before it prints. */

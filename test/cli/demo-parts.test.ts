@@ -185,7 +185,7 @@ describe("what is reported", () => {
 
   it("names what there was no time for, and blames the time where that kept the agent whole", () => {
     const report = reportOn({ shares: [20, 2, 18], failed: 7, leftOut: 233 });
-    expect(report).toContain("233 more tasks had to be left out: this machine is too busy for all in the");
+    expect(report).toContain("233 more tasks had to be left out: this machine is too busy to run all in the");
     const unbroken = { brokenAt: undefined, repairedAt: undefined, submittedAt: 30_000 };
     const late = reportOn({ shares: [20, 2, 18], failed: 0, moments: unbroken, untroubled: "little-time" });
     expect(late).toContain("no time was left to break an agent");

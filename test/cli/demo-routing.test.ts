@@ -117,6 +117,7 @@ it.each([
       const report = reportOn({ ...machine, seed });
       expect(report, `seed ${seed}`).toContain("Broken, it lost share: ");
       expect(report, `seed ${seed}`).toContain("Repaired, it got work again: ");
+      if (machine.stallMs === 0) expect(report, `seed ${seed}`).not.toContain("left out");
     }
   },
 );

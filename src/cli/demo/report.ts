@@ -167,7 +167,7 @@ function timeSentences({ open, leftOut }: DemoSummary): string[] {
   const sentences: string[] = [];
   if (leftOut > 0)
     sentences.push(
-      `${counted(leftOut, "more task")} had to be left out: this machine is too busy for all in the demo's time.`,
+      `${counted(leftOut, "more task")} had to be left out: this machine is too busy to run all in the demo's time.`,
     );
   if (open > 0)
     sentences.push(

@@ -72,7 +72,7 @@ export function planOf(tasks: number, leftMs: number): DemoPlan {
 
 /** Of the longest time of submission. The rest makes up for the time in which an agent is broken. */
 const PACE = 0.92;
-/** Of all slots. With less, the others leave a repaired agent no work to be learnt anew by. */
+/** Of all slots. With less, the other agents do all the work, and a repaired agent is seldom tried. */
 const BUSY_SHARE = 0.9;
 /** Parts of the time of submission. */
 const BREAKS_AT = 0.2;
