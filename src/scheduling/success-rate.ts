@@ -229,9 +229,9 @@ function latencyError(agent: SuccessRecord, at: Instant): number {
 }
 
 /**
- * An agent becomes slow with an outcome after which its mean is slower than is tolerated: `limits.slownessToleratedBits`
- * and `limits.slownessErrorsTolerated` standard errors. It ceases to be slow with a quick attempt after which its mean is
- * tolerated. A slow agent is probed: after the swarm's next
+ * An agent becomes slow with an outcome after which its mean is slower than is tolerated: by
+ * `limits.slownessToleratedBits` and `limits.slownessErrorsTolerated` standard errors. It ceases to be slow with a
+ * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next
  * `limits.probeAttempts` attempts of the kind, and after twice as many with each slow probe. A quick probe halves that
  * number, and the agent counts as due until an attempt is slow.
  */

@@ -1,4 +1,4 @@
-// Ctrl-C in the terminal of `npm run chaos` reaches the driver alone: each process that it starts leads a process group.
+// Ctrl-C in the terminal of `npm run chaos` reaches the driver alone: each process that it starts leads a group.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
-// The short form of `npm run bench:journal-flood`: a leader and two standbys of this process on a real nats-server, whose
-// journal one client asks for a thousand times a second. Others' submits, the server's consumers, and a follower are
-// looked at.
+// The short form of `npm run bench:journal-flood`: a leader and two standbys of this process on a real nats-server.
+// One client asks for pages of the journal a thousand times a second. Others' submits, the server's consumers, and a
+// follower are looked at.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectServer } from "@nats-io/transport-node";
