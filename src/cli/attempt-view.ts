@@ -71,7 +71,7 @@ export function attemptsText(attempts: number, isOver: boolean): string {
 /** What a score is made of. */
 export const termColumns: readonly Column[] = [
   { head: "score", align: "right" },
-  { head: "success", align: "right" },
+  { head: "success", align: "right", whenNarrow: "drop" },
   { head: "load", align: "right", whenNarrow: "drop" },
   { head: "backlog", align: "right", whenNarrow: "drop" },
   { head: "speed", align: "right", whenNarrow: "drop" },

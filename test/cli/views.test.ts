@@ -417,6 +417,33 @@ describe("a task's story", () => {
     expect(explanationText({ ...ended, state: "cancelled" }, 1_917)).toMatch(/, never assigned, as of /);
   });
 
+  it("fits 60 columns: no id or head is cut, and lines break between words", () => {
+    const terms = { score: 0.683, successRate: 0.85, load: 0.25 };
+    const agent = "claude-reviewer-eu-west-1a";
+    const standing = { agent, standing: "feasible", servesKind: true, free: 3, places: 4, terms };
+    const why = { reason: "not-before", until: Date.now() + 36 * 3_600_000 };
+    const waiting = { ageMs: 0, obstacles: [why], agents: [standing] };
+    const failed = {
+      ...anAttempt,
+      agent,
+      ended: "failed",
+      latencyMs: 10,
+      error: "SyntaxError: an error of many words that one line of a terminal does not hold",
+      receipt: { ...receipt, candidates: [{ agent, ...terms }] },
+    };
+    const explanation = {
+      ...{ task: "t", kind: "k", project: "p", user: "u", at: 9_000, submittedIdx: 1, state: "delayed" },
+      ...{ attemptCount: 1, attempts: [failed], waits: [], waiting },
+    } as unknown as TaskExplanation;
+    const text = renderExplanation({ explanation, showsAll: false, firstIdx: 1 }, { ...view, columns: 60 });
+    expect(text.split("\n").filter((line) => line.length > 60)).toEqual([]);
+    expect(text).not.toContain("…");
+    expect(text).toMatch(/not due before \d{4}-\d\d-\d\d \d\d:/);
+    expect(text).toContain(`attempt 2 at ${agent}, `);
+    expect(text).toMatch(/^ {2}agent +eligible +free +score$/m);
+    expect(text).toMatch(/^ {4}.*many words/m);
+  });
+
   it("of which the beginning is no longer kept says so, and counts the attempts that it had", () => {
     const cut = "the beginning of its record is no longer kept (the journal begins at batch 917)";
     const status = { state: "running", submittedIdx: 5 };
