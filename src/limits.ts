@@ -452,7 +452,7 @@ export const limits = {
   /** An agent counts as slower only beyond this, in powers of two: 2^0.1 is 7 %… */
   slownessToleratedBits: 0.1,
   /** …and this many standard errors of its own mean: latencies that vary must not lock an equal agent out. */
-  slownessErrorsTolerated: 2,
+  slownessErrorsTolerated: 1.5,
   /** Variance of the log₂ of latencies that is taken for an agent with few attempts: factors of ½ to 2 are common. */
   priorLatencySpread: 1,
   /** One latency counts as at most 2² = 4 times what was expected, or as a quarter of it. */
