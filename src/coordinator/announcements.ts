@@ -5,7 +5,7 @@
 // coordinator that died delays an election by no more than that. And words must become deeds: anybody may publish here,
 // so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
 // is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
-// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, or has less room than who leads
+// (docs/adr/0012-a-journal-that-loses-records.md). While the journal is full, or has less room than who leads
 // says that it needs, that one is left to lead for T, as if it had appended. And where somebody says that it can read
 // no snapshot, the leader looks whether it can. Announcements decide nothing else.
 

@@ -7,7 +7,7 @@
 // Anybody may announce a term that does not exist. So words must become deeds here, too: where leaders have answered us
 // from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and
 // only answers are believed until one tells of a later term. A leader that was deposed answers nothing definite for so
-// long (docs/adr/0012-announcements-are-believed-for-a-time.md).
+// long (docs/adr/0012-a-journal-that-loses-records.md).
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";

@@ -119,7 +119,7 @@ export class ExpectedPlace {
   }
 
   /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent
-   *  again, that one is dead to them (docs/adr/0014-a-place-that-nobody-can-read-is-dead.md). */
+   *  again, that one is dead to them (docs/adr/0012-a-journal-that-loses-records.md). */
   async #isLost(seq: number): Promise<boolean> {
     const { sends, isOver } = this.#deps;
     if (!(await this.#lost.isLost(seq)) || isOver()) return false;

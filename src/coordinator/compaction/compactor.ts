@@ -3,7 +3,7 @@
 //   due ── made off the loop (snapshotter.ts) ── AuditTrimmed committed ── journal purged (purge.ts)
 //
 // A journal that takes no batch has no room for that record either. There what snapshots stand for goes first, and is
-// put on record behind it (leader-room.ts, docs/adr/0015-a-full-journal-is-purged-first.md); as it is by a leader that
+// put on record behind it (leader-room.ts, docs/adr/0012-a-journal-that-loses-records.md); as it is by a leader that
 // finds that the journal begins behind where the record says, for the one before did not come to it.
 //
 // A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts), but

@@ -1,5 +1,5 @@
 // From which batch on the record can be read, as far as this leader knows: what was purged of a full journal is put on
-// record behind that (docs/adr/0015-a-full-journal-is-purged-first.md), by whoever leads then.
+// record behind that (docs/adr/0012-a-journal-that-loses-records.md), by whoever leads then.
 
 import type { Command } from "../../core/command.ts";
 import type { BatchIndex } from "../../ids.ts";

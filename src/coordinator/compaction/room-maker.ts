@@ -1,6 +1,6 @@
 // Makes room in a journal that takes no batch, so that it could not be put on record first that anything goes: purges
 // it up to where a snapshot reaches, and leaves it to whoever leads to say behind that from which batch on the record
-// can be read (docs/adr/0015-a-full-journal-is-purged-first.md).
+// can be read (docs/adr/0012-a-journal-that-loses-records.md).
 //
 // Why nothing is lost that was accepted, whoever leads:
 // - What goes is the beginning of the one line of batches, up to a record that a snapshot reaches; that one was folded

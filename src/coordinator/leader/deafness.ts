@@ -1,6 +1,6 @@
 // Whether nobody can reach a leader that reaches its journal: it renews its term all the while, and keeps everybody who
 // can be reached from leading. When that has lasted for `deafMs` it is to step down
-// (docs/adr/0017-a-leader-that-nobody-can-reach-steps-down.md). Not here: stepping down (hand-over.ts).
+// (docs/adr/0012-a-journal-that-loses-records.md). Not here: stepping down (hand-over.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";

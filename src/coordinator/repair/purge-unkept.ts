@@ -1,7 +1,7 @@
 // Mends a journal that acknowledges what it does not keep: purges it up to and with the record to which the leader's
 // snapshot reaches. On nats-server 2.9 behind a bit that flipped in its newest block that helps, and nothing less does.
 // The audit's record before it is gone with it, as `AuditTrimmed` says; why it is the leader that does so stands in
-// docs/adr/0016-a-journal-that-keeps-nothing-is-purged-once.md.
+// docs/adr/0012-a-journal-that-loses-records.md.
 //
 // Why nothing is lost that was accepted:
 // - What is removed stands in the snapshot, which is durable and was read back before.

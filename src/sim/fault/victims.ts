@@ -358,7 +358,7 @@ export class SwarmVictims implements Victims {
   }
 
   /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in
-   *  the place of what is lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
+   *  the place of what is lost (docs/adr/0012-a-journal-that-loses-records.md). */
   #mayFork(): boolean {
     const { leader } = this.#truth.state;
     return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);

@@ -106,7 +106,7 @@ export class JournalLine {
   /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on, and
    *  that it is put on record comes after the swarm goes on; what a full one is purged of is gone before that is put on
    *  record next, behind what waited to be put on record before it
-   *  (docs/adr/0015-a-full-journal-is-purged-first.md). */
+   *  (docs/adr/0012-a-journal-that-loses-records.md). */
   firstKeptAt(idx: number): number {
     const isNext = this.#shortBehind(idx);
     const isGone = (trim: Trim) => trim.idx <= idx || losses.has(trim.reason) || isNext.has(trim);
