@@ -303,8 +303,7 @@ function report(): number {
   const { all, replaced } = publish(PUBLISHED, rows);
   writeReport(PAGE, all);
   console.log(
-    `${PUBLISHED} and ${PAGE} have ${all.length} rows: ${rows.length} new, of which ${replaced} in place of older ones ` +
-      "of the same code",
+    `${PUBLISHED} and ${PAGE} have ${all.length} rows: ${rows.length} new, of which ${replaced} replace older ones`,
   );
   return 0;
 }

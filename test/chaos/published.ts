@@ -1,6 +1,5 @@
-// The figures as they are published, docs/results/chaos.json: a row for each part, server, T and state of the code,
-// added up over its legs. The tables of docs/reliability.md are written from it, and from nothing else.
-// Not here: how they look (report.ts).
+// The published figures, docs/results/chaos.json: one row for each part, server and T, the sum of the legs that ran on
+// the newest code. The tables of docs/reliability.md are written from this file alone. How they look: report.ts.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
@@ -11,13 +10,11 @@ import { type PartKey, recoveriesIn, type TalliedLeg } from "./tally.ts";
 
 const MIB = 1024 * 1024;
 
-/** What is absent was not kept. */
 export interface PublishedRow extends PartKey {
+  /** The code that ran. */
   readonly commit: string;
-  /** The row entered the page with that commit; what was struck is it or one before. */
-  readonly isOrBefore?: true;
   /** First and last day, `2026-11-22`. */
-  readonly from?: string;
+  readonly from: string;
   readonly to: string;
   readonly rounds: number;
   readonly accepted: number;
@@ -28,7 +25,7 @@ export interface PublishedRow extends PartKey {
   readonly stuck: number;
   readonly violationsByPromise: Partial<Record<PromiseNumber, number>>;
   /** Load average of the machine at the end of legs, lowest and highest. */
-  readonly load: { readonly min?: number; readonly max?: number };
+  readonly load: { readonly min: number; readonly max: number };
   readonly recoveries: readonly RecoveryRow[];
   /** Of the last leg that sampled it. */
   readonly memory: readonly PublishedMemory[];
@@ -40,8 +37,8 @@ export interface RecoveryRow {
   /** How many took longer than is required, where something is. */
   readonly over?: number;
   readonly p50Ms: number;
-  readonly p95Ms?: number;
-  readonly maxMs?: number;
+  readonly p95Ms: number;
+  readonly maxMs: number;
 }
 
 interface PublishedMemory {
@@ -52,11 +49,12 @@ interface PublishedMemory {
   readonly growthPercent: number;
 }
 
-/** Added up by part, server, T and commit. */
+/** The sums by part, server and T, of the legs that ran on the same code as the last one. */
 export function rowsOf(legs: readonly TalliedLeg[]): PublishedRow[] {
-  const legsByKey = new Map<string, TalliedLeg[]>();
-  for (const leg of legs) legsByKey.set(keyOf(leg), [...(legsByKey.get(keyOf(leg)) ?? []), leg]);
-  return [...legsByKey.values()].map(rowOf);
+  return groupsBy(legs, keyOf).map((ofKey) => {
+    const newest = ofKey.at(-1)?.commit;
+    return rowOf(ofKey.filter(({ commit }) => commit === newest));
+  });
 }
 
 function rowOf(legs: readonly TalliedLeg[]): PublishedRow {
@@ -83,8 +81,15 @@ function rowOf(legs: readonly TalliedLeg[]): PublishedRow {
   };
 }
 
-/** Those of one state of the code on one server take the place of older ones; all others stay.
- *  @returns all that is published then, and how many of the new ones took a place */
+/** In the order of each group's first item. */
+export function groupsBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return [...groups.values()];
+}
+
+/** Replaces the rows of the same part, server and T, and leaves the others.
+ *  @returns all published rows, and how many were replaced */
 export function publish(file: string, rows: readonly PublishedRow[]) {
   const before = readPublished(file);
   const keys = new Set(rows.map(keyOf));
@@ -97,19 +102,18 @@ export function readPublished(file: string): PublishedRow[] {
   return JSON.parse(readFileSync(file, "utf8")) as PublishedRow[];
 }
 
-/** By part, then by server, oldest first. */
+/** By part, then T, then server, the oldest server first. */
 export function sorted(rows: readonly PublishedRow[]): PublishedRow[] {
   return [...rows].sort(
     (a, b) =>
       a.part.localeCompare(b.part, "en") ||
-      a.server.localeCompare(b.server, "en", { numeric: true }) ||
       a.leaderTimeoutMs - b.leaderTimeoutMs ||
-      a.to.localeCompare(b.to, "en"),
+      a.server.localeCompare(b.server, "en", { numeric: true }),
   );
 }
 
-function keyOf({ part, server, leaderTimeoutMs, commit }: PartKey & { readonly commit: string }): string {
-  return `${part} ${server} ${leaderTimeoutMs} ${commit}`;
+function keyOf({ part, server, leaderTimeoutMs }: PartKey): string {
+  return `${part} ${server} ${leaderTimeoutMs}`;
 }
 
 function recoveryRows(legs: readonly TalliedLeg[], leaderTimeoutMs: number): RecoveryRow[] {

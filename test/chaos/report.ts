@@ -1,19 +1,21 @@
-// The figures as a page: the part of docs/reliability.md between two marks is written anew, the rest is left alone.
+// The figures as a page: writes the part of docs/reliability.md between two marks, and leaves the rest.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
-import { type PublishedRow, type RecoveryRow, sorted } from "./published.ts";
+import type { MemoryMeasure } from "./memory.ts";
+import { groupsBy, type PublishedRow, type RecoveryRow, sorted } from "./published.ts";
 import { requiredMsOf } from "./required.ts";
 import { NEVER_MS } from "./tally.ts";
 
 const BEGIN = "<!-- chaos: written by `npm run chaos -- --report`; edit the text around it -->";
 const END = "<!-- /chaos -->";
-const NOT_KEPT = "not kept";
 
-const lost: readonly PromiseNumber[] = ["P1"];
-const doubled: readonly PromiseNumber[] = ["P2"];
-const contradicted: readonly PromiseNumber[] = ["P4", "P5", "P6", "P8", "P12", "P13"];
-const overfull: readonly PromiseNumber[] = ["P7"];
+const kindsOfFaults: readonly (readonly [name: string, promises: readonly PromiseNumber[]])[] = [
+  ["lost", ["P1"]],
+  ["with two outcomes", ["P2"]],
+  ["contradicted", ["P4", "P5", "P6", "P8", "P12", "P13"]],
+  ["over capacity", ["P7"]],
+];
 
 /** @throws Error when the page has not both marks */
 export function writeReport(page: string, rows: readonly PublishedRow[]): void {
@@ -25,95 +27,113 @@ export function writeReport(page: string, rows: readonly PublishedRow[]): void {
   writeFileSync(page, `${before}\n\n${tablesOf(rows)}\n\n${text.slice(to)}`);
 }
 
-/** What was found, how soon swarms came back, and, where it was sampled, memory. By part, then by server, oldest
- *  first. */
+/** What was found, how soon swarms came back, and memory where it was sampled. The oldest server comes first. */
 export function tablesOf(unsorted: readonly PublishedRow[]): string {
   const rows = sorted(unsorted);
+  const servers = [...new Set(rows.map(({ server }) => server))].sort((a, b) =>
+    a.localeCompare(b, "en", { numeric: true }),
+  );
+  const tables = [outcomeTable(rows, servers), recoveryTable(rows, servers)];
   const sampled = rows.filter(({ memory }) => memory.length > 0);
-  const tables = [outcomeTable(rows), recoveryTable(rows)];
-  return [...tables, ...(sampled.length === 0 ? [] : [memoryTable(sampled)])].join("\n\n");
+  return [...tables, ...sampled.map(memoryTable)].join("\n\n");
 }
 
-/** One line a row. */
-function outcomeTable(rows: readonly PublishedRow[]): string {
-  const lines = rows.map((row) => [
-    ...nameOf(row),
-    daysOf(row),
-    row.rounds,
-    row.accepted,
-    row.recordsEvery === 1 ? row.observations : `${row.observations}, of 1 task in ${row.recordsEvery}`,
-    count(row, lost),
-    count(row, doubled),
-    count(row, contradicted),
-    count(row, overfull),
-    row.stuck,
-    loadOf(row),
+/** One line for each part and T. */
+function outcomeTable(rows: readonly PublishedRow[], servers: readonly string[]): string {
+  const lines = groupsBy(rows, partOf).map((ofPart) => [
+    ...nameOf(ofPart),
+    ...servers.map((server) => ofPart.find((row) => row.server === server)?.rounds ?? ""),
+    total(ofPart, ({ accepted }) => accepted),
+    total(ofPart, ({ observations }) => observations),
+    foundIn(ofPart),
+    range(ofPart.flatMap(({ from, to }) => [from, to])),
+    range(ofPart.flatMap(({ load }) => [load.min, load.max]).map((load) => load.toFixed(0))),
   ]);
-  const head = ["measured", "rounds", "tasks accepted", "answers judged", "lost", "two outcomes"];
-  return table([...NAME, ...head, "contradicted", "over capacity", "did not come back", "load"], lines);
+  const rounds = servers.map((server) => `rounds on ${server}`);
+  return table([...NAME, ...rounds, "tasks accepted", "answers judged", "found", "measured", "load"], lines);
 }
 
-/** One line a figure of a row. */
-function recoveryTable(rows: readonly PublishedRow[]): string {
-  const lines = rows.flatMap((row) =>
-    row.recoveries.map((recovery) => [
-      ...nameOf(row),
-      recovery.figure,
-      recovery.times,
-      ...requiredOf(recovery, row.leaderTimeoutMs),
-      seconds(recovery.p50Ms),
-      seconds(recovery.p95Ms),
-      seconds(recovery.maxMs),
-    ]),
+/** One line for each figure of a part: on each server the median, the maximum and the number of times. */
+function recoveryTable(rows: readonly PublishedRow[], servers: readonly string[]): string {
+  const lines = groupsBy(rows, partOf).flatMap((ofPart) => {
+    const figures = [...new Set(ofPart.flatMap(({ recoveries }) => recoveries.map(({ figure }) => figure)))];
+    return figures.map((figure) => [
+      ...nameOf(ofPart),
+      figure,
+      requiredOf(figure, ofPart),
+      ...servers.map((server) =>
+        recoveryText(
+          ofPart.find((row) => row.server === server)?.recoveries.find((one) => one.figure === figure),
+        ),
+      ),
+    ]);
+  });
+  return table(
+    [...NAME, "from → to", "required", ...servers.map((server) => `${server}: p50, max (times)`)],
+    lines,
   );
-  return table([...NAME, "from → to", "times", "required", "over it", "p50", "p95", "max"], lines);
 }
 
-/** What is required, and how many took longer; empty where nothing is. */
-function requiredOf({ figure, over }: RecoveryRow, leaderTimeoutMs: number): readonly (string | number)[] {
-  const requiredMs = requiredMsOf(figure, leaderTimeoutMs);
-  return requiredMs === undefined ? ["", ""] : [`${requiredMs / 1_000} s`, over ?? NOT_KEPT];
+/** One line for each process that ran from the warm-up to the end. */
+function memoryTable({ part, server, memory }: PublishedRow): string {
+  const textOf = (process: string, measure: MemoryMeasure) => {
+    const row = memory.find((one) => one.process === process && one.measure === measure);
+    if (row === undefined) return "";
+    return `${row.beforeMib.toFixed(0)} → ${row.afterMib.toFixed(0)} MiB (${row.growthPercent.toFixed(1)} %)`;
+  };
+  const processes = [...new Set(memory.map(({ process }) => process))];
+  const lines = processes.map((process) => [process, textOf(process, "in use"), textOf(process, "resident")]);
+  return table([`${part} on ${server}, after the warm-up → at the end`, "in use", "resident"], lines);
 }
 
-/** Of processes that lived throughout: after the warm-up, and at the end. */
-function memoryTable(rows: readonly PublishedRow[]): string {
-  const lines = rows.flatMap((row) =>
-    row.memory.map(({ process, measure, beforeMib, afterMib, growthPercent }) => [
-      ...nameOf(row),
-      process,
-      measure,
-      beforeMib.toFixed(0),
-      afterMib.toFixed(0),
-      `${growthPercent.toFixed(1)} %`,
-    ]),
+const NAME = ["part", "T"];
+
+function partOf({ part, leaderTimeoutMs }: PublishedRow): string {
+  return `${part} ${leaderTimeoutMs}`;
+}
+
+function nameOf(ofPart: readonly PublishedRow[]): readonly string[] {
+  const [first] = ofPart;
+  return first === undefined ? [] : [first.part, `${first.leaderTimeoutMs / 1_000} s`];
+}
+
+/** `nothing`, or each kind of fault with its number. */
+function foundIn(rows: readonly PublishedRow[]): string {
+  const kinds = kindsOfFaults.map(
+    ([name, promises]) => [name, total(rows, (row) => count(row, promises))] as const,
   );
-  return table([...NAME, "process", "memory", "MiB after the warm-up", "MiB at the end", "growth"], lines);
+  const stuck = total(rows, (row) => row.stuck);
+  const found = [...kinds, ["did not come back", stuck] as const].filter(([, times]) => times > 0);
+  return found.length === 0 ? "nothing" : found.map(([name, times]) => `${times} ${name}`).join(", ");
 }
 
-const NAME = ["part", "server", "T", "code"];
-
-function nameOf({ part, server, leaderTimeoutMs, commit, isOrBefore }: PublishedRow): readonly string[] {
-  const code = isOrBefore === true ? `at or before ${commit}` : commit;
-  return [part, server, `${leaderTimeoutMs / 1_000} s`, code];
+function requiredOf(figure: RecoveryRow["figure"], [row]: readonly PublishedRow[]): string {
+  const requiredMs = row === undefined ? undefined : requiredMsOf(figure, row.leaderTimeoutMs);
+  return requiredMs === undefined ? "" : `${requiredMs / 1_000} s`;
 }
 
-function daysOf({ from, to }: PublishedRow): string {
-  if (from === undefined) return `by ${to}`;
-  return from === to ? to : `${from} to ${to}`;
+function recoveryText(recovery: RecoveryRow | undefined): string {
+  if (recovery === undefined) return "";
+  const { p50Ms, maxMs, times, over = 0 } = recovery;
+  return `${seconds(p50Ms)}, ${seconds(maxMs)} (${times}${over === 0 ? "" : `, ${over} too slow`})`;
 }
 
 function count({ violationsByPromise }: PublishedRow, promises: readonly PromiseNumber[]): number {
   return promises.reduce((sum, promise) => sum + (violationsByPromise[promise] ?? 0), 0);
 }
 
-function loadOf({ load }: PublishedRow): string {
-  if (load.min === undefined && load.max === undefined) return NOT_KEPT;
-  const [min, max] = [load.min?.toFixed(0) ?? "?", load.max?.toFixed(0) ?? "?"];
-  return min === max ? min : `${min} to ${max}`;
+function total(rows: readonly PublishedRow[], of: (row: PublishedRow) => number): number {
+  return rows.reduce((sum, row) => sum + of(row), 0);
 }
 
-function seconds(ms: number | undefined): string {
-  if (ms === undefined) return NOT_KEPT;
+/** The first and the last in order, or the only one. */
+function range(values: readonly string[]): string {
+  const inOrder = values.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const [first, last] = [inOrder[0] ?? "", inOrder.at(-1) ?? ""];
+  return first === last ? first : `${first} to ${last}`;
+}
+
+function seconds(ms: number): string {
   return ms >= NEVER_MS ? "never" : `${(ms / 1_000).toFixed(2)} s`;
 }
 
