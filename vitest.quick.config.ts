@@ -8,13 +8,14 @@ export default defineConfig({
   test: {
     ...shared,
     globalSetup: [],
-    include: ["test/{audit,client,config,core,machines,protocol,scenarios,scheduling}/**/*.test.ts"],
+    include: ["test/{audit,client,config,core,machines,protocol,scenarios,scheduling,state}/**/*.test.ts"],
     exclude: [
       ...longSuites,
       // Searches over thousands of random histories, and long vectors.
       "test/**/*property.test.ts",
-      "test/core/{near-miss,slots-vectors,snapshot-damage,crowded,task-rows}.test.ts",
-      "test/scheduling/{assignments,clock-queue,explain,fairness,starvation}.test.ts",
+      "test/core/{slots-vectors,snapshot-damage,crowded}.test.ts",
+      "test/scheduling/{assignments,explain,fairness,starvation}.test.ts",
+      "test/state/{clock-queue,near-miss,task-rows}.test.ts",
       // They start processes and brokers.
       "test/client/connect.test.ts",
       "test/protocol/docs.test.ts",

@@ -3,10 +3,10 @@
 
 import { randomBytes } from "node:crypto";
 import { apply } from "../src/core/apply.ts";
-import type { Event, TaskSpec } from "../src/core/event.ts";
-import { emptyState, type OpenAttempt, type SwarmState } from "../src/core/state.ts";
 import { agentId, batchIndex, incarnation, instant, type Kind, kind, type TaskId, term } from "../src/ids.ts";
 import { Planner } from "../src/scheduling/planner.ts";
+import type { Event, TaskSpec } from "../src/state/event.ts";
+import { emptyState, type OpenAttempt, type SwarmState } from "../src/state/state.ts";
 import { Dice } from "../test/scheduling/random-swarm.ts";
 
 export interface Sizes {

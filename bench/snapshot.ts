@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { decodeState } from "../src/core/snapshot/decode.ts";
 import { encodeState } from "../src/core/snapshot/encode.ts";
-import type { SwarmState } from "../src/core/state.ts";
+import type { SwarmState } from "../src/state/state.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
 const smallCount = 100_000;

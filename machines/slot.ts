@@ -1,4 +1,4 @@
-// The life of an acquisition of slots as a chart: the law for the events of src/core/event.ts, whose names the
+// The life of an acquisition of slots as a chart: the law for the events of src/state/event.ts, whose names the
 // signals bear. No acquisition runs it. Acquisitions are rows that `apply` changes, and a test walks this chart's
 // edges against `apply`.
 //
@@ -9,7 +9,7 @@
 // A set of resources is one acquisition: it waits whole, and is held whole.
 
 import { type SnapshotFrom, setup } from "xstate";
-import type { AcquisitionRow } from "../src/core/state.ts";
+import type { AcquisitionRow } from "../src/state/state.ts";
 
 export type SlotSignal =
   /** It is not its turn, or too little is free. */

@@ -1,4 +1,4 @@
-// The life of a task as a chart: the law for the events of src/core/event.ts, whose names the signals bear.
+// The life of a task as a chart: the law for the events of src/state/event.ts, whose names the signals bear.
 // No task runs it. Tasks are rows that `apply` changes, and a test walks this chart's edges against `apply`:
 // what is legal here is accepted there, what is not legal here stops the process there.
 //
@@ -17,7 +17,7 @@
 // A revoked attempt outlives its task's interest in it: AttemptReleased concerns the agent's place alone.
 
 import { type SnapshotFrom, setup } from "xstate";
-import type { TaskState } from "../src/core/state.ts";
+import type { TaskState } from "../src/state/state.ts";
 
 export type TaskSignal =
   /** `startsLater`: it has a not-before that lies ahead. */

@@ -72,8 +72,6 @@ export type { TaskResult, TypedTaskResult } from "./client/task-result.ts";
 export type { ReplayOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
 export type { SubmitWarning, TaskWarning } from "./client/task-warnings.ts";
-export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
-export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./core/receipt.ts";
 export type {
   BudgetPatch,
   PolicyPatch,
@@ -81,7 +79,6 @@ export type {
   RatePatch,
   ResourcePatch,
 } from "./core/settings-patch.ts";
-export type { TaskState } from "./core/state.ts";
 export {
   AuditTrimmedError,
   BackpressureError,
@@ -106,15 +103,6 @@ export { LossError } from "./protocol/loss-error.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
 export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";
 export type { ListedTask, TaskSort } from "./protocol/task-list-schemas.ts";
-export {
-  type AlphaChange,
-  type AlphaChoice,
-  type AlphaPreset,
-  alphaByPreset,
-  alphaOf,
-  nextAlpha,
-  type TuningFacts,
-} from "./scheduling/alpha.ts";
 export { schedule } from "./scheduling/exact/budget-scheduler.ts";
 export type {
   AssignAction,
@@ -144,5 +132,17 @@ export {
 export { loads, type Queue } from "./scheduling/load.ts";
 export type { ScoreTerms } from "./scheduling/score.ts";
 export { SlidingWindow, type SlidingWindowOptions } from "./scheduling/sliding-window.ts";
-export { planSnapshot } from "./scheduling/snapshot-plan.ts";
-export { weightOf, weightThousandthsOf } from "./scheduling/weight.ts";
+export { planSnapshot } from "./sim/policy/snapshot-plan.ts";
+export {
+  type AlphaChange,
+  type AlphaChoice,
+  type AlphaPreset,
+  alphaByPreset,
+  alphaOf,
+  nextAlpha,
+  type TuningFacts,
+} from "./state/alpha.ts";
+export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./state/event.ts";
+export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./state/receipt.ts";
+export type { TaskState } from "./state/state.ts";
+export { weightOf, weightThousandthsOf } from "./state/weight.ts";

@@ -384,7 +384,7 @@ export const limits = {
   tokensPerAttemptMax: 400_000_000,
   /** Steps in which a budget's window rolls: its error is one of them at most. */
   windowBuckets: 60,
-  /** Of what is remembered of use, so that a window of any length can begin from it (scheduling/use-history.ts): the
+  /** Of what is remembered of use, so that a window of any length can begin from it (state/use-history.ts): the
    *  finest step is within a bucket of the shortest window… */
   historyStepMs: 16,
   /** …so many steps before they double in length keep each within 1/60 of its age… */

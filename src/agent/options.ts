@@ -4,10 +4,10 @@
 // So each value is read once, and no getter or Proxy can answer differently later.
 
 import { z } from "zod";
-import { nearMisses } from "../core/near-miss.ts";
 import { InvalidMessageError, type WaggleError, type WaggleErrorOptions } from "../errors.ts";
 import { check } from "../protocol/codec.ts";
 import { sentenceOf, shown } from "../protocol/sentence.ts";
+import { nearMisses } from "../state/near-miss.ts";
 import { isA, wordsOf } from "./words.ts";
 
 export interface OptionRules<Options extends object> {

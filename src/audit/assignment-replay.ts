@@ -3,13 +3,13 @@
 // receipt follows from the journal.
 
 import { apply } from "../core/apply.ts";
-import type { Event, EventOf } from "../core/event.ts";
-import type { Receipt } from "../core/receipt.ts";
-import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { batchIndex, instant } from "../ids.ts";
 import type { AgentStanding } from "../protocol/explain-schemas.ts";
 import { type AgentVerdict, type Backlogs, backlogsOf, verdictsOn } from "../scheduling/explain-agents.ts";
+import type { Event, EventOf } from "../state/event.ts";
+import type { Receipt } from "../state/receipt.ts";
+import { emptyState, type SwarmState } from "../state/state.ts";
 
 export interface ReplayedAssignment {
   readonly task: string;

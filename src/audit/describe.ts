@@ -1,8 +1,8 @@
 // One line for people about each type of event: what `waggle events` and `waggle task` print.
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
-import type { Event, EventOf, TaskSpec } from "../core/event.ts";
-import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../core/receipt.ts";
+import type { Event, EventOf, TaskSpec } from "../state/event.ts";
+import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {

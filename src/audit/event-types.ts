@@ -1,8 +1,8 @@
-// The types of events there are, for filters and help. The compiler holds the list to core/event.ts.
+// The types of events there are, for filters and help. The compiler holds the list to state/event.ts.
 
-import type { EventType } from "../core/event.ts";
-import { nearMisses } from "../core/near-miss.ts";
 import { shown } from "../protocol/sentence.ts";
+import type { EventType } from "../state/event.ts";
+import { nearMisses } from "../state/near-miss.ts";
 
 const known: Readonly<Record<EventType, true>> = {
   TermStarted: true,

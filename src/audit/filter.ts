@@ -1,7 +1,7 @@
 // Which events somebody wants to see. Says of one event what it names; not which project an event's task
 // belongs to, which only its submission says (client/task-projects.ts remembers).
 
-import type { Event } from "../core/event.ts";
+import type { Event } from "../state/event.ts";
 
 /** Every given condition must hold. */
 export interface EventFilter {

@@ -1,6 +1,6 @@
 // An event with its place in the journal: what every reader of the record works on.
 
-import type { Event } from "../core/event.ts";
+import type { Event } from "../state/event.ts";
 
 export interface JournaledEvent {
   /** Of the batch that holds it; several events share one. */

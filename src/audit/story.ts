@@ -1,10 +1,10 @@
 // One task's life, folded from the events about it: its attempts with their receipts, and every wait.
 // Says what happened, not how it looks (src/cli) and not what is true now (the coordinator's status).
 
-import { usedTokens } from "../core/budget-rows.ts";
-import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../core/event.ts";
-import type { Receipt } from "../core/receipt.ts";
-import type { TaskState } from "../core/state.ts";
+import { usedTokens } from "../state/budget-rows.ts";
+import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../state/event.ts";
+import type { Receipt } from "../state/receipt.ts";
+import type { TaskState } from "../state/state.ts";
 import { taskOf } from "./filter.ts";
 import type { JournaledEvent } from "./journaled-event.ts";
 
@@ -215,7 +215,7 @@ export class StoryFold {
     if (!isRevoked) this.#settle(event, failure.class);
   }
 
-  /** As the budgets do (core/budget-rows.ts). */
+  /** As the budgets do (state/budget-rows.ts). */
   #settle(
     { attempt, tokens }: { readonly attempt: number; readonly tokens?: number },
     verdict: Parameters<typeof usedTokens>[1],

@@ -3,12 +3,12 @@
 // thousands a second, and are there for `waggle events`.
 
 import { describe } from "../audit/describe.ts";
-import type { Event } from "../core/event.ts";
 import { NO_PROJECT, swarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { eventPushSchema, type StatusResponse, statusResponseSchema } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
+import type { Event } from "../state/event.ts";
 import type { Message } from "../transport/transport.ts";
 import { formatCount } from "./format.ts";
 import type { RunningCoordinator } from "./run-coordinator.ts";

@@ -6,7 +6,7 @@ import { InvalidValueError } from "../errors.ts";
 import { parseJson } from "../protocol/codec.ts";
 import { schedule } from "../scheduling/exact/budget-scheduler.ts";
 import type { AssignAction, BudgetSnapshot } from "../scheduling/exact/budget-snapshot.ts";
-import { planSnapshot } from "../scheduling/snapshot-plan.ts";
+import { planSnapshot } from "../sim/policy/snapshot-plan.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { parseSnapshot } from "./plan-snapshot.ts";
 import { errorRecord } from "./report-error.ts";

@@ -1,8 +1,8 @@
 // `waggle rate set|remove|list|show`: how many tokens agents of one type may use in a window.
 
 import { Argument, Command, Option } from "commander";
-import { rateWindows } from "../core/settings.ts";
 import type { RatePatch } from "../core/settings-patch.ts";
+import { rateWindows } from "../state/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { tokenCount } from "./setting-flags.ts";

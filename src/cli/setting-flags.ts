@@ -2,9 +2,9 @@
 // given leaves the setting as it is. Not here: what a setting may be together with others (the coordinator's part).
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { budgetModes } from "../core/settings.ts";
 import type { BudgetPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
+import { budgetModes } from "../state/settings.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseDuration, wholeNumber } from "./values.ts";
 

@@ -2,9 +2,9 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
-import { nearMisses } from "../core/near-miss.ts";
 import { kind } from "../ids.ts";
 import { taskStates } from "../protocol/task-list-schemas.ts";
+import { nearMisses } from "../state/near-miss.ts";
 import { kindList, nameList, parseDuration, subjectToken } from "./values.ts";
 
 export interface FilterFlags {

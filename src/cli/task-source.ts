@@ -4,12 +4,12 @@
 
 import { isUtf8 } from "node:buffer";
 import type { TaskRequest } from "../client/task-request.ts";
-import { nearMisses } from "../core/near-miss.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import { taskInputSchema } from "../protocol/schemas.ts";
-import { weightOf } from "../scheduling/weight.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import { weightOf } from "../state/weight.ts";
 import type { Shell } from "./shell.ts";
 import { linesOf, nameOf, readSource, textIn } from "./source.ts";
 import { UsageError } from "./usage-error.ts";

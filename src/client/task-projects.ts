@@ -3,12 +3,12 @@
 // A reader that begins later asks a coordinator. Bounded; the longest unused are forgotten and asked for again.
 
 import { taskOf } from "../audit/filter.ts";
-import type { Event } from "../core/event.ts";
 import { WaggleError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { taskStatusSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
+import type { Event } from "../state/event.ts";
 import type { Asker } from "./asker.ts";
 
 export class TaskProjects {

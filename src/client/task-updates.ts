@@ -5,9 +5,9 @@
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { StoryFold } from "../audit/story.ts";
-import type { FailureClass } from "../core/event.ts";
-import type { Receipt } from "../core/receipt.ts";
 import type { Outcome } from "../protocol/schemas.ts";
+import type { FailureClass } from "../state/event.ts";
+import type { Receipt } from "../state/receipt.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
 import type { EventStream } from "./event-stream.ts";
 import type { ProgressInbox } from "./progress-inbox.ts";

@@ -3,12 +3,12 @@
 
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { estimateSource, tokensEstimate } from "../scheduling/estimate.ts";
 import { neverFits, rejectingBudget } from "../scheduling/gates.ts";
+import { estimateSource, tokensEstimate } from "../state/estimate.ts";
+import type { TaskSpec } from "../state/event.ts";
+import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "../state/state.ts";
+import { hasRoomFor, hasRoomForProject } from "../state/task-rows.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
-import type { TaskSpec } from "./event.ts";
-import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "./state.ts";
-import { hasRoomFor, hasRoomForProject } from "./task-rows.ts";
 
 /** Why a task is refused, or undefined. For a task that is not live: a new one, or one that is retried. */
 export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply | undefined {

@@ -4,13 +4,6 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import {
-  costCorrection,
-  learnEstimate,
-  learnTokens,
-  type SpentAttempt,
-  tokensEstimate,
-} from "../scheduling/estimate.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -22,14 +15,21 @@ import {
   openAttempt,
   passOver,
   releaseAttempt,
-} from "./agent-rows.ts";
-import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } from "./budget-rows.ts";
-import type { Event, EventOf, FailureClass } from "./event.ts";
-import { kindRowOf, noteKind } from "./kind-rows.ts";
-import { leaveLane, takeTurn } from "./lanes.ts";
-import { configureRate, removeRate } from "./rate-rows.ts";
-import type { TurnBases } from "./receipt.ts";
-import { isHard } from "./settings.ts";
+} from "../state/agent-rows.ts";
+import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } from "../state/budget-rows.ts";
+import {
+  costCorrection,
+  learnEstimate,
+  learnTokens,
+  type SpentAttempt,
+  tokensEstimate,
+} from "../state/estimate.ts";
+import type { Event, EventOf, FailureClass } from "../state/event.ts";
+import { kindRowOf, noteKind } from "../state/kind-rows.ts";
+import { leaveLane, takeTurn } from "../state/lanes.ts";
+import { configureRate, removeRate } from "../state/rate-rows.ts";
+import type { TurnBases } from "../state/receipt.ts";
+import { isHard } from "../state/settings.ts";
 import {
   changePolicy,
   configureKind,
@@ -38,9 +38,9 @@ import {
   pauseProject,
   removeProject,
   removeResource,
-} from "./settings-rows.ts";
-import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
-import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
+} from "../state/settings-rows.ts";
+import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "../state/slot-rows.ts";
+import type { OpenAttempt, SwarmState, TaskRow } from "../state/state.ts";
 import {
   addFailedBy,
   countFirstStart,
@@ -53,7 +53,7 @@ import {
   startTimer,
   stopReleaseTimer,
   submitRow,
-} from "./task-rows.ts";
+} from "../state/task-rows.ts";
 
 /** Which failures count against `maxAttempts`, against the agent's learnt rate, and make others be preferred. */
 const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> =

@@ -17,7 +17,7 @@ import type {
   Token,
   UserId,
 } from "../ids.ts";
-import type { EstimateSource } from "../scheduling/estimate.ts";
+import type { EstimateSource } from "../state/estimate.ts";
 import type {
   BudgetBound,
   Encoding,
@@ -27,10 +27,10 @@ import type {
   SlotWaitEndReason,
   TaskSpec,
   TrimReason,
-} from "./event.ts";
-import type { BudgetSettings, RateWindow } from "./settings.ts";
+} from "../state/event.ts";
+import type { BudgetSettings, RateWindow } from "../state/settings.ts";
+import type { EndedTaskState, TaskState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
-import type { EndedTaskState, TaskState } from "./state.ts";
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {

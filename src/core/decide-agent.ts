@@ -4,13 +4,13 @@
 
 import { type AgentId, assignmentNumber, attemptKey, type Incarnation, type Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { findOpen } from "./agent-rows.ts";
+import { findOpen } from "../state/agent-rows.ts";
+import type { Event, LeaveReason } from "../state/event.ts";
+import { type AgentRow, cameForSlots, type SwarmState } from "../state/state.ts";
 import type { Command, HeldAttempt, ListedSlots, Reply } from "./command.ts";
 import { closeAsLost } from "./decide-attempt.ts";
 import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Event, LeaveReason } from "./event.ts";
-import { type AgentRow, cameForSlots, type SwarmState } from "./state.ts";
 
 const noSlots: ListedSlots = { held: [], waiting: [] };
 

@@ -3,13 +3,13 @@
 
 import type { AttemptNumber, Instant, Kind } from "../ids.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
-import { agentOf, findOpen } from "./agent-rows.ts";
+import { agentOf, findOpen } from "../state/agent-rows.ts";
+import type { AttemptFailure, Event, EventOf, FailureClass } from "../state/event.ts";
+import type { OpenAttempt, SwarmState, TaskRow } from "../state/state.ts";
 import type { Command, Reply } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { AttemptFailure, Event, EventOf, FailureClass } from "./event.ts";
 import { decideRetry } from "./retry.ts";
-import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
 
 type ReportResult = Extract<Command, { type: "ReportResult" }>;
 

@@ -3,12 +3,12 @@
 
 import type { Instant, ProjectId } from "../ids.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
-import { totalAt } from "../scheduling/rolling-window.ts";
-import { unchargedKey, usedTokens } from "./budget-rows.ts";
+import { unchargedKey, usedTokens } from "../state/budget-rows.ts";
+import type { Event } from "../state/event.ts";
+import { totalAt } from "../state/rolling-window.ts";
+import type { BudgetSettings } from "../state/settings.ts";
+import type { SwarmState, TokenLedger } from "../state/state.ts";
 import type { Command } from "./command.ts";
-import type { Event } from "./event.ts";
-import type { BudgetSettings } from "./settings.ts";
-import type { SwarmState, TokenLedger } from "./state.ts";
 
 /** The charge for a report about an attempt that was lost; none when it was charged before, or used nothing. */
 export function decideLateCharge(

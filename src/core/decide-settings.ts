@@ -6,12 +6,14 @@
 import { InvalidValueError } from "../errors.ts";
 import type { Kind, ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Event } from "../state/event.ts";
+import { rateOf } from "../state/rate-rows.ts";
+import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "../state/state.ts";
+import { hasRoomForProject } from "../state/task-rows.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
 import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
-import { rateOf } from "./rate-rows.ts";
 import {
   kindWarnings,
   policyWarnings,
@@ -19,8 +21,6 @@ import {
   unknownProjectWarnings,
   unknownTypeWarnings,
 } from "./setting-warnings.ts";
-import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "./state.ts";
-import { hasRoomForProject } from "./task-rows.ts";
 
 /** Decides any command about settings. A value that cannot be is answered, and changes nothing. */
 export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {

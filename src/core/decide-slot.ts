@@ -4,12 +4,12 @@
 import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
+import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "../state/event.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import { acquisitionKey, acquisitionsOf, findAcquisition, mentionsOf, needsOf } from "../state/slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "./event.ts";
-import { nearMisses } from "./near-miss.ts";
-import { acquisitionKey, acquisitionsOf, findAcquisition, mentionsOf, needsOf } from "./slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
 

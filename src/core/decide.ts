@@ -4,6 +4,10 @@
 
 import { unreachable } from "../assert.ts";
 import type { Instant, ProjectId, TaskId } from "../ids.ts";
+import type { Event } from "../state/event.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import type { EndedTask, SwarmState, TaskRow, Timer } from "../state/state.ts";
+import { isRetryable } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
 import type { Command, Reply } from "./command.ts";
 import {
@@ -19,10 +23,6 @@ import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
 import { decideSettings } from "./decide-settings.ts";
 import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Event } from "./event.ts";
-import { nearMisses } from "./near-miss.ts";
-import type { EndedTask, SwarmState, TaskRow, Timer } from "./state.ts";
-import { isRetryable } from "./task-rows.ts";
 
 const NOTHING = answered({ kind: "none" });
 

@@ -1,7 +1,7 @@
 // The value every decision returns: events to journal, and the answer to whoever asked.
 
+import type { Event } from "../state/event.ts";
 import type { Reply } from "./command.ts";
-import type { Event } from "./event.ts";
 
 export interface Decision {
   readonly events: readonly Event[];

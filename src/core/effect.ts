@@ -4,8 +4,8 @@
 import { assert } from "../assert.ts";
 import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId } from "../ids.ts";
 import { NO_PROJECT } from "../ids.ts";
-import type { Event, SlotWaitEndReason, TaskSpec } from "./event.ts";
-import type { OpenAttempt, SwarmState } from "./state.ts";
+import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
+import type { OpenAttempt, SwarmState } from "../state/state.ts";
 
 export type Effect =
   /** Without a specification the attempt was revoked before it arrived: only its number still counts. */

@@ -1,8 +1,8 @@
 // What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, lane-invariants.ts,
 // ledger-invariants.ts, slot-invariants.ts and succession.ts.
 
+import type { SwarmState } from "../state/state.ts";
 import type { Roll } from "./roll.ts";
-import type { SwarmState } from "./state.ts";
 
 /** One broken invariant. */
 export interface Violation {

@@ -9,14 +9,9 @@
 
 import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { isHeap } from "./indexed-heap.ts";
-import type { Invariant, Violation } from "./invariant.ts";
-import { isKindLearnt, isKindUsed } from "./kind-rows.ts";
-import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
-import { ledgerInvariants } from "./ledger-invariants.ts";
-import { type EnrolledTask, Roll } from "./roll.ts";
-import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
-import { findAcquisition } from "./slot-rows.ts";
+import { isHeap } from "../state/indexed-heap.ts";
+import { isKindLearnt, isKindUsed } from "../state/kind-rows.ts";
+import { findAcquisition } from "../state/slot-rows.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -32,8 +27,13 @@ import {
   type Timer,
   type UserRow,
   waitingCount,
-} from "./state.ts";
-import { isKept } from "./task-rows.ts";
+} from "../state/state.ts";
+import { isKept } from "../state/task-rows.ts";
+import type { Invariant, Violation } from "./invariant.ts";
+import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
+import { ledgerInvariants } from "./ledger-invariants.ts";
+import { type EnrolledTask, Roll } from "./roll.ts";
+import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 
 const betweenEvents: readonly Invariant[] = [
   { number: 1, name: "one-state", find: oneStateOfEnded },

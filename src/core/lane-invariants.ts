@@ -3,12 +3,12 @@
 
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { isBudgeted, projectGate, swarmGate } from "../scheduling/gates.ts";
-import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-order.ts";
-import { isHeap } from "./indexed-heap.ts";
+import { isHeap } from "../state/indexed-heap.ts";
+import { isSameList, laneKey } from "../state/lanes.ts";
+import { firstTask, isServedEarlier, oldestTask } from "../state/service-order.ts";
+import type { KindRow, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 import type { Invariant } from "./invariant.ts";
-import { isSameList, laneKey } from "./lanes.ts";
 import type { Roll } from "./roll.ts";
-import type { KindRow, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "./state.ts";
 
 export const laneInvariants: readonly Invariant[] = [{ number: 3, name: "lanes", find: lanes }];
 

@@ -3,14 +3,14 @@
 
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
-import { rateWindowMs } from "../scheduling/rate.ts";
-import type { RollingWindow } from "../scheduling/rolling-window.ts";
-import { historyAmiss } from "../scheduling/use-history.ts";
-import { unchargedKey } from "./budget-rows.ts";
+import { unchargedKey } from "../state/budget-rows.ts";
+import { rateWindowMs } from "../state/rate.ts";
+import { rateOf } from "../state/rate-rows.ts";
+import type { RollingWindow } from "../state/rolling-window.ts";
+import { type BudgetSettings, isHard, rateWindows } from "../state/settings.ts";
+import type { OpenAttempt, RateRow, SwarmState, TokenLedger } from "../state/state.ts";
+import { historyAmiss } from "../state/use-history.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import { rateOf } from "./rate-rows.ts";
-import { type BudgetSettings, isHard, rateWindows } from "./settings.ts";
-import type { OpenAttempt, RateRow, SwarmState, TokenLedger } from "./state.ts";
 
 export const ledgerInvariants: readonly Invariant[] = [
   { number: 33, name: "reservations-equal-a-recount", find: reservationsEqualARecount },

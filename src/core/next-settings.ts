@@ -5,8 +5,8 @@
 import { InvalidValueError } from "../errors.ts";
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { alphaOf } from "../scheduling/alpha.ts";
-import { type Policy, projectTurnRules, ruleSets, userTurnRules } from "../scheduling/policy.ts";
+import { alphaOf } from "../state/alpha.ts";
+import { type Policy, projectTurnRules, ruleSets, userTurnRules } from "../state/policy.ts";
 import {
   type BudgetSettings,
   budgetModes,
@@ -16,7 +16,7 @@ import {
   type RateSettings,
   type ResourceSettings,
   rateWindows,
-} from "./settings.ts";
+} from "../state/settings.ts";
 import type {
   BudgetPatch,
   KindPatch,

@@ -4,8 +4,8 @@
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { DeadLetterReason, FailureClass } from "./event.ts";
-import type { TaskRow } from "./state.ts";
+import type { DeadLetterReason, FailureClass } from "../state/event.ts";
+import type { TaskRow } from "../state/state.ts";
 
 export type RetryDecision =
   | { readonly kind: "retry"; readonly retryAt: Instant | undefined }

@@ -6,8 +6,8 @@
 // used again must have seen, and found well, the state after every batch.
 
 import type { ProjectId, TaskId, UserId } from "../ids.ts";
-import type { TaskSpec } from "./event.ts";
-import type { EndedTask, SwarmState, TaskQueue, TaskRow } from "./state.ts";
+import type { TaskSpec } from "../state/event.ts";
+import type { EndedTask, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 
 /** A live task with what never changes of it, read once: specs have many shapes, which makes each look at one slow. */
 export interface EnrolledTask {

@@ -2,9 +2,9 @@
 // warning refuses nothing, and is not journaled.
 
 import type { Kind, ProjectId } from "../ids.ts";
-import { nearMisses } from "./near-miss.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import type { SwarmState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch } from "./settings-patch.ts";
-import type { SwarmState } from "./state.ts";
 
 /** @param state before the change */
 export function policyWarnings(state: SwarmState, patch: PolicyPatch): readonly string[] {

@@ -2,9 +2,9 @@
 // optional one away. Not here: what comes of it (next-settings.ts), what holds then (settings.ts).
 
 import type { Kind } from "../ids.ts";
-import type { AlphaPreset } from "../scheduling/alpha.ts";
-import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../scheduling/policy.ts";
-import type { BudgetMode, RateWindow } from "./settings.ts";
+import type { AlphaPreset } from "../state/alpha.ts";
+import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../state/policy.ts";
+import type { BudgetMode, RateWindow } from "../state/settings.ts";
 
 /** A limit of tokens in a rolling window. A task that gives no `tokens` counts with the mean of its kind so far; before
  *  the first attempt of the kind with the policy's `tokensDefault`, 1,000. */

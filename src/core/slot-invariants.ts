@@ -3,12 +3,12 @@
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { alphaByPreset } from "../scheduling/alpha.ts";
 import { alphaAt, alphaSettingsAt, slotCeilingTicks } from "../scheduling/slot-planner.ts";
+import { alphaByPreset } from "../state/alpha.ts";
+import type { ResourceSettings } from "../state/settings.ts";
+import { acquisitionKey, findAcquisition } from "../state/slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import type { ResourceSettings } from "./settings.ts";
-import { acquisitionKey, findAcquisition } from "./slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 export const slotInvariants: readonly Invariant[] = [
   { number: 28, name: "slots-equal-a-recount", find: slotsEqualARecount },

@@ -7,14 +7,14 @@ import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Planner, type Round } from "../scheduling/planner.ts";
 import { slotReactions } from "../scheduling/slot-planner.ts";
+import type { Event } from "../state/event.ts";
+import { passTo } from "../state/journal-time.ts";
+import type { SwarmState } from "../state/state.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
 import { decide } from "./decide.ts";
 import { kindClosedBy, reactTo } from "./decide-attempt.ts";
 import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
-import type { Event } from "./event.ts";
-import { passTo } from "./journal-time.ts";
-import type { SwarmState } from "./state.ts";
 
 /** An event as it will stand in the batch, with what readers need to route it. */
 export interface RecordedEvent {

@@ -3,11 +3,11 @@
 // record continues the chain is for replay.ts to say.
 
 import type { AgentId, Incarnation, TaskId } from "../ids.ts";
+import { type EndedTask, placesOf, type SwarmState } from "../state/state.ts";
+import { isRetryable } from "../state/task-rows.ts";
 import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
 import { SlotSuccession } from "./slot-invariants.ts";
-import { type EndedTask, placesOf, type SwarmState } from "./state.ts";
-import { isRetryable } from "./task-rows.ts";
 
 interface SeenAgent {
   readonly incarnation: Incarnation;

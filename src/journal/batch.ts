@@ -3,8 +3,8 @@
 // Not here: whether a batch is applied or dead (replay.ts).
 
 import { hash } from "node:crypto";
-import type { Event } from "../core/event.ts";
 import type { BatchIndex, Instant, Term } from "../ids.ts";
+import type { Event } from "../state/event.ts";
 
 const FORMAT_VERSION = 1;
 

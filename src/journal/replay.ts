@@ -9,12 +9,12 @@
 // `at` never decreases along applied batches; one that does is damage and not death: its writer was us.
 
 import { apply } from "../core/apply.ts";
-import type { EventType } from "../core/event.ts";
-import { passTo } from "../core/journal-time.ts";
-import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { EventType } from "../state/event.ts";
+import { passTo } from "../state/journal-time.ts";
+import { emptyState, type SwarmState } from "../state/state.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
 import { BatchPlaces } from "./batch-places.ts";
 import type { JournalRecord } from "./journal.ts";

@@ -2,7 +2,7 @@
 // and why, stands in the journal with the assignment.
 
 import { z } from "zod";
-import { ineligibleReasons } from "../core/receipt.ts";
+import { ineligibleReasons } from "../state/receipt.ts";
 import { acceptedTaskSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";
 
 export const explainQuerySchema = z.object({ v: version, task: taskIdSchema });

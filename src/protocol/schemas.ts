@@ -4,7 +4,6 @@
 // first version is optional there, or has a default. Identifiers of sender and project come from the subject.
 
 import { z } from "zod";
-import { budgetModes } from "../core/settings.ts";
 import type {
   AgentId,
   AssignmentNumber,
@@ -18,6 +17,7 @@ import type {
 } from "../ids.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { budgetModes } from "../state/settings.ts";
 import {
   listedSlotsSchema,
   resourceStatusSchema,

@@ -3,9 +3,9 @@
 // those of core/next-settings.ts, which has the last word: what depends on other settings is refused there.
 
 import { z } from "zod";
-import { budgetModes, rateWindows } from "../core/settings.ts";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { budgetModes, rateWindows } from "../state/settings.ts";
 import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
 
 const resourceNameSchema = branded<ResourceName>(name);

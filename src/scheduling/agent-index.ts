@@ -3,16 +3,16 @@
 // processor's cache: among ten thousand agents, fetching it again for the round is most of what looking costs.
 // Follows from the state alone: an index made anew ranks the same.
 
-import { laneKey } from "../core/lanes.ts";
-import { type AgentRow, type Lane, runsTasks, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { laneKey } from "../state/lanes.ts";
+import type { Policy } from "../state/policy.ts";
+import { type AgentRow, type Lane, runsTasks, type SwarmState } from "../state/state.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
 import type { Calling } from "./eligibility.ts";
 import { rateGate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import type { Policy } from "./policy.ts";
 import { type Census, Pool } from "./pool.ts";
 
 type Life = keyof Census;

@@ -1,9 +1,9 @@
 // What an agent has before it that it does not run yet: what L(agent) is made of (docs/scheduling.md). Prefetched
 // attempts, that wait for a place, and acquisitions, that wait for a slot.
 
-import { type AcquisitionRow, type AgentRow, runsTasks, type SwarmState } from "../core/state.ts";
+import { type AcquisitionRow, type AgentRow, runsTasks, type SwarmState } from "../state/state.ts";
+import { thousandthsPerWeight } from "../state/weight.ts";
 import type { Queue } from "./load.ts";
-import { thousandthsPerWeight } from "./weight.ts";
 
 /** Whether it has any that others are compared with. Whoever runs no tasks is compared with nobody: what it waits for
  *  would only make every agent's own backlog look small. */

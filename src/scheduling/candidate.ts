@@ -3,15 +3,15 @@
 // busier, so an outdated score is never too low, and whoever stands first with a fresh one is the best. Whatever
 // else happens to an agent is taken up as it happens, or as a round begins (agent-index.ts).
 
-import type { CandidateTerms, DecidedBy } from "../core/receipt.ts";
-import type { AgentRow, SuccessRecord } from "../core/state.ts";
-import type { Writable } from "../core/writable.ts";
 import type { Kind } from "../ids.ts";
+import type { Policy } from "../state/policy.ts";
+import type { CandidateTerms, DecidedBy } from "../state/receipt.ts";
+import type { AgentRow, SuccessRecord } from "../state/state.ts";
+import type { Quality } from "../state/success-rate.ts";
+import type { Writable } from "../state/writable.ts";
 import type { Standing } from "./eligibility.ts";
-import type { Policy } from "./policy.ts";
 import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
-import type { Quality } from "./success-rate.ts";
 
 /** One agent: what its candidacies for several kinds share. */
 export class Contender {

@@ -1,10 +1,10 @@
 // How long somebody waits before it goes next, whatever the rule says (docs/scheduling.md, class 0): after so many of
 // what its level has to give, for each that waits there.
 
-import type { Lane, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
-import type { Member, Unit } from "./clock-queue.ts";
+import type { Member, Unit } from "../state/clock-queue.ts";
+import { nothingIsOut } from "../state/service-order.ts";
+import type { Lane, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 import type { RoundSizes } from "./round-sizes.ts";
-import { nothingIsOut } from "./service-order.ts";
 
 /** What the ceiling asks of a level. */
 export interface CeilingTerms {

@@ -1,10 +1,10 @@
 // What a member of a lane can claim at its level: its class and, within the class, its key (docs/scheduling.md,
 // "Whose turn"). The lower goes first. Claims only get worse while a round lasts.
 
-import type { TurnBasis } from "../core/receipt.ts";
-import type { TaskRow } from "../core/state.ts";
-import type { Account } from "./account.ts";
-import type { Member } from "./clock-queue.ts";
+import type { Account } from "../state/account.ts";
+import type { Member } from "../state/clock-queue.ts";
+import type { TurnBasis } from "../state/receipt.ts";
+import type { TaskRow } from "../state/state.ts";
 
 export interface Claim {
   /** 0 ceiling, 1 guarantee, 2 rule. */

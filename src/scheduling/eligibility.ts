@@ -3,9 +3,9 @@
 // failed the task, or is suspended for its kind, is passed over only while somebody else can have it.
 // Not here: who is best among those that pass (score.ts), when a suspension begins (suspension.ts).
 
-import type { IneligibleReason } from "../core/receipt.ts";
-import { type AgentRow, placesOf, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import type { IneligibleReason } from "../state/receipt.ts";
+import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
 import { rateGate } from "./gates.ts";
 
 /** What tasks ask of the agents that could ever have them. */

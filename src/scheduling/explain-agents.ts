@@ -2,15 +2,15 @@
 // may not. For looking on: it reads the state in one pass over the agents and keeps nothing. What the planner keeps
 // from round to round (pool.ts) decides the same.
 
-import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../core/receipt.ts";
-import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../state/receipt.ts";
+import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../state/state.ts";
+import { type Expectation, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
 import { closedRate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import { type Expectation, expectationOf, qualityOf } from "./success-rate.ts";
 
 /** One agent, for one task. */
 export interface AgentVerdict {

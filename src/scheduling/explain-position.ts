@@ -3,10 +3,12 @@
 // For looking on: it touches no queue. A project that is paused or has as many attempts as it may stands before nobody.
 
 import { assert } from "../assert.ts";
-import type { TurnBasis } from "../core/receipt.ts";
-import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../core/state.ts";
 import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Member } from "../state/clock-queue.ts";
+import type { TurnBasis } from "../state/receipt.ts";
+import { firstTask, firstTasks, isServedEarlier } from "../state/service-order.ts";
+import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../state/state.ts";
 import {
   type CeilingTerms,
   ceilingOfProjects,
@@ -17,13 +19,11 @@ import {
   waited,
 } from "./ceiling.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
-import type { Member } from "./clock-queue.ts";
 import { isWantedByAny } from "./explain-agents.ts";
 import { budgetVerdict, projectGate } from "./gates.ts";
 import type { Best } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask, firstTasks, isServedEarlier } from "./service-order.ts";
 
 /** One's place at one level. */
 export interface LevelPlace {

@@ -1,15 +1,18 @@
 // Why a task waits: what keeps it, what every agent is to it, and when its turn is. Says what the planner would find
 // now; decides nothing, changes nothing, and does not move the queues' order. Who got a task that was assigned, and
-// why, stands in its receipt (core/receipt.ts), in the journal.
+// why, stands in its receipt (state/receipt.ts), in the journal.
 //
 // The obstacles are in the order of what has to happen: first what a person must change, then what passes by itself.
 
-import { nearMisses } from "../core/near-miss.ts";
-import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
-import { isHard, type RateWindow } from "../core/settings.ts";
-import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import { usedOf } from "../state/rate.ts";
+import { type IneligibleReason, waitingReasons } from "../state/receipt.ts";
+import { totalAt } from "../state/rolling-window.ts";
+import { firstTask } from "../state/service-order.ts";
+import { isHard, type RateWindow } from "../state/settings.ts";
+import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../state/state.ts";
 import { goesByCeiling, lateTasks } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
@@ -21,12 +24,9 @@ import {
   projectGate,
   rateReserved,
 } from "./gates.ts";
-import { usedOf } from "./rate.ts";
-import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask } from "./service-order.ts";
 
-/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and `journal-tight`: the journal has too
+/** Why a live task has no agent. A closed set: the gates of state/receipt.ts, and `journal-tight`: the journal has too
  *  little room for anything to be assigned · `not-before`: it is not due ·
  *  `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and not draining · `all-full`:
  *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each

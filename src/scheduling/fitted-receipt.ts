@@ -3,8 +3,8 @@
 // Most receipts fit by far, and an upper bound from lengths alone shows it; the others are measured exactly.
 
 import { assert } from "../assert.ts";
-import type { Receipt } from "../core/receipt.ts";
 import { limits } from "../limits.ts";
+import type { Receipt } from "../state/receipt.ts";
 
 /** @param laneBytes `jsonBytes(receipt.lane)`, which whoever makes many receipts of one lane computes once */
 export function fittedReceipt(receipt: Receipt, laneBytes: number): Receipt {

@@ -1,16 +1,16 @@
 // What stands between a task that waits and any agent at all (docs/scheduling.md): the swarm, its project, the
 // budgets; and between an agent and any task: the rate of its type. Each gate is read in constant time from what
-// the state counts. Reads only: who opens and closes them is core/budget-rows.ts and settings-rows.ts.
+// the state counts. Reads only: who opens and closes them is state/budget-rows.ts and settings-rows.ts.
 
-import type { TaskSpec } from "../core/event.ts";
-import type { ExceededBudgets, WaitingReason } from "../core/receipt.ts";
-import { type BudgetMode, type BudgetSettings, isHard } from "../core/settings.ts";
-import type { ProjectRow, RateRow, SwarmState, TokenLedger } from "../core/state.ts";
-import type { Writable } from "../core/writable.ts";
 import type { Instant, Kind } from "../ids.ts";
-import { tokensEstimate } from "./estimate.ts";
-import { opensAt, usedOf } from "./rate.ts";
-import { fallsTo, nextChangeAt, totalAt } from "./rolling-window.ts";
+import { tokensEstimate } from "../state/estimate.ts";
+import type { TaskSpec } from "../state/event.ts";
+import { opensAt, usedOf } from "../state/rate.ts";
+import type { ExceededBudgets, WaitingReason } from "../state/receipt.ts";
+import { fallsTo, nextChangeAt, totalAt } from "../state/rolling-window.ts";
+import { type BudgetMode, type BudgetSettings, isHard } from "../state/settings.ts";
+import type { ProjectRow, RateRow, SwarmState, TokenLedger } from "../state/state.ts";
+import type { Writable } from "../state/writable.ts";
 
 type ReasonOf<Reason extends WaitingReason> = Reason | undefined;
 export type BudgetReason = "project-budget" | "global-budget";

@@ -2,6 +2,10 @@
 // start.
 
 import { assert } from "../assert.ts";
+import type { Instant } from "../ids.ts";
+import type { Member } from "../state/clock-queue.ts";
+import type { ProjectTurnRule, UserTurnRule } from "../state/policy.ts";
+import { totalAt } from "../state/rolling-window.ts";
 import {
   kindSettingsOf,
   type Lane,
@@ -10,8 +14,7 @@ import {
   projectSettingsOf,
   type SwarmState,
   type TaskRow,
-} from "../core/state.ts";
-import type { Instant } from "../ids.ts";
+} from "../state/state.ts";
 import {
   type CeilingTerms,
   ceilingOfProjects,
@@ -21,7 +24,6 @@ import {
   mayBePastCeilingOfUsers,
 } from "./ceiling.ts";
 import { type Claim, ceilingClaim, claimOfTask, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
-import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
 import {
   type Best,
@@ -33,8 +35,6 @@ import {
   RankedLevel,
 } from "./level.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import type { ProjectTurnRule, UserTurnRule } from "./policy.ts";
-import { totalAt } from "./rolling-window.ts";
 import type { RoundSizes } from "./round-sizes.ts";
 
 export interface LevelMakerInit {

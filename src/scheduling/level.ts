@@ -3,12 +3,12 @@
 // round. A group is whose members compete: a lane, or a project's part of one.
 
 import { assert } from "../assert.ts";
-import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
 import type { Instant } from "../ids.ts";
-import type { Account } from "./account.ts";
+import type { Account } from "../state/account.ts";
+import type { ClockQueue, Member } from "../state/clock-queue.ts";
+import { type HeapItem, IndexedHeap } from "../state/indexed-heap.ts";
 import { type CeilingTerms, isPastCeiling } from "./ceiling.ts";
 import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
-import type { ClockQueue, Member } from "./clock-queue.ts";
 
 export interface Best<Item> {
   readonly member: Item;

@@ -1,8 +1,8 @@
 // LOCO's load function: how much pressure stands behind each of those that compete, relative to the others.
 // One number read two ways: who waits most gets the next slot first and the next task last.
 
-import { checkAlpha } from "./alpha.ts";
-import { checkAmount, checkObjects } from "./argument.ts";
+import { checkAlpha } from "../state/alpha.ts";
+import { checkAmount, checkObjects } from "../state/argument.ts";
 
 /** What waits at one competitor. */
 export interface Queue {

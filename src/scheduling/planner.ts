@@ -10,13 +10,13 @@
 // It follows from the state: one made anew decides the same.
 
 import { assert } from "../assert.ts";
-import type { EventOf } from "../core/event.ts";
-import { laneOf } from "../core/lanes.ts";
-import type { Receipt } from "../core/receipt.ts";
-import { kindSettingsOf, type Lane, type SwarmState, type TaskQueue, type TaskRow } from "../core/state.ts";
-import type { Writable } from "../core/writable.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { EventOf } from "../state/event.ts";
+import { laneOf } from "../state/lanes.ts";
+import type { Receipt } from "../state/receipt.ts";
+import { kindSettingsOf, type Lane, type SwarmState, type TaskQueue, type TaskRow } from "../state/state.ts";
+import type { Writable } from "../state/writable.ts";
 import { AgentIndex } from "./agent-index.ts";
 import type { Contender } from "./candidate.ts";
 import { isFull } from "./eligibility.ts";

@@ -2,15 +2,15 @@
 // a budget made them cheaper): who may have one, ranked, and
 // how many may not for which reason. Kept from round to round by agent-index.ts, which says what changed.
 
-import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
-import type { AgentRow, SuccessRecord, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Policy } from "../state/policy.ts";
+import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../state/receipt.ts";
+import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
+import { type Expectation, epochOf, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
 import { isCalled, isLive, type Standing, standingInPool } from "./eligibility.ts";
-import type { Policy } from "./policy.ts";
-import { type Expectation, epochOf, expectationOf, qualityOf } from "./success-rate.ts";
 
 /** Those that may have one task, as far as a receipt shows them. */
 export interface Ranking {

@@ -1,7 +1,7 @@
 // How many stood where when a round began, and how many turns they had had. The ceiling is relative to these: were it
 // relative to those that are left, it would sink while the round lasts, and claims would get better.
 
-import type { Lane, LaneProject, LaneUser, TaskRow } from "../core/state.ts";
+import type { Lane, LaneProject, LaneUser, TaskRow } from "../state/state.ts";
 
 export class RoundSizes {
   readonly #ceiling: number;

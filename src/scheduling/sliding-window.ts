@@ -5,8 +5,8 @@
 // So no true window ever holds more than was let through.
 
 import type { Instant } from "../ids.ts";
-import { checkAmount, checkObject, checkWhole } from "./argument.ts";
-import { addTokens, emptyWindow, fallsTo, totalAt } from "./rolling-window.ts";
+import { checkAmount, checkObject, checkWhole } from "../state/argument.ts";
+import { addTokens, emptyWindow, fallsTo, totalAt } from "../state/rolling-window.ts";
 
 export interface SlidingWindowOptions {
   /** A whole number ≥ 1. */

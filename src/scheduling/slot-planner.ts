@@ -11,16 +11,16 @@
 // kept anywhere: it follows from the state, anew each time. Bound: a waiter past the ceiling is overtaken only by those
 // past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
 
-import type { Event, EventOf } from "../core/event.ts";
-import type { SlotReceipt } from "../core/receipt.ts";
-import { mentionsOf, resourceRowOf } from "../core/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { nextAlpha } from "./alpha.ts";
+import { nextAlpha } from "../state/alpha.ts";
+import type { Event, EventOf } from "../state/event.ts";
+import type { Policy } from "../state/policy.ts";
+import type { SlotReceipt } from "../state/receipt.ts";
+import { mentionsOf, resourceRowOf } from "../state/slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
 import { pickWaiter } from "./contention.ts";
 import type { Queue } from "./load.ts";
-import type { Policy } from "./policy.ts";
 import { rounded } from "./rounded.ts";
 
 type SlotGranted = EventOf<"SlotGranted">;

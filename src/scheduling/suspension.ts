@@ -5,11 +5,11 @@
 //   success < limits.suspendShare × the others' success, after limits.suspendAttemptsMin attempts → suspended
 //   suspended, back-off over → probed with one task → success: reinstated · failure: suspended, back-off doubled
 
-import type { AgentRow, SuccessRecord, SwarmState } from "../core/state.ts";
 import type { Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
+import { decayed, othersRate } from "../state/success-rate.ts";
 import { isLive, isProbing } from "./eligibility.ts";
-import { decayed, othersRate } from "./success-rate.ts";
 
 /** What an `AgentSuspended` event says besides whom and for what. */
 export interface SuspensionTerms {

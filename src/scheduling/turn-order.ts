@@ -10,7 +10,10 @@
 // projects are equal, that is where one leads in several lanes, and tasks where users are.
 
 import { assert } from "../assert.ts";
-import type { TurnBases } from "../core/receipt.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { TurnBases } from "../state/receipt.ts";
+import { firstTask, firstTasks, isServedEarlier, oldestTask } from "../state/service-order.ts";
 import type {
   Lane,
   LaneProject,
@@ -19,16 +22,13 @@ import type {
   SwarmState,
   TaskQueue,
   TaskRow,
-} from "../core/state.ts";
-import type { Instant } from "../ids.ts";
-import { limits } from "../limits.ts";
+} from "../state/state.ts";
 import { isTaskPastCeiling, lateTasks } from "./ceiling.ts";
 import { basisOf, type Claim, ceilingTaskClaim, claimOfTask, compareClaims, taskClaim } from "./claim.ts";
 import { isBudgeted } from "./gates.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask, firstTasks, isServedEarlier, oldestTask } from "./service-order.ts";
 
 /** Whose turn it is. */
 export interface Next {

@@ -2,8 +2,8 @@
 // may be tried with a probe. Whoever runs turns, the coordinator or a simulation, sleeps until then unless somebody
 // asks for something. Kept from turn to turn, so that it costs what changed; one made anew answers the same.
 
-import { nextDueAt, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant } from "../ids.ts";
+import { nextDueAt, type SwarmState } from "../state/state.ts";
 import { nextOpeningAt } from "./gates.ts";
 
 export class Wake {

@@ -19,7 +19,7 @@ const impure: readonly (readonly [pattern: RegExp, what: string])[] = [
 ];
 
 const purityRule = fileRule({
-  name: "core and scheduling are pure",
+  name: "state, scheduling and core are pure",
   why:
     "A decision is repeated on replay, on every standby and in the simulator, and must come out the same. " +
     "Time, ids and randomness are inputs, stamped once when a command leaves the inbox.",

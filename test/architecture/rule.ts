@@ -50,4 +50,4 @@ export const isProduct = (path: string): boolean => /^(src|machines)\/.*\.ts$/.t
 /** All TypeScript and JavaScript of the repository. */
 export const isCode = (path: string): boolean => /\.(ts|js|mjs)$/.test(path);
 /** The files whose purity the rest stands on. */
-export const isPure = (path: string): boolean => /^src\/(core|scheduling)\/.*\.ts$/.test(path);
+export const isPure = (path: string): boolean => /^src\/(state|scheduling|core)\/.*\.ts$/.test(path);

@@ -32,6 +32,8 @@ const cases: Readonly<Record<string, Case>> = {
       { "src/core/decide.ts": 'import { step } from "../coordinator/step.ts";' },
       { "src/coordinator/step.ts": 'import type { Verb } from "../cli/verb.ts";' },
       { "src/agent/session.ts": 'export const load = () => import("../coordinator/step.ts");' },
+      { "src/scheduling/planner.ts": 'import type { Decision } from "../core/decision.ts";' },
+      { "src/state/lanes.ts": 'import { score } from "../scheduling/score.ts";' },
       { "machines/agent.ts": 'import { x } from "../src/protocol/codec.ts";' },
       { "src/transport/memory.ts": 'import {\n  a,\n  b,\n} from "../journal/memory.ts";' },
       { "src/index.ts": 'export { main } from "./cli/main.ts";' },
@@ -43,7 +45,7 @@ const cases: Readonly<Record<string, Case>> = {
       "src/coordinator/step.ts":
         'import { decide } from "../core/decide.ts";\nimport { limits } from "../limits.ts";',
       "machines/agent.ts":
-        '// import { x } from "../src/cli/x.ts";\nimport type { A } from "../src/core/state.ts";',
+        '// import { x } from "../src/cli/x.ts";\nimport type { A } from "../src/state/state.ts";',
       "src/agent/session.ts": 'const text = `import { a } from "../cli/a.ts"`;',
       "src/index.ts": 'export { connect } from "./client/swarm.ts";',
     },
@@ -62,7 +64,7 @@ const cases: Readonly<Record<string, Case>> = {
       "src/coordinator/timing.ts": 'import { Lookout } from "./lookout.ts";',
     },
   },
-  "core and scheduling import nothing but themselves": {
+  "state, scheduling and core import nothing but themselves": {
     wrong: [
       { "src/core/decide.ts": 'import { z } from "zod";' },
       { "src/core/decide.ts": 'import { hash } from "node:crypto";' },
@@ -126,7 +128,7 @@ const cases: Readonly<Record<string, Case>> = {
       "src/core/c.ts": "export const c = 1;",
     },
   },
-  "core and scheduling are pure": {
+  "state, scheduling and core are pure": {
     wrong: [
       "const at = Date.now();",
       "const at = new Date();",
@@ -213,7 +215,7 @@ const cases: Readonly<Record<string, Case>> = {
   "files and folders are kebab-case": {
     wrong: [{ "src/core/indexedHeap.ts": "" }, { "src/Core/a.ts": "" }, { "test/agent_thread.test.ts": "" }],
     right: {
-      "src/core/indexed-heap.ts": "",
+      "src/state/indexed-heap.ts": "",
       "examples/python-agent/README.md": "",
       "test/core/apply.test.ts": "",
     },

@@ -3,10 +3,10 @@
 
 import { describe, expect, it } from "vitest";
 import { AssignmentReplay, type ReplayedBatch } from "../../src/audit/assignment-replay.ts";
-import type { EventOf } from "../../src/core/event.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { kind, taskId, userId } from "../../src/ids.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
+import type { EventOf } from "../../src/state/event.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 /** Agents of different success, load, backlog and speed, several assignments a turn, some attempts that fail. */

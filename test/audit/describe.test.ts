@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { describe as describeEvent, describeReceipt, duration } from "../../src/audit/describe.ts";
-import type { Event } from "../../src/core/event.ts";
 import { agentId, instant, kind } from "../../src/ids.ts";
+import type { Event } from "../../src/state/event.ts";
 import { aReceipt, aSpec, samples } from "./event-factory.ts";
 
 describe("a line", () => {

@@ -1,8 +1,6 @@
 // Events for tests of whoever reads them: one of each type, complete, with overrides.
 
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
-import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
-import type { Receipt } from "../../src/core/receipt.ts";
 import {
   agentId,
   assignmentNumber,
@@ -19,7 +17,9 @@ import {
   token,
   userId,
 } from "../../src/ids.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";
+import { defaultPolicy } from "../../src/state/policy.ts";
+import type { Receipt } from "../../src/state/receipt.ts";
 
 export function aSpec(overrides: Partial<TaskSpec> = {}): TaskSpec {
   return {

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { StoryFold, type StoryLine } from "../../src/audit/story.ts";
-import type { Event } from "../../src/core/event.ts";
 import { agentId, assignmentNumber, attemptNumber, instant, kind, taskId } from "../../src/ids.ts";
+import type { Event } from "../../src/state/event.ts";
 import { aSpec, journaled, samples } from "./event-factory.ts";
 
 function storyOf(...events: readonly Event[]): StoryLine & { readonly isOver: boolean } {

@@ -1,9 +1,9 @@
 // Times of recovery from what was heard and seen.
 
 import { describe, expect, it } from "vitest";
-import type { Event } from "../../src/core/event.ts";
 import type { Term } from "../../src/ids.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
+import type { Event } from "../../src/state/event.ts";
 import { type Fault, quantile, recoveriesOf } from "./figures.ts";
 import type { SeenEvent } from "./witness.ts";
 

@@ -1,8 +1,8 @@
 // Figures of recovery from a recorded history: how long after a fault a task was accepted again, or the work of a dead
 // agent given to others. Taken from what clients heard and the journal says, not from what the nemesis thinks.
 
-import type { Event } from "../../src/core/event.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
+import type { Event } from "../../src/state/event.ts";
 import type { SeenEvent } from "./witness.ts";
 
 /** What a fault is measured by. */

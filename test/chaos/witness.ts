@@ -3,7 +3,6 @@
 // where reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and
 // never show it.
 
-import type { Event } from "../../src/core/event.ts";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, swarmId, type Term } from "../../src/ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
@@ -12,6 +11,7 @@ import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type ChainTail, deathOf } from "../../src/journal/replay.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
+import type { Event } from "../../src/state/event.ts";
 import type { Subscription, Transport } from "../../src/transport/transport.ts";
 import { monotonicMs } from "./monotonic.ts";
 

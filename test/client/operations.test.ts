@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import type { RatePatch } from "../../src/core/settings-patch.ts";
-import { defaultProjectSettings } from "../../src/core/state.ts";
 import {
   InvalidMessageError,
   InvalidValueError,
@@ -13,6 +12,7 @@ import {
   OutcomeUnknownError,
 } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
+import { defaultProjectSettings } from "../../src/state/state.ts";
 import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 import { aClient, watch } from "./client-fixture.ts";
 

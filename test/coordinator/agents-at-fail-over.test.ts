@@ -4,11 +4,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agent, startAgent } from "../../src/agent/agent.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import type { Event } from "../../src/core/event.ts";
 import { swarmId } from "../../src/ids.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import type { Event } from "../../src/state/event.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -6,7 +6,6 @@ import { describe, expect, it, vi } from "vitest";
 import { Committer, type CommitterDeps } from "../../src/coordinator/append/committer.ts";
 import type { PendingBatch } from "../../src/coordinator/append/sends.ts";
 import type { SavedCheck } from "../../src/coordinator/repair/saved-end.ts";
-import type { Event } from "../../src/core/event.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, type Term, term } from "../../src/ids.ts";
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
@@ -19,6 +18,7 @@ import {
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { type ChainTail, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
+import type { Event } from "../../src/state/event.ts";
 import { Gate } from "../support/gate.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

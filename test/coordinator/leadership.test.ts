@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
-import type { Event } from "../../src/core/event.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
@@ -13,6 +12,7 @@ import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
+import type { Event } from "../../src/state/event.ts";
 import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";

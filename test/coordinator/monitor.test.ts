@@ -4,11 +4,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Monitor } from "../../src/coordinator/leader/monitor.ts";
 import { swarmMetricsOf } from "../../src/coordinator/queries/swarm-status.ts";
-import type { EventOf } from "../../src/core/event.ts";
-import type { IneligibleReason } from "../../src/core/receipt.ts";
-import { emptyState } from "../../src/core/state.ts";
 import { agentId, type Instant, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { EventOf } from "../../src/state/event.ts";
+import type { IneligibleReason } from "../../src/state/receipt.ts";
+import { emptyState } from "../../src/state/state.ts";
 import { keptLog, type LogLine } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

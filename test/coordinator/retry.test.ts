@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
-import type { Event } from "../../src/core/event.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
 import { limits } from "../../src/limits.ts";
+import type { Event } from "../../src/state/event.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 let test: TestSwarm;

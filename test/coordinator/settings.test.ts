@@ -2,9 +2,9 @@
 // anybody from leader and standby, and obeyed at the door.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defaultKindSettings, defaultProjectSettings } from "../../src/core/state.ts";
 import { limits } from "../../src/limits.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { defaultPolicy } from "../../src/state/policy.ts";
+import { defaultKindSettings, defaultProjectSettings } from "../../src/state/state.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

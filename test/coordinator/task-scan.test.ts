@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import { scanTasks, type TaskQuery } from "../../src/coordinator/queries/task-scan.ts";
 import { TaskScans } from "../../src/coordinator/queries/task-scans.ts";
-import { AgedMap } from "../../src/core/aged-map.ts";
-import type { EndedTask, SwarmState } from "../../src/core/state.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
+import { AgedMap } from "../../src/state/aged-map.ts";
+import type { EndedTask, SwarmState } from "../../src/state/state.ts";
 
 /** Ended tasks that count how often a scan reads where they stand in the order. */
 function endedTasks(count: number, reads: { n: number }): SwarmState {

@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import type { Event } from "../../src/core/event.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
+import type { Event } from "../../src/state/event.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";

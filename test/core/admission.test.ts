@@ -3,10 +3,10 @@
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { TaskSpec } from "../../src/core/event.ts";
 import type { PolicyPatch, ProjectPatch } from "../../src/core/settings-patch.ts";
 import { instant, projectId, taskId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { TaskSpec } from "../../src/state/event.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 

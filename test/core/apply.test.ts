@@ -3,7 +3,6 @@
 
 import { describe, expect, it } from "vitest";
 import { apply } from "../../src/core/apply.ts";
-import type { Event } from "../../src/core/event.ts";
 import { InvariantError } from "../../src/errors.ts";
 import {
   agentId,
@@ -15,6 +14,7 @@ import {
   term,
   token,
 } from "../../src/ids.ts";
+import type { Event } from "../../src/state/event.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const a1 = agentId("a1");

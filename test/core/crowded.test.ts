@@ -4,7 +4,6 @@ import { expect, it } from "vitest";
 import { contentHash, taskSpec } from "../../src/coordinator/requests/task-spec.ts";
 import type { Reply } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
-import { emptyState, type SwarmState } from "../../src/core/state.ts";
 import { Turn } from "../../src/core/step.ts";
 import {
   agentId,
@@ -19,6 +18,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { emptyState, type SwarmState } from "../../src/state/state.ts";
 
 function turnOf(state: SwarmState): Turn {
   return new Turn(state, instant(state.at + 1), batchIndex(state.idx + 1));

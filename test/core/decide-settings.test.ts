@@ -12,10 +12,10 @@ import type {
   RatePatch,
   ResourcePatch,
 } from "../../src/core/settings-patch.ts";
-import { defaultProjectSettings } from "../../src/core/state.ts";
 import { kind, projectId, resourceName, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { defaultPolicy, ruleSets } from "../../src/scheduling/policy.ts";
+import { defaultPolicy, ruleSets } from "../../src/state/policy.ts";
+import { defaultProjectSettings } from "../../src/state/state.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 import { join, submit, Turns } from "../support/turns.ts";

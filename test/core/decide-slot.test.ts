@@ -2,14 +2,14 @@
 // in which a slot comes back.
 
 import { describe, expect, it } from "vitest";
-import { agentOf } from "../../src/core/agent-rows.ts";
 import { decideSettings } from "../../src/core/decide-settings.ts";
-import { utilisationOf } from "../../src/core/slot-rows.ts";
 import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { backlogOf } from "../../src/scheduling/backlog.ts";
-import { defaultPolicy, type Policy, ruleSets } from "../../src/scheduling/policy.ts";
 import { alphaAt } from "../../src/scheduling/slot-planner.ts";
+import { agentOf } from "../../src/state/agent-rows.ts";
+import { defaultPolicy, type Policy, ruleSets } from "../../src/state/policy.ts";
+import { utilisationOf } from "../../src/state/slot-rows.ts";
 import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
 import { join } from "../support/turns.ts";

@@ -7,7 +7,6 @@ import { describe, expect, it } from "vitest";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { Roll } from "../../src/core/roll.ts";
-import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/core/state.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
   agentId,
@@ -23,6 +22,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/state/state.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 /** One task in each state, an attempt that was revoked, an agent that left, and something learnt. */

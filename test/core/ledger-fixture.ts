@@ -5,16 +5,7 @@ import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply, ReportedOutcome } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import { kindClosedBy, reactTo } from "../../src/core/decide-attempt.ts";
-import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
-import { passTo } from "../../src/core/journal-time.ts";
-import type { BudgetSettings, KindSettings, ProjectSettings, RateSettings } from "../../src/core/settings.ts";
-import {
-  defaultProjectSettings,
-  emptyState,
-  type ProjectRow,
-  type SwarmState,
-} from "../../src/core/state.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
   agentId,
@@ -29,7 +20,21 @@ import {
   token,
 } from "../../src/ids.ts";
 import { budgetVerdict, projectGate, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
-import type { Policy } from "../../src/scheduling/policy.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";
+import { passTo } from "../../src/state/journal-time.ts";
+import type { Policy } from "../../src/state/policy.ts";
+import type {
+  BudgetSettings,
+  KindSettings,
+  ProjectSettings,
+  RateSettings,
+} from "../../src/state/settings.ts";
+import {
+  defaultProjectSettings,
+  emptyState,
+  type ProjectRow,
+  type SwarmState,
+} from "../../src/state/state.ts";
 import { aReceipt } from "../audit/event-factory.ts";
 import { join, submit } from "../support/turns.ts";
 

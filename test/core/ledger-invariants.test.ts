@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { checkInvariants } from "../../src/core/invariants.ts";
-import type { OpenAttempt, SwarmState } from "../../src/core/state.ts";
 import { Succession } from "../../src/core/succession.ts";
 import { instant, projectId, taskId } from "../../src/ids.ts";
+import type { OpenAttempt, SwarmState } from "../../src/state/state.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what is broken here is what the types forbid

@@ -6,12 +6,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ReportedOutcome } from "../../src/core/command.ts";
-import type { Event, EventOf } from "../../src/core/event.ts";
-import type { BudgetMode } from "../../src/core/settings.ts";
 import { agentId, incarnation, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { nextOpeningAt } from "../../src/scheduling/gates.ts";
-import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import type { Event, EventOf } from "../../src/state/event.ts";
+import { totalAt } from "../../src/state/rolling-window.ts";
+import type { BudgetMode } from "../../src/state/settings.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 
 type Step =

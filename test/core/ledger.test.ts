@@ -1,19 +1,19 @@
 // What is charged when: reservations, settlements, what is returned, and what comes late.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { unchargedKey } from "../../src/core/budget-rows.ts";
 import type { ReportedOutcome } from "../../src/core/command.ts";
-import type { KindRow } from "../../src/core/state.ts";
 import { agentId, incarnation, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { unchargedKey } from "../../src/state/budget-rows.ts";
 import {
   costCorrection,
   costEstimate,
   estimateFactor,
   learnEstimate,
   tokensEstimate,
-} from "../../src/scheduling/estimate.ts";
-import { emptyWindow, totalAt } from "../../src/scheduling/rolling-window.ts";
+} from "../../src/state/estimate.ts";
+import { emptyWindow, totalAt } from "../../src/state/rolling-window.ts";
+import type { KindRow } from "../../src/state/state.ts";
 import { aTask, join } from "../support/turns.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 

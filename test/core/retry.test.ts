@@ -2,12 +2,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FailureClass } from "../../src/core/event.ts";
 import { decideRetry } from "../../src/core/retry.ts";
-import type { TaskRow } from "../../src/core/state.ts";
 import { InvariantError } from "../../src/errors.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { FailureClass } from "../../src/state/event.ts";
+import type { TaskRow } from "../../src/state/state.ts";
 import { aTask } from "../support/turns.ts";
 
 const at = instant(1_000_000);

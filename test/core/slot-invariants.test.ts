@@ -7,9 +7,9 @@ import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { SlotSuccession } from "../../src/core/slot-invariants.ts";
-import type { SwarmState } from "../../src/core/state.ts";
 import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { defaultPolicy } from "../../src/state/policy.ts";
+import type { SwarmState } from "../../src/state/state.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 
 /** Slots held, alone and as a set, and waited for, with and without a time-out; one that was released. */

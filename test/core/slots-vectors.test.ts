@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { agentId, slotHandle } from "../../src/ids.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { defaultPolicy } from "../../src/state/policy.ts";
 import type { ContentionOp, ContentionVector } from "../support/contention-vector.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 import { readVectors } from "../support/vectors.ts";

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
-import { emptyState, type SwarmState } from "../../src/core/state.ts";
+import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { history, Model } from "../support/random-history.ts";
 import { SlotModel, slotHistory } from "../support/random-slots.ts";

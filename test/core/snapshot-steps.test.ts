@@ -7,9 +7,9 @@ import { apply } from "../../src/core/apply.ts";
 import { StateDecoder } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { sortInSteps } from "../../src/core/snapshot/sort-in-steps.ts";
-import { emptyState, type SwarmState } from "../../src/core/state.ts";
 import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { aTask } from "../support/turns.ts";
 
 const rows = limits.snapshotStepRows;

@@ -4,8 +4,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { EventType } from "../../src/core/event.ts";
 import { taskId } from "../../src/ids.ts";
+import type { EventType } from "../../src/state/event.ts";
 import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { history, Model, type Wish } from "../support/random-history.ts";
 

@@ -1,11 +1,11 @@
 // Which records of a journal count, and what is damage: the one rule that leader, standby and every reader share.
 
 import { describe, expect, it } from "vitest";
-import type { Event } from "../../src/core/event.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { type BatchHeader, decodeBatch, encodeBatch, hashOf } from "../../src/journal/batch.ts";
 import { Replay } from "../../src/journal/replay.ts";
+import type { Event } from "../../src/state/event.ts";
 
 const renewed: Event = { type: "TermRenewed" };
 const started = (of: number): Event => ({

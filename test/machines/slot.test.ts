@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest";
 import { getNextSnapshot } from "xstate";
 import { type SlotSignal, slotMachine, slotState } from "../../machines/slot.ts";
 import { apply } from "../../src/core/apply.ts";
-import type { Event } from "../../src/core/event.ts";
-import { acquisitionKey, findAcquisition } from "../../src/core/slot-rows.ts";
-import { emptyState, type SwarmState } from "../../src/core/state.ts";
 import { InvariantError } from "../../src/errors.ts";
 import { agentId, batchIndex, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
+import type { Event } from "../../src/state/event.ts";
+import { acquisitionKey, findAcquisition } from "../../src/state/slot-rows.ts";
+import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { snapshotIn, walkEveryEdge } from "./walk.ts";
 
 const now = instant(1_000);

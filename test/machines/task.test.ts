@@ -5,8 +5,6 @@ import { describe, expect, it } from "vitest";
 import { getNextSnapshot } from "xstate";
 import { type TaskSignal, taskMachine, taskState } from "../../machines/task.ts";
 import { apply } from "../../src/core/apply.ts";
-import type { Event, TaskSpec } from "../../src/core/event.ts";
-import { emptyState, type SwarmState } from "../../src/core/state.ts";
 import { InvariantError } from "../../src/errors.ts";
 import {
   agentId,
@@ -21,6 +19,8 @@ import {
   token,
   userId,
 } from "../../src/ids.ts";
+import type { Event, TaskSpec } from "../../src/state/event.ts";
+import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { type SignalTable, snapshotIn, walkEveryEdge } from "./walk.ts";
 
 const now = instant(1_000);

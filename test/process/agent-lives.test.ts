@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
-import type { Event } from "../../src/core/event.ts";
 import { limits } from "../../src/limits.ts";
+import type { Event } from "../../src/state/event.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 

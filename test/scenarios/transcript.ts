@@ -7,11 +7,11 @@
 //   silence a1 · deafen a1 · hear a1 · cut c1 · heal c1 · stop c1 · tick 10s
 
 import { describe } from "../../src/audit/describe.ts";
-import type { Event } from "../../src/core/event.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
+import type { Event } from "../../src/state/event.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 import { WatchedJournal } from "../support/watched-journal.ts";

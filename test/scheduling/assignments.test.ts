@@ -2,12 +2,12 @@
 // [0, 1], and nothing is left that somebody would take. Each filter is asked here in words of its own.
 
 import { expect, it } from "vitest";
-import type { EventOf } from "../../src/core/event.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
-import { isHard } from "../../src/core/settings.ts";
-import type { AgentRow, SwarmState } from "../../src/core/state.ts";
 import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
+import type { EventOf } from "../../src/state/event.ts";
+import { isHard } from "../../src/state/settings.ts";
+import type { AgentRow, SwarmState } from "../../src/state/state.ts";
 import { aRandomSwarm } from "./random-swarm.ts";
 import type { SwarmFixture } from "./swarm-fixture.ts";
 

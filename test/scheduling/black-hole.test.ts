@@ -3,8 +3,6 @@
 
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
-import type { Event, EventOf } from "../../src/core/event.ts";
-import { emptyState } from "../../src/core/state.ts";
 import { Turn } from "../../src/core/step.ts";
 import {
   type AgentId,
@@ -21,6 +19,8 @@ import {
 } from "../../src/ids.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { Wake } from "../../src/scheduling/wake.ts";
+import type { Event, EventOf } from "../../src/state/event.ts";
+import { emptyState } from "../../src/state/state.ts";
 import { Dice } from "./random-swarm.ts";
 
 interface Report {

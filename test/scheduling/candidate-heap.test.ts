@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AgentRow } from "../../src/core/state.ts";
 import { Candidate, Contender } from "../../src/scheduling/candidate.ts";
 import { CandidateHeap } from "../../src/scheduling/candidate-heap.ts";
+import type { AgentRow } from "../../src/state/state.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
 const operations = fc.array(

@@ -2,11 +2,11 @@
 // can to delay it. One attempt ends a tick, then whatever can be assigned is. Measures how long the victim waits, in
 // ticks of its kind, against the bound of docs/scheduling.md.
 
-import type { EventOf } from "../../src/core/event.ts";
-import type { TurnBasis } from "../../src/core/receipt.ts";
-import type { LaneProject, LaneUser, OpenAttempt } from "../../src/core/state.ts";
 import { kind, projectId, userId } from "../../src/ids.ts";
-import type { Policy } from "../../src/scheduling/policy.ts";
+import type { EventOf } from "../../src/state/event.ts";
+import type { Policy } from "../../src/state/policy.ts";
+import type { TurnBasis } from "../../src/state/receipt.ts";
+import type { LaneProject, LaneUser, OpenAttempt } from "../../src/state/state.ts";
 import { Dice } from "./random-swarm.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 

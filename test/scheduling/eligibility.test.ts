@@ -1,10 +1,10 @@
 // The filters: their order, and the two that give way.
 
 import { describe, expect, it } from "vitest";
-import { ineligibleReasons } from "../../src/core/receipt.ts";
-import type { AgentRow } from "../../src/core/state.ts";
 import { agentId, kind } from "../../src/ids.ts";
 import { type Demand, peersOf, standingFor } from "../../src/scheduling/eligibility.ts";
+import { ineligibleReasons } from "../../src/state/receipt.ts";
+import type { AgentRow } from "../../src/state/state.ts";
 import { aKind, SwarmFixture } from "./swarm-fixture.ts";
 
 interface Asked {

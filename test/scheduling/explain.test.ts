@@ -3,13 +3,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ProjectSettings } from "../../src/core/settings.ts";
-import { defaultKindSettings, defaultProjectSettings } from "../../src/core/state.ts";
 import { agentId, incarnation, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { explainWait, type Obstacle } from "../../src/scheduling/explain.ts";
 import { Wanting } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
-import type { Policy } from "../../src/scheduling/policy.ts";
+import type { Policy } from "../../src/state/policy.ts";
+import type { ProjectSettings } from "../../src/state/settings.ts";
+import { defaultKindSettings, defaultProjectSettings } from "../../src/state/state.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 import { aRandomSwarm } from "./random-swarm.ts";

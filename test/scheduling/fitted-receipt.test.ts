@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ineligibleReasons, type Receipt } from "../../src/core/receipt.ts";
 import { agentId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
+import { ineligibleReasons, type Receipt } from "../../src/state/receipt.ts";
 
 const share = fc.integer({ min: 0, max: 10_000 }).map((n) => n / 10_000);
 const agentName = fc.string({ unit: fc.constantFrom(..."aZ9_-"), minLength: 1, maxLength: 64 });

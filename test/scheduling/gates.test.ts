@@ -5,7 +5,7 @@ import { agentId, incarnation, instant, kind, projectId, taskId } from "../../sr
 import { limits } from "../../src/limits.ts";
 import { budgetVerdict, closedRate, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
-import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import { totalAt } from "../../src/state/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
 import { aTask } from "../support/turns.ts";
 

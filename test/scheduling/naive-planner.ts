@@ -3,13 +3,13 @@
 // It shares with it only what has tests of its own: what was learnt, the load function, the gates, what a receipt gives
 // up to fit.
 
-import type { EventOf } from "../../src/core/event.ts";
-import type { Receipt } from "../../src/core/receipt.ts";
-import type { OpenAttempt, ProjectRow, SwarmState, TaskRow } from "../../src/core/state.ts";
 import { assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
 import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
 import { type BudgetVerdict, budgetVerdict } from "../../src/scheduling/gates.ts";
-import type { Policy } from "../../src/scheduling/policy.ts";
+import type { EventOf } from "../../src/state/event.ts";
+import type { Policy } from "../../src/state/policy.ts";
+import type { Receipt } from "../../src/state/receipt.ts";
+import type { OpenAttempt, ProjectRow, SwarmState, TaskRow } from "../../src/state/state.ts";
 import { type Demand, decidedBetween, NaiveRanking, type RankedAgent } from "./naive-ranking.ts";
 import { compareMemberships, type Membership, NaiveTurns } from "./naive-turns.ts";
 

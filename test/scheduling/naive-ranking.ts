@@ -1,13 +1,13 @@
 // Who may have a task and who is best (docs/scheduling.md, "Who does it"), from all agents of the swarm, anew for
 // each task.
 
-import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/core/receipt.ts";
-import type { AgentRow, SwarmState } from "../../src/core/state.ts";
 import type { AgentId, Instant, Kind } from "../../src/ids.ts";
 import { rateGate } from "../../src/scheduling/gates.ts";
 import { loads } from "../../src/scheduling/load.ts";
-import type { AgentRule, Policy } from "../../src/scheduling/policy.ts";
-import { expectationOf, qualityOf } from "../../src/scheduling/success-rate.ts";
+import type { AgentRule, Policy } from "../../src/state/policy.ts";
+import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/state/receipt.ts";
+import type { AgentRow, SwarmState } from "../../src/state/state.ts";
+import { expectationOf, qualityOf } from "../../src/state/success-rate.ts";
 
 /** What of a task its agent depends on. */
 export interface Demand {

@@ -2,13 +2,13 @@
 // how many there are, what waits longest. From the state it reads tasks, accounts, virtual times, and since when
 // a member waits, which only history knows.
 
-import type { TurnBasis } from "../../src/core/receipt.ts";
-import type { ProjectRow, SwarmState, TaskRow } from "../../src/core/state.ts";
 import type { Instant } from "../../src/ids.ts";
-import type { Account } from "../../src/scheduling/account.ts";
 import { loadOf, maximaOf, type Queue } from "../../src/scheduling/load.ts";
-import type { Policy, ProjectTurnRule } from "../../src/scheduling/policy.ts";
-import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import type { Account } from "../../src/state/account.ts";
+import type { Policy, ProjectTurnRule } from "../../src/state/policy.ts";
+import type { TurnBasis } from "../../src/state/receipt.ts";
+import { totalAt } from "../../src/state/rolling-window.ts";
+import type { ProjectRow, SwarmState, TaskRow } from "../../src/state/state.ts";
 
 /** A user of a project in a lane: its standing at both levels, and its tasks there that somebody may have. */
 export interface Membership {

@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { EventOf } from "../../src/core/event.ts";
 import { limits } from "../../src/limits.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
+import type { EventOf } from "../../src/state/event.ts";
 import { mayDowngrade, NaivePlanner } from "./naive-planner.ts";
 import { aRandomSwarm, queuedCount, shuffleMaps } from "./random-swarm.ts";
 import type { SwarmFixture } from "./swarm-fixture.ts";

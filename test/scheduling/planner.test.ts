@@ -5,7 +5,7 @@ import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { backlogsOf } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
-import { ruleSets } from "../../src/scheduling/policy.ts";
+import { ruleSets } from "../../src/state/policy.ts";
 import { SwarmFixture, told } from "./swarm-fixture.ts";
 
 function aSwarm(...agents: string[]): SwarmFixture {

@@ -1,12 +1,12 @@
 // Swarms in every state that a history of legal events can lead to: full, draining, suspended, half forgotten,
 // with tasks that failed here and there. The same seed gives the same swarm.
 
-import type { FailureClass } from "../../src/core/event.ts";
-import type { TurnBases } from "../../src/core/receipt.ts";
-import type { BudgetMode, BudgetSettings, KindSettings } from "../../src/core/settings.ts";
-import type { AgentRow, OpenAttempt, TaskRow } from "../../src/core/state.ts";
 import { kind as kindNamed } from "../../src/ids.ts";
-import type { ProjectTurnRule, UserTurnRule } from "../../src/scheduling/policy.ts";
+import type { FailureClass } from "../../src/state/event.ts";
+import type { ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
+import type { TurnBases } from "../../src/state/receipt.ts";
+import type { BudgetMode, BudgetSettings, KindSettings } from "../../src/state/settings.ts";
+import type { AgentRow, OpenAttempt, TaskRow } from "../../src/state/state.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */

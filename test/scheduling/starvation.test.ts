@@ -2,7 +2,7 @@
 // others do who see everything, and by whatever rule turns go. Small ceilings, so that the bound is tight.
 
 import { describe, expect, it } from "vitest";
-import type { Policy, ProjectTurnRule, UserTurnRule } from "../../src/scheduling/policy.ts";
+import type { Policy, ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
 import { Contest, type Strategy, victim, type Wait } from "./contest.ts";
 
 const ticks = 120;

@@ -1,10 +1,10 @@
 // When an agent is suspended for a kind, and when it is taken back.
 
 import { describe, expect, it } from "vitest";
-import type { AgentRow, SuccessRecord } from "../../src/core/state.ts";
 import { limits } from "../../src/limits.ts";
-import { decayed, othersRate } from "../../src/scheduling/success-rate.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../../src/scheduling/suspension.ts";
+import type { AgentRow, SuccessRecord } from "../../src/state/state.ts";
+import { decayed, othersRate } from "../../src/state/success-rate.ts";
 import { aKind, SwarmFixture } from "./swarm-fixture.ts";
 
 const { suspendAttemptsMin, suspendMs, suspendMsMax, forgetHalfLifeMs } = limits;

@@ -2,18 +2,6 @@
 // method is one legal event, with what the test does not care about filled in.
 
 import { apply } from "../../src/core/apply.ts";
-import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/core/event.ts";
-import type { Receipt, TurnBases } from "../../src/core/receipt.ts";
-import type { KindSettings, ProjectSettings } from "../../src/core/settings.ts";
-import {
-  type AgentRow,
-  defaultKindSettings,
-  defaultProjectSettings,
-  emptyState,
-  type OpenAttempt,
-  type SwarmState,
-  type TaskRow,
-} from "../../src/core/state.ts";
 import {
   agentId,
   assignmentNumber,
@@ -30,7 +18,19 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
-import type { Policy } from "../../src/scheduling/policy.ts";
+import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/state/event.ts";
+import type { Policy } from "../../src/state/policy.ts";
+import type { Receipt, TurnBases } from "../../src/state/receipt.ts";
+import type { KindSettings, ProjectSettings } from "../../src/state/settings.ts";
+import {
+  type AgentRow,
+  defaultKindSettings,
+  defaultProjectSettings,
+  emptyState,
+  type OpenAttempt,
+  type SwarmState,
+  type TaskRow,
+} from "../../src/state/state.ts";
 
 export interface AgentOverrides {
   readonly kinds?: readonly string[];

@@ -1,9 +1,9 @@
 // When time alone gives a planner something to do: every turn that does something, though nobody asked, was foreseen.
 
 import { expect, it } from "vitest";
-import { defaultProjectSettings } from "../../src/core/state.ts";
 import { agentId, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { Wake } from "../../src/scheduling/wake.ts";
+import { defaultProjectSettings } from "../../src/state/state.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const suspended = (agent: string, until: number) =>

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
-import { defaultProjectSettings } from "../../src/core/state.ts";
 import { projectId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { firstAgent, leastInFlight } from "../../src/sim/policy/agent-choices.ts";
@@ -12,6 +11,7 @@ import { contendedJain } from "../../src/sim/policy/figures.ts";
 import { Production } from "../../src/sim/policy/production.ts";
 import { type AttemptPlan, runTasks, type Workload } from "../../src/sim/policy/run-tasks.ts";
 import { SeededRandom } from "../../src/sim/random.ts";
+import { defaultProjectSettings } from "../../src/state/state.ts";
 
 function tasks(...arrivals: readonly (readonly [at: number, user: string])[]): SimTask[] {
   return arrivals.map(([arrivesAt, user], index) => ({

@@ -1,9 +1,10 @@
 // A swarm's state as one value without cycles: two states are the same if and only if their fingerprints are.
 // Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
 
-import { AgedMap } from "../../src/core/aged-map.ts";
-import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
-import { laneOf } from "../../src/core/lanes.ts";
+import { AgedMap } from "../../src/state/aged-map.ts";
+import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
+import { laneOf } from "../../src/state/lanes.ts";
+import { isServedEarlier } from "../../src/state/service-order.ts";
 import {
   isDueEarlier,
   type Lane,
@@ -11,8 +12,7 @@ import {
   type LaneUser,
   type SwarmState,
   type Timer,
-} from "../../src/core/state.ts";
-import { isServedEarlier } from "../../src/scheduling/service-order.ts";
+} from "../../src/state/state.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */
 export function describeState(state: SwarmState): unknown {

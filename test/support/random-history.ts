@@ -3,9 +3,7 @@
 
 import fc from "fast-check";
 import type { Command, HeldAttempt, ReportedOutcome, SettingsCommand } from "../../src/core/command.ts";
-import type { EventOf } from "../../src/core/event.ts";
 import type { ResourcePatch } from "../../src/core/settings-patch.ts";
-import type { AgentRow } from "../../src/core/state.ts";
 import {
   agentId,
   assignmentNumber,
@@ -21,6 +19,8 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { EventOf } from "../../src/state/event.ts";
+import type { AgentRow } from "../../src/state/state.ts";
 import { aTask, join, submit, Turns } from "./turns.ts";
 
 /** A command before it is known whom it can be about: numbers pick among what there is. */

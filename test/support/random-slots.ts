@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import type { Command } from "../../src/core/command.ts";
-import { acquisitionsOf } from "../../src/core/slot-rows.ts";
 import { agentId, assignmentNumber, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { defaultPolicy } from "../../src/state/policy.ts";
+import { acquisitionsOf } from "../../src/state/slot-rows.ts";
 import { SlotTurns } from "./slots.ts";
 import { join } from "./turns.ts";
 

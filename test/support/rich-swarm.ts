@@ -1,7 +1,6 @@
 // A small swarm in which every field of the state says something: rows of all sorts, each in more than one condition.
 
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
-import type { AgentRow } from "../../src/core/state.ts";
 import {
   agentId,
   assignmentNumber,
@@ -15,6 +14,7 @@ import {
   term,
   userId,
 } from "../../src/ids.ts";
+import type { AgentRow } from "../../src/state/state.ts";
 import { acquire, release, SlotTurns } from "./slots.ts";
 import { join, submit } from "./turns.ts";
 

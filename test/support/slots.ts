@@ -1,10 +1,10 @@
 // Words for stories about slots: resources, acquisitions and releases on the core run turn by turn.
 
 import type { CommandOf } from "../../src/core/command.ts";
-import type { ResourceSettings } from "../../src/core/settings.ts";
-import type { ResourceRow } from "../../src/core/state.ts";
 import { agentId, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { ResourceSettings } from "../../src/state/settings.ts";
+import type { ResourceRow } from "../../src/state/state.ts";
 import { join, Turns } from "./turns.ts";
 
 /** Handles are named after their agents: `a1-x` is asked for by `a1`. */

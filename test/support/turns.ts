@@ -5,17 +5,8 @@ import { hash } from "node:crypto";
 import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
-import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
-import { passTo } from "../../src/core/journal-time.ts";
-import {
-  type AgentRow,
-  type EndedTask,
-  emptyState,
-  type SwarmState,
-  type TaskRow,
-} from "../../src/core/state.ts";
 import { Turn } from "../../src/core/step.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
@@ -37,6 +28,15 @@ import type { JournalRecord } from "../../src/journal/journal.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";
+import { passTo } from "../../src/state/journal-time.ts";
+import {
+  type AgentRow,
+  type EndedTask,
+  emptyState,
+  type SwarmState,
+  type TaskRow,
+} from "../../src/state/state.ts";
 
 type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 

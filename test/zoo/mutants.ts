@@ -362,7 +362,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets-by-a-false-clock",
     breaks: "A coordinator that starts with a wall clock a day ahead forgets which tasks have ended.",
-    file: "src/core/journal-time.ts",
+    file: "src/state/journal-time.ts",
     edits: [
       {
         find: 'const wasLed = first.type !== "TermStarted" || state.term === 0;',
@@ -436,7 +436,7 @@ export const mutants: readonly Mutant[] = [
     name: "frees-a-place-twice",
     breaks:
       "A place is free when its attempt times out, and free once more when the late result confirms that.",
-    file: "src/core/agent-rows.ts",
+    file: "src/state/agent-rows.ts",
     edits: [
       {
         find: 'if (isRevoked) attempt.state = "revoked";',
@@ -482,7 +482,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "reserves-twice",
     breaks: "A reservation of tokens is counted twice and returned once.",
-    file: "src/core/budget-rows.ts",
+    file: "src/state/budget-rows.ts",
     edits: [
       {
         find: "owner.ledger.reserved += attempt.tokensReserved;",
@@ -493,7 +493,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "gives-a-slot-back-twice",
     breaks: "A released slot is free twice.",
-    file: "src/core/slot-rows.ts",
+    file: "src/state/slot-rows.ts",
     edits: [
       { find: "  row.inUse -= count;\n", replace: "  row.inUse = Math.max(0, row.inUse - 2 * count);\n" },
     ],
@@ -501,7 +501,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets-to-stop-a-timer",
     breaks: "An attempt that has ended times out.",
-    file: "src/core/agent-rows.ts",
+    file: "src/state/agent-rows.ts",
     edits: [
       {
         find: "if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);",

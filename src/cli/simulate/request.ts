@@ -3,15 +3,15 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
-import { nearMisses } from "../../core/near-miss.ts";
 import { type Kind, kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { defaultPolicy } from "../../scheduling/policy.ts";
 import type { Scenario } from "../../sim/policy/scenario.ts";
 import { scenarioNamed, scenarios } from "../../sim/policy/scenarios.ts";
 import { readsAlpha } from "../../sim/policy/simulate.ts";
 import { parseTrace } from "../../sim/policy/trace-file.ts";
 import type { TraceRequest } from "../../sim/policy/trace-rows.ts";
+import { nearMisses } from "../../state/near-miss.ts";
+import { defaultPolicy } from "../../state/policy.ts";
 import { textIn } from "../source.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VerbContext } from "../verb.ts";

@@ -16,7 +16,6 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { EventOf } from "../../core/event.ts";
 import { type BatchIndex, batchIndex } from "../../ids.ts";
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -27,6 +26,7 @@ import { readManifests } from "../../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { isStanding } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
+import type { EventOf } from "../../state/event.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RetryPause } from "./retry-pause.ts";

@@ -10,8 +10,8 @@ import {
   describeAgent,
   loadSignals,
 } from "../../../machines/agent.ts";
-import { type AgentRow, placesOf, type SwarmState } from "../../core/state.ts";
 import type { AgentId } from "../../ids.ts";
+import { type AgentRow, placesOf, type SwarmState } from "../../state/state.ts";
 
 interface Mirror {
   readonly actor: Actor<typeof agentMachine>;

@@ -4,11 +4,11 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { SwarmState } from "../../core/state.ts";
 import type { BatchIndex, TaskId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { AwaitAnswer } from "../../protocol/schemas.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { backpressure, unknownTask } from "../requests/answers.ts";
 import type { AuditReader } from "../requests/audit-reader.ts";

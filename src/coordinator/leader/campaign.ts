@@ -4,7 +4,6 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import type { EventOf } from "../../core/event.ts";
 import type { WaggleError } from "../../errors.ts";
 import { batchIndex, type Instant, type Term } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
@@ -12,6 +11,7 @@ import type { Journal, JournalRecord } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
+import type { EventOf } from "../../state/event.ts";
 import type { Announcements } from "../announcements.ts";
 import { Committer } from "../append/committer.ts";
 import { UnacknowledgedLog } from "../append/unacknowledged-log.ts";

@@ -13,7 +13,6 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { TrimReason } from "../../core/event.ts";
 import { InvariantError, type JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
@@ -21,6 +20,7 @@ import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { DeadReason, Folded, Replay } from "../../journal/replay.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
+import type { TrimReason } from "../../state/event.ts";
 import type { Announcements } from "../announcements.ts";
 import { Committer, type Full, type Stored } from "../append/committer.ts";
 import type { PendingBatch } from "../append/sends.ts";

@@ -1,11 +1,11 @@
 // The live audit stream: what a committed batch recorded, one message a subject
 // `event.<project or _>.<noun>.<verb>`. The journal is the record; this only saves followers from polling it.
 
-import type { EventType } from "../../core/event.ts";
 import type { RecordedEvent } from "../../core/step.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { EventType } from "../../state/event.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Commit } from "../requests/inbox.ts";
 

@@ -2,11 +2,11 @@
 // back until it is committed. Not here: how it gets into the journal (committer.ts), and what is done then
 // (commits.ts).
 
-import type { EventType } from "../../core/event.ts";
 import type { Turn } from "../../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
 import type { ChainTail, Folded, Replay } from "../../journal/replay.ts";
+import type { EventType } from "../../state/event.ts";
 import type { PendingBatch } from "../append/sends.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 

@@ -18,7 +18,6 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -26,6 +25,7 @@ import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { Folded, Replay } from "../../journal/replay.ts";
 import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Announcements } from "../announcements.ts";

@@ -3,15 +3,15 @@
 // and a new leader begins anew. Fed with committed events and at each pulse; bounded by the limits of both watches.
 
 import type { Logger } from "pino";
-import type { EventOf } from "../../core/event.ts";
-import type { Receipt } from "../../core/receipt.ts";
-import type { AgentRow, Lane, SwarmState } from "../../core/state.ts";
 import type { RecordedEvent } from "../../core/step.ts";
 import type { AgentId, Instant, Kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { type AgentPressure, type BottleneckShare, BottleneckWatch } from "../../scheduling/bottleneck.ts";
 import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/concentration.ts";
 import { hasRole, isFull } from "../../scheduling/eligibility.ts";
+import type { EventOf } from "../../state/event.ts";
+import type { Receipt } from "../../state/receipt.ts";
+import type { AgentRow, Lane, SwarmState } from "../../state/state.ts";
 
 /** An alert that holds. */
 export interface KindAlert extends ConcentrationAlert {

@@ -2,12 +2,12 @@
 // batch for one receiver leave as one message. Not here: answers and events (telling.ts).
 
 import type { Effect } from "../../core/effect.ts";
-import type { SlotEnding } from "../../core/state.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Assignment, Outcome } from "../../protocol/schemas.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { SlotEnding } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
 import type { Commit } from "../requests/inbox.ts";

@@ -4,10 +4,10 @@
 import type { Clock } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import { isAheadOfJournal } from "../../core/decide-agent.ts";
-import type { AgentRow, OpenAttempt, SwarmState } from "../../core/state.ts";
 import { type AgentId, attemptKey, type Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Heartbeat } from "../../protocol/schemas.ts";
+import type { AgentRow, OpenAttempt, SwarmState } from "../../state/state.ts";
 
 /** What is known of one life of an agent beyond the state. */
 interface Presence {

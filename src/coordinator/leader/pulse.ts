@@ -4,7 +4,7 @@
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
-import type { SwarmState } from "../../core/state.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";

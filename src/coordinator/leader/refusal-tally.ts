@@ -2,9 +2,9 @@
 // the record without filling it.
 
 import type { Command } from "../../core/command.ts";
-import type { RefusalReason } from "../../core/event.ts";
 import { NO_PROJECT, type ProjectId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { RefusalReason } from "../../state/event.ts";
 
 interface Tally {
   readonly project: ProjectId;

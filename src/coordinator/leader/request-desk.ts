@@ -2,8 +2,8 @@
 // dropped or refused, and says what it takes now. Leaves every decision to the turn. Not here: what agents say of
 // themselves (agent-desk.ts), and waiting clients (await-desk.ts).
 
-import type { RefusalReason } from "../../core/event.ts";
 import type { ProjectId } from "../../ids.ts";
+import type { RefusalReason } from "../../state/event.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { sendFitting } from "../requests/fitting.ts";

@@ -2,9 +2,9 @@
 // their answers, and whoever follows the record its events. Not here: when that may be told (commits.ts, embargo.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
-import type { SwarmState } from "../../core/state.ts";
 import type { BatchIndex } from "../../ids.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";

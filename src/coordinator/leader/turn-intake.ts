@@ -1,9 +1,9 @@
 // What goes into a turn of what waits for it: in order, as much as fits in one batch and in one turn's time.
 
 import type { Command } from "../../core/command.ts";
-import type { SwarmState } from "../../core/state.ts";
 import type { Turn } from "../../core/step.ts";
 import { limits } from "../../limits.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Inbox, InboxEntry } from "../requests/inbox.ts";
 
 /** Takes commands off the front of `commands`. @returns whether none is left */

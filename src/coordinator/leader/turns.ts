@@ -7,12 +7,12 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { Turn } from "../../core/step.ts";
 import type { BatchIndex } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { type Commit, Inbox, type InboxEntry } from "../requests/inbox.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";

@@ -2,12 +2,12 @@
 // or kept here. The agent compares the project of the subject with that of each attempt: a project never reads what
 // another's attempts wrote.
 
-import type { SwarmState } from "../../core/state.ts";
 import { limits } from "../../limits.ts";
 import { check, decode, encode, invalid } from "../../protocol/codec.ts";
 import { heldLogsSchema, logQuerySchema } from "../../protocol/log-schemas.ts";
 import { type CodedError, projectIdSchema } from "../../protocol/schemas.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import { codedError } from "../requests/answers.ts";
 

@@ -1,12 +1,12 @@
 // Budgets and rates as `status` answers them: what counts against each at one instant. Nothing here is a decision.
 
-import type { BudgetSettings } from "../../core/settings.ts";
-import type { SwarmState, TokenLedger } from "../../core/state.ts";
 import type { Instant } from "../../ids.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
-import { usedOf } from "../../scheduling/rate.ts";
-import { totalAt } from "../../scheduling/rolling-window.ts";
+import { usedOf } from "../../state/rate.ts";
+import { totalAt } from "../../state/rolling-window.ts";
+import type { BudgetSettings } from "../../state/settings.ts";
+import type { SwarmState, TokenLedger } from "../../state/state.ts";
 
 type BudgetStatus = NonNullable<StatusResponse["budget"]>;
 type RateStatus = NonNullable<StatusResponse["rates"]>[number];

@@ -1,10 +1,10 @@
 // What `explain` answers: where a task stands, and, while it waits, why, as many agents as fit a message.
 
-import type { SwarmState } from "../../core/state.ts";
 import { type Instant, instant, type TaskId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ExplainResponse, TaskObstacle } from "../../protocol/explain-schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { rowsWithin } from "../requests/fitting.ts";
 import { taskStatusOf } from "./status.ts";
 

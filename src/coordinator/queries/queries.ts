@@ -4,7 +4,6 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
 import {
@@ -32,6 +31,7 @@ import {
 import { settingsQuerySchema } from "../../protocol/settings-schemas.ts";
 import { isInbox, type Subjects } from "../../protocol/subjects.ts";
 import { tasksQuerySchema } from "../../protocol/task-list-schemas.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { AgentMirrors } from "../leader/agent-mirror.ts";

@@ -1,13 +1,13 @@
 // What `status` says of resources: slots, who holds them, who waits. For people and for dashboards.
 
-import { utilisationOf } from "../../core/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../../core/state.ts";
 import type { Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
 import { rounded } from "../../scheduling/rounded.ts";
 import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
-import { thousandthsPerWeight } from "../../scheduling/weight.ts";
+import { utilisationOf } from "../../state/slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../../state/state.ts";
+import { thousandthsPerWeight } from "../../state/weight.ts";
 
 export function* resourceStatuses(state: SwarmState, now: Instant): Generator<ResourceStatus> {
   for (const row of state.resourceByName.values()) yield resourceStatusOf(state, row, now);

@@ -1,5 +1,7 @@
 // What the query `settings` answers: all that was set, or what bears one name, as far as it fits a message.
 
+import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
+import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
 import {
   defaultKindSettings,
   defaultProjectSettings,
@@ -7,9 +9,7 @@ import {
   type ProjectRow,
   type ResourceRow,
   type SwarmState,
-} from "../../core/state.ts";
-import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
-import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
+} from "../../state/state.ts";
 import { rowsWithin } from "../requests/fitting.ts";
 
 export interface SettingsSources {

@@ -2,14 +2,6 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../../assert.ts";
-import {
-  type AgentRow,
-  emptyCounts,
-  type Lane,
-  type ProjectRow,
-  type SwarmState,
-  type UserRow,
-} from "../../core/state.ts";
 import { type Instant, instant, type ProjectId, type TaskId } from "../../ids.ts";
 import {
   type StatusResponse,
@@ -17,7 +9,15 @@ import {
   statusTables,
   type TaskStatus,
 } from "../../protocol/schemas.ts";
-import { expectationOf, latencyMsOf, successRate } from "../../scheduling/success-rate.ts";
+import {
+  type AgentRow,
+  emptyCounts,
+  type Lane,
+  type ProjectRow,
+  type SwarmState,
+  type UserRow,
+} from "../../state/state.ts";
+import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import type { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Monitor } from "../leader/monitor.ts";
 import type { Presences } from "../leader/presence.ts";

@@ -1,13 +1,13 @@
 // What `status` says of the swarm as a whole: VAPORA's seven metrics on the live agents, and what the leader observed
 // (monitor.ts). For people and for dashboards; nothing here is a decision.
 
-import { type AgentRow, runsTasks, type SwarmState } from "../../core/state.ts";
 import type { Instant, Kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
 import { rounded } from "../../scheduling/rounded.ts";
-import { type Expectation, expectationOf, successRate } from "../../scheduling/success-rate.ts";
+import { type AgentRow, runsTasks, type SwarmState } from "../../state/state.ts";
+import { type Expectation, expectationOf, successRate } from "../../state/success-rate.ts";
 import type { Monitor } from "../leader/monitor.ts";
 
 type Observed = NonNullable<StatusResponse["observed"]>;

@@ -3,11 +3,11 @@
 //
 // The one thing to know: the state goes on between two slices. A page shows each task as it was when it was looked at;
 // one that ends meanwhile may be seen twice by the scan, and is told once, or be missed. A walk of live tasks is one of
-// a `Map`, which allows changes; the walk of ended ones goes from the newest to the oldest (core/aged-map.ts).
+// a `Map`, which allows changes; the walk of ended ones goes from the newest to the oldest (state/aged-map.ts).
 
-import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../core/state.ts";
 import type { Instant } from "../../ids.ts";
 import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
+import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../state/state.ts";
 import { rowsWithin } from "../requests/fitting.ts";
 
 /** Where a task stands in an order: by rank, then by key, then by sequence, which no other task has. */

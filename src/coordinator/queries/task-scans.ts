@@ -2,8 +2,8 @@
 // a turn may. Between two slices the loop is free for as long as the slice took. More than may wait are refused.
 
 import type { Clock } from "../../clock.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { limits } from "../../limits.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { scanTasks, type TaskPage, type TaskQuery } from "./task-scan.ts";
 
 export class TaskScans {

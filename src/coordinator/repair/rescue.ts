@@ -11,7 +11,6 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { TrimReason } from "../../core/event.ts";
 import { JournalDamagedError, mayPass, UnreachableError } from "../../errors.ts";
 import { type BatchIndex, batchIndex } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -24,6 +23,7 @@ import { snapshotNow } from "../../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
+import type { TrimReason } from "../../state/event.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 import type { Embargo } from "./embargo.ts";
 import { firstSeqBehindHoles } from "./hole.ts";

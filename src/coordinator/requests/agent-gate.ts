@@ -4,10 +4,10 @@
 // passes.
 
 import type { Clock } from "../../clock.ts";
-import { type AgentRow, placesOf } from "../../core/state.ts";
 import type { AgentId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { AgentVerb } from "../../protocol/subjects.ts";
+import { type AgentRow, placesOf } from "../../state/state.ts";
 
 interface Bucket {
   /** Messages that may still come. */

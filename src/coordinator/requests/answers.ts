@@ -13,7 +13,7 @@ import type {
   RetryAnswer,
   SubmitAnswer,
 } from "../../protocol/schemas.ts";
-import type { EstimateSource } from "../../scheduling/estimate.ts";
+import type { EstimateSource } from "../../state/estimate.ts";
 import type { Commit } from "./inbox.ts";
 
 export function codedError(

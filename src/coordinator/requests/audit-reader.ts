@@ -5,8 +5,6 @@
 // for `limits.outcomeMissMs` is taken to be lost.
 
 import type { Clock } from "../../clock.ts";
-import type { TaskSpec } from "../../core/event.ts";
-import type { EndedTask } from "../../core/state.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import { type Batch, decodeBatch } from "../../journal/batch.ts";
@@ -15,6 +13,8 @@ import type { JournalRecord } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
+import type { TaskSpec } from "../../state/event.ts";
+import type { EndedTask } from "../../state/state.ts";
 import type { JournalReads } from "./journal-reads.ts";
 import { outcomeOf, placeOf } from "./outcome.ts";
 import { costOf } from "./read-budget.ts";

@@ -8,7 +8,6 @@
 
 import { unreachable } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
-import type { EndedTask } from "../../core/state.ts";
 import {
   BackpressureError,
   JournalDamagedError,
@@ -17,6 +16,7 @@ import {
 } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { AwaitAnswer, CodedError, Outcome } from "../../protocol/schemas.ts";
+import type { EndedTask } from "../../state/state.ts";
 import { codedError } from "./answers.ts";
 
 /** How a task stood when it was looked up. */

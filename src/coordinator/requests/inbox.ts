@@ -2,8 +2,8 @@
 // what waits for a commit too, and is the leader's to keep.
 
 import type { Command, Reply } from "../../core/command.ts";
-import type { SwarmState } from "../../core/state.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
+import type { SwarmState } from "../../state/state.ts";
 
 /** Up to where the journal is committed when an answer leaves. */
 export interface Commit {

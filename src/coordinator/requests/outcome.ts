@@ -1,7 +1,7 @@
 // How a task ended, as clients are told: from the event that ended it.
 
-import type { Event } from "../../core/event.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
+import type { Event } from "../../state/event.ts";
 
 /** The outcome in a terminal event; undefined for any other.
  *  @param ended the task's last attempt number, and the round that ended */

@@ -4,7 +4,6 @@
 
 import type { Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { NO_PROJECT, type ProjectId, taskId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { check, decode, invalid } from "../../protocol/codec.ts";
@@ -19,6 +18,7 @@ import {
   taskIdSchema,
   taskInputSchema,
 } from "../../protocol/schemas.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
 import { answerMessage, answersOf, backpressure, cancelAnswer, submitAnswer } from "./answers.ts";
 import type { InboxEntry } from "./inbox.ts";

@@ -2,9 +2,9 @@
 // send and to count (request-desk.ts); to hear agents (agent-desk.ts); to tell clients how tasks end (await-desk.ts);
 // to retry tasks (retry-desk.ts).
 
-import type { RefusalReason } from "../../core/event.ts";
 import type { AgentId, Incarnation, Instant, ProjectId, TaskId } from "../../ids.ts";
 import type { CodedError, Heartbeat, Progress } from "../../protocol/schemas.ts";
+import type { RefusalReason } from "../../state/event.ts";
 import type { MessageSort } from "./agent-gate.ts";
 import type { InboxEntry } from "./inbox.ts";
 

@@ -11,7 +11,7 @@ import {
   acquireRequestSchema,
   releaseRequestSchema,
 } from "../../protocol/slot-schemas.ts";
-import { thousandthsPerWeight } from "../../scheduling/weight.ts";
+import { thousandthsPerWeight } from "../../state/weight.ts";
 import { codedError, suggestion, unexpected } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { RequestEdge } from "./request-edge.ts";

@@ -1,10 +1,10 @@
 // From a submitted task to the complete, immutable specification that is journaled, and its content hash.
 
 import { hash } from "node:crypto";
-import type { TaskSpec } from "../../core/event.ts";
 import { type ProjectId, type TaskId, userId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { TaskInput } from "../../protocol/schemas.ts";
+import type { TaskSpec } from "../../state/event.ts";
 
 const DEFAULT_USER = userId("default");
 const DEFAULT_PRIORITY = 100;

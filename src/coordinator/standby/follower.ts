@@ -13,7 +13,6 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import type { Event } from "../../core/event.ts";
 import { Endurance } from "../../endurance.ts";
 import { type JournalDamagedError, mayPass } from "../../errors.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
@@ -23,6 +22,7 @@ import { isRestartLost } from "../../journal/snapshot/losses.ts";
 import { snapshotNow } from "../../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { limits } from "../../limits.ts";
+import type { Event } from "../../state/event.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Announcements } from "../announcements.ts";
 import type { Announcer } from "../announcer.ts";

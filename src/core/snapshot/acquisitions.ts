@@ -2,8 +2,8 @@
 // from the acquisitions, which stand by agent and in order of asking.
 
 import type { AgentId, Instant, ResourceName, SlotHandle } from "../../ids.ts";
-import { acquisitionKey, newResourceRow } from "../slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "../state.ts";
+import { acquisitionKey, newResourceRow } from "../../state/slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "../../state/state.ts";
 import { addNew, allOf, Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { Places, placesIn } from "./places.ts";

@@ -2,8 +2,8 @@
 // back is counted anew; a task finds its open attempt by its id.
 
 import type { AgentId, Incarnation, Kind, TaskId } from "../../ids.ts";
-import { unchargedKey } from "../budget-rows.ts";
-import type { AgentRow, OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "../state.ts";
+import { unchargedKey } from "../../state/budget-rows.ts";
+import type { AgentRow, OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "../../state/state.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import type { TimerReader } from "./timers.ts";

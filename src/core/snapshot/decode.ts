@@ -3,7 +3,7 @@
 // rows (counters, heaps, lists by kind) is built anew.
 
 import { JournalDamagedError } from "../../errors.ts";
-import type { SwarmState } from "../state.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { AcquisitionReader } from "./acquisitions.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";

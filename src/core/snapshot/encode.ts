@@ -2,7 +2,7 @@
 // few at a time. Only what does not follow from the rest is written; maps and sets stand in their order. The state
 // must not change until the last line was taken.
 
-import type { SwarmState } from "../state.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { acquisitionRows, resourceRows } from "./acquisitions.ts";
 import { agentRows } from "./agents.ts";
 import { kindRows } from "./kinds.ts";

@@ -2,8 +2,8 @@
 // `lanes` is counted anew.
 
 import type { Kind } from "../../ids.ts";
-import { isKindLearnt, isKindUsed } from "../kind-rows.ts";
-import type { KindRow, SwarmState } from "../state.ts";
+import { isKindLearnt, isKindUsed } from "../../state/kind-rows.ts";
+import type { KindRow, SwarmState } from "../../state/state.ts";
 import { addNew, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { Places, placesIn } from "./places.ts";

@@ -13,8 +13,8 @@ import {
   isSameList,
   laneKey,
   type Waiting,
-} from "../lanes.ts";
-import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow } from "../state.ts";
+} from "../../state/lanes.ts";
+import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow } from "../../state/state.ts";
 import { addNew, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { sortInSteps } from "./sort-in-steps.ts";

@@ -8,8 +8,8 @@ import {
   type SwarmState,
   type UserRow,
   waitingCount,
-} from "../state.ts";
-import { isKept } from "../task-rows.ts";
+} from "../../state/state.ts";
+import { isKept } from "../../state/task-rows.ts";
 import { addNew, type Fields, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { Places, placesIn } from "./places.ts";

@@ -3,10 +3,10 @@
 // the open attempts.
 
 import type { Instant } from "../../ids.ts";
-import { type RateUse, rateWindowMs } from "../../scheduling/rate.ts";
-import { put } from "../rate-rows.ts";
-import type { RateSettings } from "../settings.ts";
-import type { RateRow, RatesByType, SwarmState } from "../state.ts";
+import { type RateUse, rateWindowMs } from "../../state/rate.ts";
+import { put } from "../../state/rate-rows.ts";
+import type { RateSettings } from "../../state/settings.ts";
+import type { RateRow, RatesByType, SwarmState } from "../../state/state.ts";
 import { addNew, type Fields, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { readRateSettings } from "./settings.ts";

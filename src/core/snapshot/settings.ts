@@ -1,8 +1,8 @@
 // What operators set, as snapshots hold it: the settings themselves, looked at field by field and then used as they
 // are. Events repeat them, so the order of their fields is part of what the next batch's bytes will be.
 
-import type { Policy } from "../../scheduling/policy.ts";
-import { projectTurnRules, ruleSets, userTurnRules } from "../../scheduling/policy.ts";
+import type { Policy } from "../../state/policy.ts";
+import { projectTurnRules, ruleSets, userTurnRules } from "../../state/policy.ts";
 import {
   type BudgetSettings,
   budgetModes,
@@ -12,7 +12,7 @@ import {
   type RateSettings,
   type ResourceSettings,
   rateWindows,
-} from "../settings.ts";
+} from "../../state/settings.ts";
 import { allOf, type Fields } from "./checked-fields.ts";
 
 const agentRules = allOf<Policy["agentRule"]>({ score: true, "first-idle": true });

@@ -1,7 +1,7 @@
 // The first row of a snapshot: which version it is, where in the journal it stands, and what the swarm has but once.
 
 import { limits } from "../../limits.ts";
-import { emptyState, type SwarmState } from "../state.ts";
+import { emptyState, type SwarmState } from "../../state/state.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { readPolicy } from "./settings.ts";

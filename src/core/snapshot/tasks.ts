@@ -3,11 +3,18 @@
 // from what it says.
 
 import type { AgentId, ProjectId } from "../../ids.ts";
-import { costEstimate } from "../../scheduling/estimate.ts";
-import type { TaskSpec } from "../event.ts";
-import type { EndedTask, LiveTaskState, ProjectRow, SwarmState, TaskRow, UserRow } from "../state.ts";
-import { nobody } from "../task-rows.ts";
-import type { Writable } from "../writable.ts";
+import { costEstimate } from "../../state/estimate.ts";
+import type { TaskSpec } from "../../state/event.ts";
+import type {
+  EndedTask,
+  LiveTaskState,
+  ProjectRow,
+  SwarmState,
+  TaskRow,
+  UserRow,
+} from "../../state/state.ts";
+import { nobody } from "../../state/task-rows.ts";
+import type { Writable } from "../../state/writable.ts";
 import type { AgentReader } from "./agents.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
 import type { LaneReader } from "./lanes.ts";

@@ -1,6 +1,6 @@
 // Timers as they are read: each stands in the row of what it belongs to, and in the one heap of all.
 
-import type { SwarmState, Timer } from "../state.ts";
+import type { SwarmState, Timer } from "../../state/state.ts";
 import { refuse } from "./checked-fields.ts";
 import type { TimerWords } from "./values.ts";
 

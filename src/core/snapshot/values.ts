@@ -1,11 +1,11 @@
 // The values that several rows have in common: accounts, ledgers, windows, counts, records, timers.
 
 import type { Instant } from "../../ids.ts";
-import type { Account } from "../../scheduling/account.ts";
-import type { RollingWindow, WindowBucket } from "../../scheduling/rolling-window.ts";
-import { emptyWindow } from "../../scheduling/rolling-window.ts";
-import { historyAmiss } from "../../scheduling/use-history.ts";
-import type { EndedTaskState, SuccessRecord, TaskCounts, Timer, TokenLedger } from "../state.ts";
+import type { Account } from "../../state/account.ts";
+import type { RollingWindow, WindowBucket } from "../../state/rolling-window.ts";
+import { emptyWindow } from "../../state/rolling-window.ts";
+import type { EndedTaskState, SuccessRecord, TaskCounts, Timer, TokenLedger } from "../../state/state.ts";
+import { historyAmiss } from "../../state/use-history.ts";
 import { allOf, type Fields, refuse } from "./checked-fields.ts";
 
 export const endedStates = allOf<EndedTaskState>({

@@ -2,10 +2,10 @@
 // to go on behind it. Written last, so that a manifest that can be read says that its snapshot was whole, and that
 // history up to its batch existed.
 
-import type { EventType } from "../../core/event.ts";
 import { Fields, refuse } from "../../core/snapshot/checked-fields.ts";
 import { snapshotVersion } from "../../core/snapshot/swarm.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
+import type { EventType } from "../../state/event.ts";
 import { hashOf, isCount } from "../batch.ts";
 import type { Run } from "../batch-places.ts";
 import type { AlienRecords, ChainPosition } from "../replay.ts";

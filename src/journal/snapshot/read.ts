@@ -4,10 +4,10 @@
 
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
+import type { SwarmState } from "../../state/state.ts";
 import { hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
 import { Replay } from "../replay.ts";

@@ -2,8 +2,8 @@
 // may go, so that a restart that cannot read the newest one still finds all it needs. Of a bounded journal no more is
 // kept than leaves room for what comes, and what is over that goes a little at a time (kept-room.ts).
 
-import type { TrimReason } from "../../core/event.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
+import type { TrimReason } from "../../state/event.ts";
 import { decodeBatch } from "../batch.ts";
 import type { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader } from "../journal.ts";

@@ -1,7 +1,7 @@
 // What the budget scheduler sees of the world, and what it answers (budget-scheduler specification, 2.2 and 2.3).
 // Statuses are words of whoever took the snapshot: only `ready`, `idle` and `active` mean something here.
 
-import { checkAmount, checkFinite, checkObject, checkObjects, checkText } from "../argument.ts";
+import { checkAmount, checkFinite, checkObject, checkObjects, checkText } from "../../state/argument.ts";
 
 export interface SnapshotProject {
   readonly id: string;

@@ -1,7 +1,7 @@
 // The arithmetic of fair shares (budget-scheduler specification, section 3): target ratios, deficits, exhaustion.
 // The document calls it BudgetManager, and so does this package.
 
-import { checkAmount } from "../argument.ts";
+import { checkAmount } from "../../state/argument.ts";
 import { type CountByProject, checkCounts, countOf } from "./budget-snapshot.ts";
 
 /** Holds nothing but the global budget; all methods are pure functions of their arguments. */

@@ -4,7 +4,7 @@
 // A model in one process, for simulations; live, `recency` orders what passed the filters (planner.ts).
 
 import { InvalidValueError } from "../../errors.ts";
-import { checkAmount, checkObject, checkPositive, checkText } from "../argument.ts";
+import { checkAmount, checkObject, checkPositive, checkText } from "../../state/argument.ts";
 
 export interface LucioTask {
   readonly id: string;

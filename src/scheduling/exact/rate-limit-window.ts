@@ -3,7 +3,7 @@
 // sliding-window.ts is the one that slides. Time is an argument, in seconds.
 
 import { InvalidValueError } from "../../errors.ts";
-import { checkAmount, checkObject, checkText } from "../argument.ts";
+import { checkAmount, checkObject, checkText } from "../../state/argument.ts";
 
 const secondsByLimitType: ReadonlyMap<string, number> = new Map([
   ["per_minute", 60],

@@ -5,8 +5,8 @@
 
 import { BackpressureError, InvalidValueError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { checkAlpha } from "../alpha.ts";
-import { checkObject, checkPositive, checkText, checkWhole } from "../argument.ts";
+import { checkAlpha } from "../../state/alpha.ts";
+import { checkObject, checkPositive, checkText, checkWhole } from "../../state/argument.ts";
 import { pickWaiter } from "../contention.ts";
 import type { Queue } from "../load.ts";
 

@@ -3,7 +3,7 @@
 // filters come first (eligibility.ts).
 
 import { NoAgentsAvailableError } from "../../errors.ts";
-import { checkObject, checkObjects, checkText, checkWhole, refuse } from "../argument.ts";
+import { checkObject, checkObjects, checkText, checkWhole, refuse } from "../../state/argument.ts";
 import { type ScoreTerms, vaporaLoad, vaporaScore } from "../score.ts";
 
 const statuses: ReadonlySet<string> = new Set<VaporaAgent["status"]>(["ready", "busy", "offline"]);

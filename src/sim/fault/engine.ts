@@ -8,7 +8,7 @@
 // An event belongs to a life (life.ts) or to the world. What belongs to a life that has ended is dropped; what
 // belongs to one that is paused or slow waits until it is not.
 
-import { IndexedHeap } from "../../core/indexed-heap.ts";
+import { IndexedHeap } from "../../state/indexed-heap.ts";
 import { TraceHash } from "./trace-hash.ts";
 
 /** Who an event belongs to, as the engine sees it. */

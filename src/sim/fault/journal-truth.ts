@@ -2,10 +2,8 @@
 // batch. The truth of a run: what is stored, whoever was told so.
 
 import type { PendingBatch } from "../../coordinator/append/sends.ts";
-import type { Event, EventOf, EventType, TrimReason } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
-import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
 import { taskId } from "../../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
@@ -14,6 +12,8 @@ import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.t
 import { decodeManifest } from "../../journal/snapshot/manifest.ts";
 import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
+import type { Event, EventOf, EventType, TrimReason } from "../../state/event.ts";
+import { placesOf, type SwarmState } from "../../state/state.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import type { LimitReached } from "./handler-watch.ts";

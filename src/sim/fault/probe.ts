@@ -4,9 +4,9 @@
 // faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
 
 import { connect } from "../../client/connect.ts";
-import type { OpenAttempt } from "../../core/state.ts";
 import { WaggleError } from "../../errors.ts";
 import { type AgentId, type TaskId, taskId } from "../../ids.ts";
+import type { OpenAttempt } from "../../state/state.ts";
 import type { SeededRandom } from "../random.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";

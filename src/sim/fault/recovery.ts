@@ -22,9 +22,9 @@
 // Timers of a clock that is slow by 1 % last longer, and there are some ways of less than 1 ms to the server and back.
 
 import { timingOf } from "../../coordinator/timing.ts";
-import type { SwarmState, TaskRow } from "../../core/state.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { SwarmState, TaskRow } from "../../state/state.ts";
 import type { Engine } from "./engine.ts";
 import { SLOW_MAX } from "./life.ts";
 import type { Occurrence } from "./occurrences.ts";

@@ -2,10 +2,10 @@
 // alone could bring something back does not end. No swarm survives that, and none promises to.
 
 import { timingOf } from "../../coordinator/timing.ts";
-import type { OpenAttempt } from "../../core/state.ts";
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
+import type { OpenAttempt } from "../../state/state.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { ClientParty } from "./client-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";

@@ -1,8 +1,8 @@
 // A whole swarm in virtual time. Runs one seed from its beginning through its faults to the quiet after them, when
 // everything accepted has to end. What faults do to it, and what they spare, stands in victims.ts.
 
-import type { EventOf } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
+import type { EventOf } from "../../state/event.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { SeededRandom } from "../random.ts";
 import { AgentParty } from "./agent-party.ts";

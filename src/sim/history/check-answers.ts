@@ -4,9 +4,9 @@
 // Wing, "Linearizability", 1990, section 2).
 
 import { unreachable } from "../../assert.ts";
-import type { Event } from "../../core/event.ts";
-import type { LiveTaskState } from "../../core/state.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
+import type { Event } from "../../state/event.ts";
+import type { LiveTaskState } from "../../state/state.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import type { AttemptLife, JournalLine, TaskLife, TaskStretch } from "./journal-line.ts";
 import type {

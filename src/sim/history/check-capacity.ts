@@ -1,7 +1,7 @@
 // Recounts, along the journal, what occupies each agent's places and each resource's slots (P7).
 // A revoked attempt keeps its place until it is released. Budgets are not recounted here: core/ledger-invariants.ts.
 
-import type { Event } from "../../core/event.ts";
+import type { Event } from "../../state/event.ts";
 import type { JournalLine } from "./journal-line.ts";
 import type { Violation } from "./violation.ts";
 

@@ -3,7 +3,7 @@
 // An agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held
 // it.
 
-import type { Event } from "../../core/event.ts";
+import type { Event } from "../../state/event.ts";
 import type { JournalLine } from "./journal-line.ts";
 import type { Violation } from "./violation.ts";
 

@@ -3,9 +3,9 @@
 
 import { hash } from "node:crypto";
 import { rowsOf } from "../../core/snapshot/encode.ts";
-import type { SwarmState } from "../../core/state.ts";
 import { messageOf } from "../../errors.ts";
 import { Replay } from "../../journal/replay.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { JournalLine } from "./journal-line.ts";
 import type { Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";

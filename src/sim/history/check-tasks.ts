@@ -2,8 +2,8 @@
 // ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
 // task allows (P1 to P6).
 
-import type { Event, TaskSpec } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
+import type { Event, TaskSpec } from "../../state/event.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import { type JournalLine, newestRound, type TaskLife } from "./journal-line.ts";
 import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";

@@ -1,12 +1,12 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import type { Event, TaskSpec, TrimReason } from "../../core/event.ts";
-import type { EndedTaskState, LiveTaskState } from "../../core/state.ts";
 import { batchIndex, type Term } from "../../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainTail, deathOf } from "../../journal/replay.ts";
+import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
+import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 
 export interface LineBatch {
   readonly idx: number;

@@ -1,7 +1,7 @@
 // The rules that decide who does a task, by the name they have on the command line, as dispatchers. Tasks wait
 // first in, first out under all but ours.
 
-import { ruleSets } from "../../scheduling/policy.ts";
+import { ruleSets } from "../../state/policy.ts";
 import {
   type AgentChoice,
   leastInFlight,

@@ -1,10 +1,10 @@
 // One project with a budget, and many assignments while nobody knows yet what the ones before cost. Agents die
 // meanwhile, and their reservations must come back. Ours reserves; the rival checks before and charges after.
 
-import type { Event } from "../../core/event.ts";
 import { instant, projectId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { budgetRoom } from "../../scheduling/gates.ts";
+import type { Event } from "../../state/event.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 import { Production } from "./production.ts";
 import { runTasks, type Workload } from "./run-tasks.ts";

@@ -5,8 +5,6 @@
 import { assert } from "../../assert.ts";
 import { apply } from "../../core/apply.ts";
 import type { Command } from "../../core/command.ts";
-import type { Event } from "../../core/event.ts";
-import { emptyState, type SwarmState } from "../../core/state.ts";
 import { Turn } from "../../core/step.ts";
 import {
   type AttemptNumber,
@@ -24,8 +22,10 @@ import {
 } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { Planner } from "../../scheduling/planner.ts";
-import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
 import { Wake } from "../../scheduling/wake.ts";
+import type { Event } from "../../state/event.ts";
+import { defaultPolicy, type Policy } from "../../state/policy.ts";
+import { emptyState, type SwarmState } from "../../state/state.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 

@@ -1,7 +1,7 @@
 // What is claimed of the rules, each claim as a figure and a bound. `npm run simulate:all` checks them on all seeds
 // and writes docs/results.md; the tests check them on fewer seeds, each with its slack.
 
-import { defaultPolicy } from "../../scheduling/policy.ts";
+import { defaultPolicy } from "../../state/policy.ts";
 import { locoPublished, sustainablePublished } from "./published.ts";
 import type { RuleReport } from "./simulate.ts";
 

@@ -3,7 +3,7 @@
 // Not here: rules. An agent that is given more than it has places keeps the rest in a queue of its own, first in
 // first out: early binding.
 
-import { IndexedHeap } from "../../core/indexed-heap.ts";
+import { IndexedHeap } from "../../state/indexed-heap.ts";
 import type { Assignment, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
 /** What an attempt will be. @property ms ≥ 1, whole */

@@ -2,7 +2,7 @@
 // task is the same for all that are not the production planner: the first free agent.
 
 import { limits } from "../../limits.ts";
-import { ruleSets } from "../../scheduling/policy.ts";
+import { ruleSets } from "../../state/policy.ts";
 import { firstAgent, vaporaAgent } from "./agent-choices.ts";
 import { LateBinding } from "./binding.ts";
 import type { Dispatcher } from "./dispatcher.ts";

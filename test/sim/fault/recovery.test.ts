@@ -1,7 +1,6 @@
 // How soon a swarm must be over the end of a leader or an agent, and that it is found when it is not.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type { SwarmState } from "../../../src/core/state.ts";
 import { agentId, incarnation } from "../../../src/ids.ts";
 import { Engine } from "../../../src/sim/fault/engine.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
@@ -12,6 +11,7 @@ import {
   newTermWithinMs,
   Recovery,
 } from "../../../src/sim/fault/recovery.ts";
+import type { SwarmState } from "../../../src/state/state.ts";
 
 const timeoutMs = 3_000;
 const agent = agentId("a1");

@@ -1,13 +1,13 @@
 // The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Event } from "../../../src/core/event.ts";
 import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
 import type { JournalRecord } from "../../../src/journal/journal.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkLives } from "../../../src/sim/history/check-lives.ts";
 import { JournalLine } from "../../../src/sim/history/journal-line.ts";
 import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
+import type { Event } from "../../../src/state/event.ts";
 import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
 
 let recorded: Recorded;

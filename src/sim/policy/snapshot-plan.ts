@@ -1,0 +1,233 @@
+// Our own rules on a snapshot of the budget document's shape: the production planner on a state that is built as
+// every state is, by events. Shows what Waggle would do where `exact/budget-scheduler.ts` shows what the document
+// does. A snapshot knows no users, kinds, weights or success rates: all tasks of a project are one user's, every
+// agent can do every task, and each task is taken to cost what one has cost so far.
+
+import { apply } from "../../core/apply.ts";
+import type {
+  AgentId,
+  AssignmentNumber,
+  AttemptNumber,
+  BatchIndex,
+  Incarnation,
+  Instant,
+  Kind,
+  ProjectId,
+  TaskId,
+  Term,
+  Token,
+  UserId,
+} from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import {
+  type AssignAction,
+  type BudgetSnapshot,
+  checkSnapshot,
+  countOf,
+  type SnapshotProject,
+  type SnapshotTask,
+} from "../../scheduling/exact/budget-snapshot.ts";
+import { Planner } from "../../scheduling/planner.ts";
+import { refuse } from "../../state/argument.ts";
+import type { Event, TaskSpec } from "../../state/event.ts";
+import { emptyState, type SwarmState } from "../../state/state.ts";
+
+const anyKind = "task" as Kind;
+const pastKind = "past" as Kind;
+const onlyUser = "user" as UserId;
+/** Begins with a space, as no id of a snapshot may. */
+const pastAgent = " past" as AgentId;
+const onlyLife = "1" as Incarnation;
+
+/** Projects that were granted nothing in the window had their last turn here… */
+const longAgo = limits.guaranteeMs as Instant;
+/** …and the others, and this round, are here. */
+const now = (2 * limits.guaranteeMs) as Instant;
+
+/**
+ * What our rules assign in one round. Hard limits hold within the round: concurrency, and budgets by the estimate
+ * that a task uses what a completed one did on average (1 token where nothing is known).
+ * A project with a concurrency of 0 is closed: nothing of it is assigned.
+ *
+ * @returns in the order of the grants
+ * @throws InvalidValueError for a credit weight of 0, an id that stands twice or begins with a space, more projects
+ *   than a swarm may have, a field that is not there or not of its sort, and a number that is none or negative
+ */
+export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
+  checkSnapshot(snapshot);
+  checkOurs(snapshot);
+  const tokensPerTask = tokensPerTaskOf(snapshot);
+  const state = stateOf(snapshot, tokensPerTask);
+  let left = tasksThatFit(snapshot.globalBudget, snapshot.globalTokensUsed, tokensPerTask);
+  const round = new Planner(state).open(now);
+  const actions: AssignAction[] = [];
+  for (let assigned = round.next(); assigned !== undefined && left > 0; assigned = round.next()) {
+    record(state, assigned, now);
+    const projectId = state.taskById.get(assigned.task)?.spec.project as string;
+    actions.push({ agentId: assigned.agent, taskId: assigned.task, projectId });
+    left -= 1;
+  }
+  return actions;
+}
+
+/** What one task has used so far, on average; ≥ 1. */
+function tokensPerTaskOf({ projectTokenUsage, tasksCompletedInWindow }: BudgetSnapshot): number {
+  const completed = sumOf(tasksCompletedInWindow);
+  return completed === 0 ? 1 : Math.max(1, sumOf(projectTokenUsage) / completed);
+}
+
+/** How many tasks of average use what is left of a limit has room for. */
+function tasksThatFit(limit: number | null, used: number, tokensPerTask: number): number {
+  return limit === null ? Number.POSITIVE_INFINITY : Math.max(0, Math.floor((limit - used) / tokensPerTask));
+}
+
+function stateOf(snapshot: BudgetSnapshot, tokensPerTask: number): SwarmState {
+  const state = emptyState();
+  record(
+    state,
+    { type: "TermStarted", term: 1 as Term, leader: "", campaign: "", timeoutMs: limits.leaderTimeoutMs },
+    longAgo,
+  );
+  const active = snapshot.projects.filter(({ status }) => status === "active");
+  for (const project of active) {
+    record(
+      state,
+      {
+        type: "ProjectConfigured",
+        project: project.id as ProjectId,
+        settings: { creditWeight: project.creditWeight, queueMax: limits.queuedTasksPerProjectMax },
+      },
+      longAgo,
+    );
+  }
+  recordPast(state, snapshot, active, tokensPerTask);
+  for (const { id, state: status } of snapshot.agents) {
+    if (status !== "idle") continue;
+    record(state, { type: "AgentJoined", ...lifeOf(id as AgentId), kinds: [anyKind], maxConcurrent: 1 }, now);
+  }
+  for (const task of assignable(snapshot, active, tokensPerTask)) {
+    record(state, { type: "TaskSubmitted", task: specOf(task), hash: task.id }, now);
+  }
+  return state;
+}
+
+/**
+ * One ended task a project, as heavy as all it has used: so its clock stands where that use put it. All start at
+ * clock 0, so virtual time stays 0 and nobody's lag is forgotten.
+ */
+function recordPast(
+  state: SwarmState,
+  snapshot: BudgetSnapshot,
+  projects: readonly SnapshotProject[],
+  tokensPerTask: number,
+): void {
+  const life = lifeOf(pastAgent);
+  record(state, { type: "AgentJoined", ...life, kinds: [pastKind], maxConcurrent: 1 }, longAgo);
+  const granted = projects
+    .map(({ id }) => {
+      const running = countOf(snapshot.projectActiveAgentCounts, id);
+      const weight = countOf(snapshot.projectTokenUsage, id) / tokensPerTask + running;
+      const isInWindow = running > 0 || countOf(snapshot.tasksCompletedInWindow, id) > 0;
+      return { id, weight, at: isInWindow ? now : longAgo };
+    })
+    .filter(({ weight, at }) => weight > 0 || at === now)
+    .sort((a, b) => a.at - b.at);
+  for (const [index, { id, weight, at }] of granted.entries()) {
+    const task = ` ${id}` as TaskId;
+    const attempt = 1 as AttemptNumber;
+    const number = (index + 1) as AssignmentNumber;
+    const token = `1.${number}` as Token;
+    const spec = { ...specOf({ id: task, projectId: id, priority: 0 }), kind: pastKind, weight };
+    record(state, { type: "TaskSubmitted", task: spec, hash: "" }, at);
+    record(state, { type: "TaskAssigned", task, attempt, ...life, number, token, receipt: unexplained }, at);
+    record(state, { type: "TaskCompleted", task, attempt, agent: pastAgent, result: "", latencyMs: 0 }, at);
+  }
+  record(state, { type: "AgentLeft", ...life, reason: "left" }, now);
+}
+
+const unexplained = {
+  feasible: 1,
+  candidates: [],
+  ineligible: {},
+  decidedBy: "only",
+  lane: "",
+  waiting: 1,
+  waitedMs: 0,
+} as const;
+
+/** Of each project the ready tasks that go first, as many as its limits leave room for in one round. */
+function assignable(
+  snapshot: BudgetSnapshot,
+  projects: readonly SnapshotProject[],
+  tokensPerTask: number,
+): SnapshotTask[] {
+  const roomByProject = new Map(
+    projects.map(({ id, budgetLimit, maxConcurrentAgents }) => {
+      const places = maxConcurrentAgents - countOf(snapshot.projectActiveAgentCounts, id);
+      const fit = tasksThatFit(budgetLimit, countOf(snapshot.projectTokenUsage, id), tokensPerTask);
+      return [id, Math.min(places, fit)];
+    }),
+  );
+  const ready = snapshot.tasks.filter(({ status }) => status === "ready");
+  const fitting = ready
+    .toSorted((a, b) => a.priority - b.priority)
+    .filter(({ projectId }) => {
+      const room = roomByProject.get(projectId) ?? 0;
+      roomByProject.set(projectId, room - 1);
+      return room > 0;
+    });
+  const fits = new Set(fitting);
+  return ready.filter((task) => fits.has(task));
+}
+
+function specOf({ id, projectId, priority }: Omit<SnapshotTask, "status">): TaskSpec {
+  return {
+    id: id as TaskId,
+    kind: anyKind,
+    project: projectId as ProjectId,
+    user: onlyUser,
+    weight: 1,
+    priority,
+    payload: "",
+    maxAttempts: limits.maxAttemptsDefault,
+    timeoutMs: limits.attemptTimeoutMs,
+  };
+}
+
+function lifeOf(agent: AgentId): { readonly agent: AgentId; readonly incarnation: Incarnation } {
+  return { agent, incarnation: onlyLife };
+}
+
+function record(state: SwarmState, event: Event, at: Instant): void {
+  state.at = at;
+  state.idx = 1 as BatchIndex;
+  apply(state, event, { at, idx: state.idx });
+}
+
+function checkOurs({ projects, tasks, agents }: BudgetSnapshot): void {
+  for (const [at, { creditWeight }] of projects.entries()) {
+    if (creditWeight === 0) {
+      refuse(
+        `projects[${at}].creditWeight`,
+        "must be above 0: a share of nothing would wait for ever; pause it instead",
+      );
+    }
+  }
+  if (projects.length > limits.projectsMax) refuse("projects", `a swarm has at most ${limits.projectsMax}`);
+  checkIds(projects, "projects");
+  checkIds(tasks, "tasks");
+  checkIds(agents, "agents");
+}
+
+function checkIds(things: readonly { readonly id: string }[], name: string): void {
+  const seen = new Set<string>();
+  for (const [at, { id }] of things.entries()) {
+    if (id.startsWith(" ")) refuse(`${name}[${at}].id`, "must not begin with a space");
+    if (seen.has(id)) refuse(`${name}[${at}].id`, `'${id}' stands twice`);
+    seen.add(id);
+  }
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}

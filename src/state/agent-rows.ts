@@ -1,0 +1,241 @@
+// How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
+
+import { assert } from "../assert.ts";
+import type { AgentId, AssignmentNumber, Instant, Kind, TaskId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { EventOf } from "./event.ts";
+import { kindRowOf, noteKind } from "./kind-rows.ts";
+import {
+  type AgentRow,
+  cameForSlots,
+  type OpenAttempt,
+  placesOf,
+  type SuccessRecord,
+  type SwarmState,
+} from "./state.ts";
+import { emptyRecord, recordOutcome } from "./success-rate.ts";
+import { type EventContext, startTimer, stopTimer } from "./task-rows.ts";
+
+export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, context: EventContext): void {
+  const known = state.agentById.get(event.agent);
+  const row = known ?? newAgentRow(event, context.at);
+  const servedBefore = row.kindRows;
+  if (row.online && row.incarnation === event.incarnation) removeFromKinds(state, row);
+  else beginLife(state, row, event, context.at);
+  state.joins += 1;
+  row.joinedOrder = state.joins;
+  row.kinds = new Set(event.kinds);
+  row.kindRows = Array.from(row.kinds, (kind) => kindRowOf(state, kind));
+  row.role = event.role;
+  row.agentType = event.agentType;
+  row.labels = event.labels ?? {};
+  row.maxConcurrent = event.maxConcurrent;
+  row.prefetch = event.prefetch ?? 0;
+  state.agentById.set(event.agent, row);
+  for (const kind of row.kinds) onlineAgentsOf(state, kind).set(row.id, row);
+  for (const kindRow of [...row.kindRows, ...servedBefore]) noteKind(state, kindRow);
+}
+
+export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context: EventContext): void {
+  const row = agentOf(state, event.agent);
+  assert(row.online && row.incarnation === event.incarnation, `agent ${row.id} leaves the life it is in`);
+  assert(row.open.size === 0, `agent ${row.id} leaves with every attempt closed`);
+  assert(!state.slotsByAgent.has(row.id), `agent ${row.id} leaves without slots`);
+  row.online = false;
+  row.draining = false;
+  row.unresponsive = false;
+  row.leftAt = context.at;
+  if (event.reason === "fenced") {
+    row.fencedLives = [...row.fencedLives, event.incarnation].slice(-limits.fencedLivesMax);
+    row.fencedAt = context.at;
+  } else if (row.lastNumber > 0) {
+    const others = row.pastLives.filter((life) => life !== event.incarnation);
+    row.pastLives = [...others, event.incarnation].slice(-limits.pastLivesMax);
+  }
+  removeFromKinds(state, row);
+  for (const kindRow of row.kindRows) noteKind(state, kindRow);
+  row.kindRows = [];
+  const forgottenMs = cameForSlots(row) ? limits.slotAgentForgottenMs : limits.agentForgottenMs;
+  row.forgetTimer = startTimer(state, (context.at + forgottenMs) as Instant, {
+    kind: "forget",
+    agent: row.id,
+  });
+}
+
+/** The next assignment is numbered after `upTo`. */
+export function passOver(row: AgentRow, upTo: AssignmentNumber): void {
+  assert(row.online && upTo > row.lastNumber, `agent ${row.id} is ahead of its assignments`);
+  row.lastNumber = upTo;
+}
+
+export function forgetRow(state: SwarmState, id: AgentId): void {
+  const row = agentOf(state, id);
+  assert(!row.online, `agent ${id} is forgotten only after it left`);
+  if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
+  state.agentById.delete(id);
+}
+
+export function agentOf(state: SwarmState, id: AgentId): AgentRow {
+  const row = state.agentById.get(id);
+  assert(row !== undefined, `agent ${id} is known`);
+  return row;
+}
+
+/** Puts an attempt into one of its agent's places. */
+export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAttempt): void {
+  assert(
+    agent.online && agent.incarnation === attempt.incarnation,
+    `agent ${agent.id} is in the life that is assigned to`,
+  );
+  assert(attempt.number === agent.lastNumber + 1, `assignments to ${agent.id} are numbered without gaps`);
+  assert(agent.open.size < placesOf(agent), `agent ${agent.id} has a place free`);
+  agent.lastNumber = attempt.number;
+  agent.open.set(attempt.number, attempt);
+  state.assignments += 1;
+  agent.lastAssignedOrder = state.assignments;
+}
+
+/** Counts an attempt's end as a unit of work; a revoked one keeps its place until `releaseAttempt`. */
+export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked: boolean): void {
+  state.tick += 1;
+  if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);
+  attempt.timeoutTimer = undefined;
+  const agent = agentOf(state, attempt.agent);
+  if (isRevoked) attempt.state = "revoked";
+  else freePlace(agent, attempt);
+}
+
+/** Frees the place of a revoked attempt. */
+export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): OpenAttempt {
+  const agent = agentOf(state, event.agent);
+  const attempt = findRevoked(agent, event.task, event.attempt);
+  assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
+  freePlace(agent, attempt);
+  return attempt;
+}
+
+/** A place that becomes free is a tick of every kind it could have served. */
+function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
+  agent.open.delete(attempt.number);
+  for (const row of agent.kindRows) row.tick += 1;
+}
+
+/** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked
+ *  one must be looked for. */
+export function findOpen(
+  state: SwarmState,
+  agent: AgentRow,
+  task: TaskId,
+  attempt: number,
+): OpenAttempt | undefined {
+  const current = state.taskById.get(task)?.open;
+  if (current !== undefined && current.attempt === attempt && current.agent === agent.id) return current;
+  return findRevoked(agent, task, attempt);
+}
+
+/** The revoked attempt of that name that still holds a place. A task that was forgotten and submitted again may
+ *  have a live attempt of the same name: that one is not meant. */
+function findRevoked(agent: AgentRow, task: TaskId, attempt: number): OpenAttempt | undefined {
+  for (const open of agent.open.values()) {
+    if (open.state === "revoked" && open.task === task && open.attempt === attempt) return open;
+  }
+  return undefined;
+}
+
+export function learn(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  outcome: "success" | "failure",
+  at: Instant,
+  latencyMs?: number,
+): void {
+  const agent = agentOf(state, attempt.agent);
+  const { recordByKind } = agent;
+  if (recordByKind.size >= limits.recordsPerAgentMax && !recordByKind.has(attempt.kind)) forgetOldest(agent);
+  const records = {
+    agent: recordIn(recordByKind, attempt.kind, at),
+    swarm: recordIn(state.recordByKind, attempt.kind, at),
+  };
+  recordOutcome(records, outcome, at, latencyMs);
+  noteKind(state, kindRowOf(state, attempt.kind));
+}
+
+/** Makes room where an agent is about to have outcomes of one kind more: of what it does not serve, the one with the
+ *  oldest outcome is forgotten, and what followed from it. */
+function forgetOldest({ kinds, recordByKind, suspensionByKind }: AgentRow): void {
+  let oldest: readonly [kind: Kind, record: SuccessRecord] | undefined;
+  for (const entry of recordByKind) {
+    if (!kinds.has(entry[0]) && (oldest === undefined || entry[1].updatedAt < oldest[1].updatedAt))
+      oldest = entry;
+  }
+  assert(oldest !== undefined, "no agent serves as many kinds as it may remember");
+  recordByKind.delete(oldest[0]);
+  suspensionByKind.delete(oldest[0]);
+}
+
+function recordIn(recordByKind: Map<Kind, SuccessRecord>, kind: Kind, at: Instant): SuccessRecord {
+  const known = recordByKind.get(kind);
+  if (known !== undefined) return known;
+  const record = emptyRecord(at);
+  recordByKind.set(kind, record);
+  return record;
+}
+
+function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
+  return {
+    id: event.agent,
+    incarnation: event.incarnation,
+    online: false,
+    draining: false,
+    unresponsive: false,
+    kinds: new Set(),
+    kindRows: [],
+    joinedOrder: 0,
+    role: undefined,
+    agentType: undefined,
+    labels: {},
+    maxConcurrent: event.maxConcurrent,
+    prefetch: 0,
+    open: new Map(),
+    lastNumber: 0,
+    confirmedNumber: 0,
+    lastAssignedOrder: 0,
+    completed: 0,
+    joinedAt: at,
+    leftAt: undefined,
+    fencedLives: [],
+    fencedAt: undefined,
+    pastLives: [],
+    recordByKind: new Map(),
+    suspensionByKind: new Map(),
+    forgetTimer: undefined,
+  };
+}
+
+function beginLife(state: SwarmState, row: AgentRow, event: EventOf<"AgentJoined">, at: Instant): void {
+  assert(!row.online, `agent ${row.id} begins a life after the one before it ended`);
+  if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
+  row.forgetTimer = undefined;
+  row.incarnation = event.incarnation;
+  row.online = true;
+  row.lastNumber = 0;
+  row.confirmedNumber = 0;
+  row.joinedAt = at;
+  row.leftAt = undefined;
+}
+
+function onlineAgentsOf(state: SwarmState, kind: Kind): Map<AgentId, AgentRow> {
+  const known = state.onlineByKind.get(kind);
+  if (known !== undefined) return known;
+  const agents = new Map<AgentId, AgentRow>();
+  state.onlineByKind.set(kind, agents);
+  return agents;
+}
+
+function removeFromKinds(state: SwarmState, row: AgentRow): void {
+  for (const kind of row.kinds) {
+    const agents = state.onlineByKind.get(kind);
+    agents?.delete(row.id);
+    if (agents?.size === 0) state.onlineByKind.delete(kind);
+  }
+}

@@ -1,0 +1,305 @@
+// How a task's row moves between queues, timers and counters. Every change of a task's state goes through
+// `move` or `end`, so that counters equal a recount.
+
+import { assert } from "../assert.ts";
+import type { AgentId, BatchIndex, Instant, ProjectId, UserId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { newAccount } from "./account.ts";
+import { costEstimate } from "./estimate.ts";
+import type { EventOf, TaskSpec } from "./event.ts";
+import { enterLane, leaveLane } from "./lanes.ts";
+import {
+  type EndedTaskState,
+  emptyCounts,
+  emptyLedger,
+  type LiveTaskState,
+  type ProjectRow,
+  type SwarmState,
+  type TaskRow,
+  type TaskState,
+  type Timer,
+  type UserRow,
+  waitingCount,
+} from "./state.ts";
+
+/** Of most tasks: one list for all of them. */
+export const nobody: readonly AgentId[] = [];
+
+/** Where and when in the journal an event stands. */
+export interface EventContext {
+  readonly at: Instant;
+  readonly idx: BatchIndex;
+}
+
+export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, context: EventContext): void {
+  assert(!state.taskById.has(spec.id) && !state.endedById.has(spec.id), `task ${spec.id} is submitted once`);
+  state.submissions += 1;
+  const { at: roundAt, idx } = context;
+  const first = { round: 1, roundAt, roundIdx: idx, submittedIdx: idx, sequence: state.submissions };
+  begin(state, newRow(state, spec, hash, { ...first, attemptsBefore: 0, lastAgent: undefined }), roundAt);
+}
+
+/** Opens the next round of an ended task: its attempts are numbered on, its failures count from 0. */
+export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, context: EventContext): void {
+  const { task: spec, hash, round } = event;
+  const ended = state.endedById.get(spec.id);
+  assert(ended !== undefined, `task ${spec.id} is retried after it ended`);
+  assert(isRetryable(ended.state), `task ${spec.id} is not retried once it is ${ended.state}`);
+  assert(spec.notBefore === undefined, `task ${spec.id} is retried at once`);
+  assert(round === ended.round + 1, `round ${round} of ${spec.id} follows round ${ended.round}`);
+  assert(hash === ended.hash && spec.project === ended.project, `task ${spec.id} is the one that ended`);
+  state.endedById.delete(spec.id);
+  const { sequence, submittedIdx, attempts, agent } = ended;
+  const { at: roundAt, idx: roundIdx } = context;
+  const before = { sequence, submittedIdx, attemptsBefore: attempts, lastAgent: agent };
+  const row = newRow(state, spec, hash, { ...before, round, roundAt, roundIdx });
+  uncountEnded(state, row, ended.state);
+  begin(state, row, roundAt);
+}
+
+/** Whether a task that ended so may have another round. */
+export function isRetryable(ended: EndedTaskState): boolean {
+  return ended !== "completed";
+}
+
+type RoundOfRow = Pick<
+  TaskRow,
+  "sequence" | "submittedIdx" | "round" | "roundAt" | "roundIdx" | "attemptsBefore" | "lastAgent"
+>;
+
+function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfRow): TaskRow {
+  const projectRow = projectRowOf(state, spec.project);
+  return {
+    heapAt: -1,
+    spec,
+    hash,
+    sequence: round.sequence,
+    submittedIdx: round.submittedIdx,
+    round: round.round,
+    roundAt: round.roundAt,
+    roundIdx: round.roundIdx,
+    attemptsBefore: round.attemptsBefore,
+    userRow: userRowOf(projectRow, spec.user),
+    projectRow,
+    state: "queued",
+    cost: costEstimate(spec),
+    queuedAt: round.roundAt,
+    queuedOrder: 0,
+    queuedTick: 0,
+    queuedTurn: 0,
+    attempt: round.attemptsBefore,
+    failures: 0,
+    infrastructureFailures: 0,
+    lastAgent: round.lastAgent,
+    failedBy: nobody,
+    open: undefined,
+    queue: undefined,
+    older: undefined,
+    newer: undefined,
+    releaseTimer: undefined,
+    deadlineTimer: undefined,
+  };
+}
+
+/** Has a new row live: counted, with its timers, in its lane unless it is to wait for its not-before. */
+function begin(state: SwarmState, row: TaskRow, at: Instant): void {
+  const { spec } = row;
+  state.taskById.set(spec.id, row);
+  countLive(state, row, 1);
+  if (spec.deadline !== undefined)
+    row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
+  const isDelayed = spec.notBefore !== undefined && spec.notBefore > at;
+  row.state = isDelayed ? "delayed" : "queued";
+  count(state, row, row.state, 1);
+  if (isDelayed) row.releaseTimer = startTimer(state, spec.notBefore, { kind: "release", task: row });
+  else enterLane(state, row, at);
+}
+
+/** A task that lives again is not counted as ended any more. A project's or user's row that is younger than its end
+ *  never counted it. */
+function uncountEnded(state: SwarmState, { projectRow, userRow }: TaskRow, ended: EndedTaskState): void {
+  state.counts[ended] -= 1;
+  for (const { counts } of [projectRow, userRow]) counts[ended] = Math.max(0, counts[ended] - 1);
+}
+
+/** Puts a row that is in no queue into its lane; its age counts from now. */
+export function enqueue(state: SwarmState, row: TaskRow, at: Instant): void {
+  move(state, row, "queued");
+  enterLane(state, row, at);
+}
+
+export function delay(state: SwarmState, row: TaskRow, until: Instant): void {
+  move(state, row, "delayed");
+  row.releaseTimer = startTimer(state, until, { kind: "release", task: row });
+}
+
+export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
+  count(state, row, row.state, -1);
+  row.state = to;
+  count(state, row, to, 1);
+}
+
+/** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
+export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
+  if (row.state === "queued") leaveLane(state, row);
+  stopReleaseTimer(state, row);
+  if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
+  count(state, row, row.state, -1);
+  count(state, row, to, 1);
+  countLive(state, row, -1);
+  state.taskById.delete(row.spec.id);
+  const { sequence, round, lastAgent, submittedIdx, roundIdx } = row;
+  state.endedById.set(row.spec.id, {
+    id: row.spec.id,
+    project: row.spec.project,
+    user: row.spec.user,
+    kind: row.spec.kind,
+    hash: row.hash,
+    state: to,
+    sequence,
+    round,
+    attempts: row.attempt,
+    ...(lastAgent === undefined ? {} : { agent: lastAgent }),
+    submittedIdx,
+    roundIdx,
+    endedAt: context.at,
+    endedIdx: context.idx,
+  });
+  forgetEnded(state);
+}
+
+export function stopReleaseTimer(state: SwarmState, row: TaskRow): void {
+  if (row.releaseTimer === undefined) return;
+  stopTimer(state, row.releaseTimer);
+  row.releaseTimer = undefined;
+}
+
+/** Remembers, sorted, that an agent failed a task. */
+export function addFailedBy(row: TaskRow, agent: AgentId): void {
+  if (!row.failedBy.includes(agent)) row.failedBy = [...row.failedBy, agent].sort();
+}
+
+/** Notes how long a task waited for the first assignment of its round. */
+export function countFirstStart(row: TaskRow, at: Instant): void {
+  const user = row.userRow;
+  const waitMs = Math.max(0, at - Math.max(row.roundAt, row.spec.notBefore ?? 0));
+  user.started += 1;
+  user.waitMsSum += waitMs;
+  user.waitMsMax = Math.max(user.waitMsMax, waitMs);
+}
+
+export function startTimer(state: SwarmState, dueAt: Instant, due: Timer["due"]): Timer {
+  state.timersEver += 1;
+  const timer: Timer = { heapAt: -1, dueAt, order: state.timersEver, due };
+  state.timers.push(timer);
+  return timer;
+}
+
+/** Stops a timer that may have been stopped before. */
+export function stopTimer(state: SwarmState, timer: Timer): void {
+  if (timer.heapAt !== -1) state.timers.remove(timer);
+}
+
+function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 | -1): void {
+  const { projectRow, userRow } = row;
+  state.counts[taskState] += change;
+  projectRow.counts[taskState] += change;
+  userRow.counts[taskState] += change;
+  if (taskState !== "queued" && taskState !== "delayed") return;
+  if (waitingCount(userRow.counts) === (change === 1 ? 1 : 0)) projectRow.usersWaiting += change;
+}
+
+function countLive(state: SwarmState, { projectRow, userRow }: TaskRow, change: 1 | -1): void {
+  projectRow.live += change;
+  userRow.live += change;
+  if (!isKept(projectRow)) noteIdle(state.idleProjects, projectRow.project, projectRow.live);
+  noteIdle(projectRow.idleUsers, userRow.user, userRow.live);
+}
+
+function noteIdle<Key>(idle: Set<Key>, key: Key, live: number): void {
+  if (live === 0) idle.add(key);
+  else if (live === 1) idle.delete(key);
+}
+
+/** Whether a task of this project and user can be counted: their rows are there, or there is room for them. */
+export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId): boolean {
+  const row = state.projectById.get(project);
+  if (row === undefined) return hasRoomForProject(state, project);
+  return (
+    row.userByName.has(user) || row.userByName.size < limits.usersPerProjectMax || row.idleUsers.size > 0
+  );
+}
+
+export function hasRoomForProject(state: SwarmState, project: ProjectId): boolean {
+  const { projectById, idleProjects } = state;
+  return projectById.has(project) || projectById.size < limits.projectsMax || idleProjects.size > 0;
+}
+
+/** Whether a project's row must outlive its tasks: an operator's word is not forgotten, nor what open attempts hold. */
+export function isKept(row: ProjectRow): boolean {
+  return row.settings !== undefined || row.isPaused || row.openAttempts > 0;
+}
+
+/** Lists a project as idle or not, after what keeps its row has changed. */
+export function noteKept(state: SwarmState, row: ProjectRow): void {
+  if (row.live > 0 || isKept(row)) state.idleProjects.delete(row.project);
+  else state.idleProjects.add(row.project);
+}
+
+/** The row of a project, made when it is not there. */
+export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
+  const known = state.projectById.get(project);
+  if (known !== undefined) return known;
+  evictIdle(state.projectById, state.idleProjects, limits.projectsMax);
+  const row: ProjectRow = {
+    project,
+    settings: undefined,
+    isPaused: false,
+    counts: emptyCounts(),
+    ledger: emptyLedger(state.policy.guaranteeMs),
+    openAttempts: 0,
+    account: newAccount(),
+    virtualTime: 0,
+    live: 0,
+    usersWaiting: 0,
+    userByName: new Map(),
+    idleUsers: new Set(),
+  };
+  state.projectById.set(project, row);
+  return row;
+}
+
+function userRowOf({ userByName, idleUsers }: ProjectRow, user: UserId): UserRow {
+  const known = userByName.get(user);
+  if (known !== undefined) return known;
+  evictIdle(userByName, idleUsers, limits.usersPerProjectMax);
+  const row: UserRow = {
+    user,
+    counts: emptyCounts(),
+    account: newAccount(),
+    live: 0,
+    waitMsSum: 0,
+    waitMsMax: 0,
+    started: 0,
+  };
+  userByName.set(user, row);
+  return row;
+}
+
+/** Takes the longest idle row out of a full table. Submits that find no room are refused before they get here. */
+function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: number): void {
+  if (rowByKey.size < sizeMax) return;
+  const longestIdle = idle.values().next();
+  assert(longestIdle.done === false, "a table of busy rows takes no other");
+  idle.delete(longestIdle.value);
+  rowByKey.delete(longestIdle.value);
+}
+
+function forgetEnded({ endedById, policy, horizonAt }: SwarmState): void {
+  for (let forgotten = 0; forgotten < limits.forgottenPerEndMax; forgotten += 1) {
+    const { oldest } = endedById;
+    if (oldest === undefined) return;
+    if (endedById.size <= policy.rememberedTasks && oldest.endedAt >= horizonAt) return;
+    endedById.delete(oldest.id);
+  }
+}

@@ -1,0 +1,96 @@
+// Rows, lanes and the tables of projects and users: what moves where, and what gives way when a table is full.
+
+import { describe, expect, it } from "vitest";
+import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import type { EndedTask } from "../../src/state/state.ts";
+import { addFailedBy } from "../../src/state/task-rows.ts";
+import { join, submit, Turns } from "../support/turns.ts";
+
+const lanesOf = (turns: Turns) => [...turns.state.laneByKey.keys()];
+
+describe("lanes", () => {
+  it("part tasks by kind and role, and go with their last task", () => {
+    const turns = new Turns();
+    turns.turn(
+      submit({ id: taskId("t1") }),
+      submit({ id: taskId("t2") }),
+      submit({ id: taskId("t3"), kind: kind("l") }),
+      submit({ id: taskId("t4"), role: "r" }),
+    );
+    expect(lanesOf(turns)).toEqual(["k", "l", "k r"]);
+    const cancel = (id: string) =>
+      ({ type: "CancelTask", project: projectId("p"), task: taskId(id), round: 1 }) as const;
+    turns.turn(cancel("t1"));
+    expect(lanesOf(turns)).toContain("k");
+    turns.turn(cancel("t2"), cancel("t4"));
+    expect(lanesOf(turns)).toEqual(["l"]);
+  });
+
+  it("never mistake a role for an agent to avoid", () => {
+    const turns = new Turns();
+    turns.turn(join("r", { role: "r" }));
+    turns.turn(submit({ id: taskId("t1") }));
+    turns.turn(turns.report("t1", { kind: "failed", error: "" }), {
+      type: "DrainAgent",
+      agent: agentId("r"),
+    });
+    turns.turn(submit({ id: taskId("t2"), role: "r" }));
+    turns.passToDue();
+    expect(lanesOf(turns).sort()).toEqual(["k", "k r"]);
+    expect(turns.state.taskById.get(taskId("t1"))?.queue?.avoid).toEqual(["r"]);
+    expect(turns.state.taskById.get(taskId("t2"))?.queue?.avoid).toEqual([]);
+    expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["queued", "queued"]);
+  });
+
+  it("are served by priority, then in the order of submission, whatever came back in between", () => {
+    const turns = new Turns();
+    turns.turn(submit({ id: taskId("t1"), notBefore: instant(turns.at + 10) }));
+    turns.turn(submit({ id: taskId("t2") }), submit({ id: taskId("t3"), priority: 1 }));
+    turns.pass(10);
+    turns.turn(join("a1", { maxConcurrent: 3 }));
+    expect(turns.all("TaskAssigned").map(({ task }) => task)).toEqual(["t3", "t1", "t2"]);
+  });
+
+  it("remember who failed a task sorted and once", () => {
+    const turns = new Turns();
+    turns.turn(submit());
+    const row = turns.task("t1");
+    for (const id of ["b", "a", "b"]) addFailedBy(row, agentId(id));
+    expect(row.failedBy).toEqual(["a", "b"]);
+  });
+});
+
+describe("waiting", () => {
+  it("is measured once, from the submission or the not-before, whichever is later", () => {
+    const turns = new Turns();
+    turns.turn(
+      submit({ id: taskId("t1") }),
+      submit({ id: taskId("t2"), notBefore: instant(turns.at + 300) }),
+    );
+    turns.pass(400);
+    turns.turn(join("a1", { maxConcurrent: 2 }));
+    const user = turns.state.projectById.get(projectId("p"))?.userByName.get(userId("u"));
+    expect(user).toMatchObject({ started: 2, waitMsSum: 500, waitMsMax: 400 });
+    turns.turn(turns.report("t1", { kind: "failed", error: "" }));
+    turns.passToDue();
+    expect(turns.task("t1").attempt).toBe(2);
+    expect(user).toMatchObject({ started: 2, waitMsSum: 500 });
+  });
+});
+
+describe("a full table", () => {
+  it("of ended tasks forgets the one that ended first", () => {
+    const turns = new Turns();
+    const { endedById } = turns.state;
+    for (let n = 0; n < limits.rememberedTasksDefault; n += 1) {
+      const ended = { id: taskId(`old${n}`), state: "completed", endedAt: turns.at } as EndedTask;
+      endedById.set(ended.id, ended);
+    }
+    turns.state.submissions += limits.rememberedTasksDefault;
+    turns.state.counts.completed += limits.rememberedTasksDefault;
+    turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
+    expect(endedById.size).toBe(limits.rememberedTasksDefault);
+    expect([endedById.has(taskId("old0")), endedById.has(taskId("t1"))]).toEqual([false, true]);
+  });
+});
