@@ -13,6 +13,7 @@ function script(file: string, ...argv: readonly string[]) {
 describe.each([
   ["zoo", "test/zoo/zoo.ts"],
   ["chaos", "test/chaos/main.ts"],
+  ["model", "test/model/main.ts"],
 ])("npm run %s", (name, file) => {
   it.each(["nope", "--nope"])("%s is refused with its usage", (word) => {
     const { status, stderr } = script(file, word);

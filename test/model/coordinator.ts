@@ -1,0 +1,719 @@
+// A coordinator in the model of segments: it restores, follows, takes the lead and leads by the twelve rules of
+// docs/adr (design section 6), as a generator that yields what it asks of the server, of time and of the others. The
+// scheduler (world.ts) decides when each answer comes. `rules` can be switched off one by one: a search must then fail.
+
+import type { Answer, Operation } from "./log-service.ts";
+import type { Batch, Log, StoredRecord } from "./records.ts";
+import {
+  BASE_PARTS,
+  inspect,
+  lastHash,
+  logOf,
+  type SegmentView,
+  viewOf,
+  withSegment,
+} from "./segment-view.ts";
+
+/** What the procedure would leave out; each is one sentence of the rules. */
+export type Rule =
+  | "seal-before-reading"
+  | "append-until-sealed"
+  | "compare-with-held"
+  | "ask-the-others"
+  | "list-again"
+  | "one-writer"
+  | "verify-the-base"
+  | "growth-is-life"
+  | "seal-the-unopened"
+  | "look-after-reconnection"
+  | "fresh-answers"
+  | "number-once"
+  | "closing-with-nothing-in-flight"
+  | "synced-before-deletion"
+  | "whole-before-deletion"
+  | "inspect-each-timeout"
+  | "in-order"
+  | "restart-after-reconnection";
+
+export const rules: readonly Rule[] = [
+  "seal-before-reading",
+  "append-until-sealed",
+  "compare-with-held",
+  "ask-the-others",
+  "list-again",
+  "one-writer",
+  "verify-the-base",
+  "growth-is-life",
+  "seal-the-unopened",
+  "look-after-reconnection",
+  "fresh-answers",
+  "number-once",
+  "closing-with-nothing-in-flight",
+  "synced-before-deletion",
+  "whole-before-deletion",
+  "inspect-each-timeout",
+  "in-order",
+  "restart-after-reconnection",
+];
+
+/** T, in steps of the schedule. */
+export const LEADER_TIMEOUT = 60;
+const SYNC_INTERVAL = 80;
+const IN_FLIGHT_MAX = 2;
+const TRIES = 12;
+/** Batches behind the newest base from which on compaction is due. */
+const COMPACTION_DUE = 4;
+
+export type Request =
+  | { readonly ask: "server"; readonly operations: readonly Operation[] }
+  | { readonly ask: "others" }
+  | { readonly ask: "time"; readonly steps: number };
+
+export type Reply =
+  | { readonly reply: "server"; readonly answers: readonly Answer[] }
+  | { readonly reply: "others"; readonly held: readonly Held[] }
+  | { readonly reply: "time" };
+
+/** What a coordinator says that it holds. */
+interface Held {
+  readonly term: number;
+  readonly idx: number;
+}
+
+/** What the coordinator reads of the world, and tells it. */
+export interface Surroundings {
+  now(): number;
+  /** Grows with each reconnection to the server. */
+  epoch(): number;
+  has(rule: Rule): boolean;
+  nextTasks(coordinator: string): readonly string[];
+  hasOrder(coordinator: string, order: "compact" | "hand-over"): boolean;
+  /** A client hears that its tasks are accepted. */
+  answered(by: Coordinator, batch: Batch): void;
+  /** A client asks which tasks were accepted, and hears what the leader's log says. */
+  asked(of: Coordinator): void;
+  deleted(by: Coordinator, segment: number): void;
+  note(sentence: string): void;
+}
+
+type Steps<Value> = Generator<Request, Value, Reply>;
+type Stop = "stand-by" | "again" | "halt";
+
+/** The connection broke: what was asked before it did is worth nothing. */
+class Reconnected extends Error {}
+
+export class Coordinator {
+  readonly id: string;
+  readonly life: string;
+  readonly steps: Steps<void>;
+  log: Log | undefined;
+  role: "restoring" | "following" | "taking the lead" | "leading" | "halted" = "restoring";
+  haltedBecause: string | undefined;
+  readonly #world: Surroundings;
+  #segment = 0;
+  #position = 0;
+  #baseIdx = 0;
+  #highestSeen = 0;
+  #heardAt: number;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #openedAt = 0;
+  #inspectedAt = 0;
+  #epoch = 0;
+  #inFlight: Batch[] = [];
+  readonly #growth = new Map<number, { length: number; at: number }>();
+
+  constructor(id: string, life: string, world: Surroundings) {
+    this.id = id;
+    this.life = life;
+    this.#world = world;
+    this.#heardAt = world.now();
+    this.#epoch = world.epoch();
+    this.steps = this.#run();
+  }
+
+  /** What it answers to another coordinator that asks; a halted one does not count. */
+  get held(): Held | undefined {
+    if (this.log === undefined || this.role === "halted") return undefined;
+    return { term: this.log.terms.at(-1)?.term ?? 0, idx: this.log.line.length };
+  }
+
+  get segment(): number {
+    return this.#segment;
+  }
+
+  *#run(): Steps<void> {
+    while (!this.#isHalted()) {
+      try {
+        yield* this.#live();
+      } catch (error) {
+        if (!(error instanceof Reconnected)) throw error;
+        this.role = this.log === undefined ? "restoring" : "following";
+      }
+    }
+  }
+
+  *#live(): Steps<void> {
+    for (;;) {
+      this.#epoch = this.#world.epoch();
+      if (this.role === "halted") return;
+      yield* this.#follow();
+      if (this.#isHalted()) return;
+      if (this.#world.now() - this.#heardAt < LEADER_TIMEOUT) {
+        yield { ask: "time", steps: 5 };
+        continue;
+      }
+      this.role = "taking the lead";
+      const outcome = yield* this.#takeTheLead([]);
+      if (outcome === "halt") return;
+      if (outcome === "leads") yield* this.#leadOn();
+      if (this.#isHalted()) return;
+      this.role = this.log === undefined ? "restoring" : "following";
+      this.#heardAt = this.#world.now();
+      this.#inFlight = [];
+    }
+  }
+
+  #isHalted(): boolean {
+    return this.role === "halted";
+  }
+
+  // Following
+
+  /** Reads the live segment with the highest number, and takes over what continues the log. */
+  *#follow(): Steps<void> {
+    const newest = yield* this.#newestLive();
+    if (newest === undefined) return;
+    const { view, log } = newest;
+    const hasGrown = view.segment !== this.#segment || view.length > this.#position;
+    if (log === "unreadable") return;
+    const standing = this.log === undefined ? "longer" : inspect(this.log.line, log.line);
+    if (standing === "different" && this.#world.has("compare-with-held")) {
+      this.#halt("the log continued differently");
+      return;
+    }
+    if (standing === "shorter" && this.#world.has("compare-with-held")) return; // the log lost its end: T will tell
+    this.#adopt(view, log);
+    this.role = "following";
+    if (hasGrown && view.writer !== this.life) this.#heardAt = this.#world.now();
+    if (view.isClosing && !hasGrown) this.#heardAt = Number.NEGATIVE_INFINITY;
+  }
+
+  #adopt(view: SegmentView, log: Log): void {
+    this.log = log;
+    this.#segment = view.segment;
+    this.#position = view.length;
+    if (view.base !== undefined) this.#baseIdx = view.base.line.length;
+  }
+
+  /** The live segment with the highest number, by listing. */
+  *#newestLive(): Steps<{ readonly view: SegmentView; readonly log: Log | "unreadable" } | undefined> {
+    const segments = yield* this.#list();
+    const records = new Map<number, readonly StoredRecord[]>();
+    for (const segment of [...segments].reverse()) {
+      const stored = yield* this.#read(segment);
+      if (stored === undefined) continue;
+      records.set(segment, stored);
+      const view = viewOf(segment, stored);
+      if (!view.isLive) continue;
+      for (let before = view; before.base === undefined && before.previous !== undefined; ) {
+        const earlier = yield* this.#read(before.previous.segment);
+        if (earlier === undefined) break;
+        records.set(before.previous.segment, earlier);
+        before = viewOf(before.previous.segment, earlier);
+      }
+      return { view, log: logOf(segment, (each) => records.get(each)) };
+    }
+    return undefined;
+  }
+
+  // Taking the lead: rule 5
+
+  /** @param unsettled batches of an own term whose fate is not known */
+  *#takeTheLead(unsettled: readonly Batch[]): Steps<"leads" | Stop> {
+    this.#world.note(`${this.id} takes the lead`);
+    const segments = yield* this.#list();
+    const passed = yield* this.#passOver(segments);
+    if (passed !== undefined) return passed;
+    let newest = yield* this.#newestLive();
+    if (newest !== undefined) {
+      const closed = yield* this.#close(newest.view);
+      if (closed !== undefined) return closed;
+      if (this.#world.has("seal-before-reading")) newest = yield* this.#newestLive();
+    }
+    const compared = this.#compare(newest);
+    if (compared === "halt") {
+      if (yield* this.#someoneHoldsMore()) return "stand-by";
+      return this.#halt(
+        newest?.log === "unreadable" ? "no segment can be read" : "the log continued differently",
+      );
+    }
+    const { log, needsBase } = compared;
+    this.log = log;
+    this.#settle(unsettled, log);
+    if (this.#world.has("ask-the-others") && (yield* this.#someoneHoldsMore())) return "stand-by";
+    const previous = newest?.log === "unreadable" || newest === undefined ? undefined : newest.view.segment;
+    return yield* this.#open({ log, previous, needsBase, listed: segments });
+  }
+
+  /** Rule 6: a segment that was claimed and not opened is alive while it grows; then it is sealed and passed over. */
+  *#passOver(segments: readonly number[]): Steps<"stand-by" | undefined> {
+    for (const segment of [...segments].reverse()) {
+      const stored = yield* this.#read(segment);
+      if (stored === undefined) continue;
+      if (viewOf(segment, stored).isLive) return undefined;
+      const before = this.#growth.get(segment);
+      const hasGrown = before === undefined || before.length !== stored.length;
+      if (hasGrown) this.#growth.set(segment, { length: stored.length, at: this.#world.now() });
+      const since = this.#growth.get(segment)?.at ?? 0;
+      if (this.#world.has("growth-is-life") && this.#world.now() - since < LEADER_TIMEOUT) {
+        yield { ask: "time", steps: 10 };
+        return "stand-by";
+      }
+      if (!this.#world.has("seal-the-unopened")) continue;
+      if (!(yield* this.#seal(segment))) return "stand-by";
+    }
+    return undefined;
+  }
+
+  *#close({ segment, writer, isClosing, length }: SegmentView): Steps<Stop | undefined> {
+    if (!this.#world.has("seal-before-reading")) return undefined;
+    if (writer === this.life && !isClosing)
+      yield* this.#send({
+        op: "append",
+        segment,
+        expected: length,
+        record: { kind: "closing", life: this.life },
+      });
+    return (yield* this.#seal(segment)) ? undefined : "stand-by";
+  }
+
+  /** Until an append is refused because the segment is sealed: only then its end stays. */
+  *#seal(segment: number): Steps<boolean> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const answer = yield* this.#send({ op: "seal", segment });
+      if (answer.kind === "refused") return false;
+      if (!this.#world.has("append-until-sealed")) return true;
+      const stored = yield* this.#read(segment);
+      if (stored === undefined) return false;
+      const record: StoredRecord = { kind: "probe", life: this.life };
+      const probed = yield* this.#send({ op: "append", segment, expected: stored.length, record });
+      if (probed.kind === "refused" && probed.why === "sealed") return true;
+      if (probed.kind === "refused" && probed.why === "no-stream") return false;
+    }
+    return false;
+  }
+
+  /** Rule 5d. */
+  #compare(
+    newest: { readonly view: SegmentView; readonly log: Log | "unreadable" } | undefined,
+  ): { readonly log: Log; readonly needsBase: boolean } | "halt" {
+    const held = this.log;
+    if (newest === undefined) return { log: held ?? { line: [], terms: [] }, needsBase: held !== undefined };
+    const { log, view } = newest;
+    if (log === "unreadable") return held === undefined ? "halt" : { log: held, needsBase: true };
+    if (held === undefined) return { log, needsBase: view.isDamaged };
+    if (!this.#world.has("compare-with-held")) return { log, needsBase: false };
+    switch (inspect(held.line, log.line)) {
+      case "same":
+      case "longer":
+        return { log, needsBase: view.isDamaged };
+      case "shorter":
+        return { log: held, needsBase: true };
+      case "different":
+        return "halt";
+    }
+  }
+
+  /** Rule 10: batches in flight when the segment was sealed are committed if its end holds them. */
+  #settle(unsettled: readonly Batch[], { line }: Log): void {
+    for (const batch of unsettled) if (line[batch.idx - 1]?.hash === batch.hash) this.#settled.push(batch);
+  }
+  #settled: Batch[] = [];
+
+  *#someoneHoldsMore(): Steps<boolean> {
+    const reply = yield { ask: "others" };
+    if (reply.reply !== "others") throw new Error("the others were asked");
+    this.#mindEpoch();
+    const own = this.held ?? { term: 0, idx: 0 };
+    return reply.held.some(({ term, idx }) => idx > own.idx || (idx === own.idx && term > own.term));
+  }
+
+  /** Rules 5f to 5h. */
+  *#open(plan: {
+    readonly log: Log;
+    readonly previous: number | undefined;
+    readonly needsBase: boolean;
+    /** What rule 5a listed: a rival that claimed a number since is met at that number. */
+    readonly listed: readonly number[];
+  }): Steps<"leads" | Stop> {
+    const segment = Math.max(0, ...plan.listed, this.#world.has("number-once") ? this.#highestSeen : 0) + 1;
+    yield* this.#send({ op: "create", segment });
+    let position = 1;
+    if (!(yield* this.#put(segment, 0, { kind: "claim", segment, life: this.life }))) return "stand-by";
+    if (this.#world.has("list-again")) {
+      const appeared = (yield* this.#list()).filter(
+        (each) => each !== segment && !plan.listed.includes(each),
+      );
+      if (appeared.length > 0) return "stand-by";
+    }
+    const needsBase = plan.needsBase || plan.log.line.length - this.#baseIdx >= COMPACTION_DUE * 2;
+    const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.line)} ${this.life}` : undefined;
+    if (manifest !== undefined)
+      for (let part = 0; part < BASE_PARTS; part += 1) {
+        const record: StoredRecord = { kind: "base", life: this.life, part, log: plan.log, manifest };
+        if (!(yield* this.#put(segment, position, record))) return "stand-by";
+        position += 1;
+      }
+    return yield* this.#publish({ ...plan, segment, position, manifest });
+  }
+
+  /** Reads the base back, appends `Opened`, and leads the segment. */
+  *#publish(plan: {
+    readonly log: Log;
+    readonly previous: number | undefined;
+    readonly segment: number;
+    readonly position: number;
+    readonly manifest: string | undefined;
+  }): Steps<"leads" | Stop> {
+    const { log, previous, segment, position, manifest } = plan;
+    if (manifest !== undefined && this.#world.has("verify-the-base")) {
+      const stored = yield* this.#read(segment);
+      if (stored === undefined || stored.length !== position || stored.some(({ kind }) => kind === "lost"))
+        return "stand-by";
+    }
+    const hash = `opened ${segment} ${this.life} ${lastHash(log.line)}`;
+    const end =
+      previous === undefined
+        ? undefined
+        : { segment: previous, idx: log.line.length, hash: lastHash(log.line) };
+    const record: StoredRecord = { kind: "opened", segment, life: this.life, previous: end, manifest, hash };
+    if (!(yield* this.#put(segment, position, record))) return "stand-by";
+    this.#segment = segment;
+    this.#position = position + 1;
+    this.#openedAt = this.#world.now();
+    if (manifest !== undefined) this.#baseIdx = log.line.length;
+    this.log = withSegment(log, { ...viewOf(segment, []), opened: hash });
+    this.#world.note(`${this.id} leads segment ${segment} from ${log.line.length + 1} on`);
+    return "leads";
+  }
+
+  // Leading
+
+  *#leadOn(): Steps<void> {
+    this.role = "leading";
+    this.#inFlight = [];
+    for (const batch of this.#settled.splice(0)) this.#answer(batch);
+    for (;;) {
+      const outcome = yield* this.#turnUnlessReconnected();
+      if (outcome === "goes on") continue;
+      if (outcome === "stand-by" || outcome === "halt") return;
+      // Rule 7: its log is not as it left it. It takes the lead again from what it holds.
+      this.role = "taking the lead";
+      const again = yield* this.#takeTheLead(this.#inFlight);
+      if (again !== "leads") return;
+      this.role = "leading";
+      this.#inFlight = [];
+      for (const batch of this.#settled.splice(0)) this.#answer(batch);
+    }
+  }
+
+  *#turnUnlessReconnected(): Steps<"goes on" | Stop> {
+    try {
+      return yield* this.#turn();
+    } catch (error) {
+      if (error instanceof Reconnected) return "goes on"; // the next turn looks first
+      throw error;
+    }
+  }
+
+  *#turn(): Steps<"goes on" | Stop> {
+    if (this.#world.epoch() !== this.#epoch) {
+      const looked = yield* this.#lookAfterReconnection();
+      if (looked !== "goes on") return looked;
+    }
+    if (this.#world.hasOrder(this.id, "hand-over")) return yield* this.#handOver();
+    if (
+      this.#world.hasOrder(this.id, "compact") &&
+      (this.log?.line.length ?? 0) - this.#baseIdx >= COMPACTION_DUE
+    ) {
+      const compacted = yield* this.#compact();
+      if (compacted !== "goes on") return compacted;
+    }
+    if (this.#world.has("inspect-each-timeout") && this.#world.now() - this.#inspectedAt >= LEADER_TIMEOUT) {
+      const looked = yield* this.#lookAfterReconnection();
+      if (looked !== "goes on") return looked;
+    }
+    if ((yield* this.#deleteOld()) === "again") return "again";
+    if (this.#isFresh()) this.#world.asked(this);
+    this.#decide();
+    return yield* this.#commit();
+  }
+
+  /** Rule 8, and each T: damage that no append meets. */
+  *#lookAfterReconnection(): Steps<"goes on" | Stop> {
+    this.#epoch = this.#world.epoch();
+    this.#inspectedAt = this.#world.now();
+    if (!this.#world.has("look-after-reconnection")) return "goes on";
+    const newest = yield* this.#newestLive();
+    if (newest === undefined) return "again";
+    if (newest.view.segment > this.#segment) return "stand-by";
+    if (newest.view.segment < this.#segment || newest.log === "unreadable" || newest.view.isDamaged)
+      return "again";
+    const line = [...(this.log?.line ?? [])];
+    const standing = inspect(line, newest.log.line);
+    if (standing === "different") return this.#halt("the log continued differently");
+    return standing === "same" && newest.view.length === this.#position ? "goes on" : "again";
+  }
+
+  /** New batches for what waits, an empty one as a sign of life. */
+  #decide(): void {
+    while (this.#inFlight.length < IN_FLIGHT_MAX) {
+      const line = [...(this.log?.line ?? []), ...this.#inFlight];
+      const known = new Set(line.flatMap(({ tasks }) => tasks));
+      const tasks = this.#world
+        .nextTasks(this.id)
+        .filter((task) => !known.has(task))
+        .slice(0, 1);
+      if (tasks.length === 0 && this.#inFlight.length > 0) return;
+      const [term, idx, prev] = [this.#segment, line.length + 1, lastHash(line)];
+      this.#inFlight.push({
+        term,
+        idx,
+        prev,
+        hash: hashOf(`${prev} ${term} ${idx} ${tasks.join()} ${this.life}`),
+        tasks,
+        life: this.life,
+      });
+      if (tasks.length === 0) return;
+    }
+  }
+
+  /** Sends what is in flight, byte for byte, until it is committed or cannot be. */
+  *#commit(): Steps<"goes on" | Stop> {
+    for (let tries = 0; tries < TRIES && this.#inFlight.length > 0; tries += 1) {
+      if (this.#world.epoch() !== this.#epoch) return "goes on"; // looks first: rule 8
+      const sentAt = this.#world.now();
+      const operations = this.#inFlight.map((batch, at): Operation => {
+        const record: StoredRecord = { kind: "batch", life: this.life, batch };
+        return { op: "append", segment: this.#segment, expected: this.#position + at, record };
+      });
+      const reply = yield { ask: "server", operations };
+      if (reply.reply !== "server") throw new Error("the server was asked");
+      if (this.#world.epoch() !== this.#epoch && this.#world.has("look-after-reconnection")) return "goes on";
+      const answers = reply.answers;
+      let stored = 0;
+      for (const answer of this.#world.has("in-order") ? answers : answers.slice(-1)) {
+        if (
+          answer.kind !== "stored" ||
+          answer.position !== this.#position + 1 + (this.#world.has("in-order") ? 0 : answers.length - 1)
+        )
+          break;
+        stored += 1;
+        this.#sentAt = Math.max(this.#sentAt, sentAt);
+        this.#take(this.#world.has("in-order") ? 1 : answers.length);
+      }
+      if (stored > 0 && this.#inFlight.length === 0) return "goes on";
+      const refused = answers.slice(stored).find(({ kind }) => kind === "refused");
+      if (refused?.kind !== "refused") continue; // unknown: the same bytes again
+      if (refused.why === "sealed") return "stand-by";
+      if (refused.why === "no-stream") return "again";
+      const looked = yield* this.#lookAtPosition();
+      if (looked !== "goes on") return looked;
+    }
+    return this.#inFlight.length === 0 ? "goes on" : "again";
+  }
+
+  /** The first `count` in flight are committed. */
+  #take(count: number): void {
+    for (const batch of this.#inFlight.splice(0, count)) {
+      if (this.log === undefined) throw new Error("who leads holds a log");
+      this.#position += 1;
+      this.log = { line: [...this.log.line, batch], terms: this.log.terms };
+      this.#answer(batch);
+    }
+  }
+
+  /** Rule 9. */
+  #answer(batch: Batch): void {
+    if (this.#isFresh()) this.#world.answered(this, batch);
+  }
+
+  #isFresh(): boolean {
+    return this.#world.now() - this.#sentAt < 0.8 * LEADER_TIMEOUT || !this.#world.has("fresh-answers");
+  }
+
+  /** Rule 7. */
+  *#lookAtPosition(): Steps<"goes on" | Stop> {
+    const records = yield* this.#read(this.#segment);
+    if (records === undefined || records.length <= this.#position)
+      return records === undefined ? "again" : this.#shorter(records);
+    for (const record of records.slice(this.#position)) {
+      if (record.kind === "lost") return "again";
+      const [batch] = this.#inFlight;
+      if (batch !== undefined && isSame(record, batch, this.life)) this.#take(1);
+      else if (record.life !== this.life) this.#position += 1;
+      else return "again";
+    }
+    return "goes on";
+  }
+
+  #shorter(records: readonly StoredRecord[]): "goes on" | "again" {
+    return records.length < this.#position ? "again" : "goes on";
+  }
+
+  *#handOver(): Steps<Stop> {
+    const record: StoredRecord = { kind: "closing", life: this.life };
+    yield* this.#put(this.#segment, this.#position, record);
+    yield* this.#seal(this.#segment);
+    return "stand-by";
+  }
+
+  /** A planned change of segment: base and copies first, then `Closing`, the seal, the rest, `Opened`. */
+  *#compact(): Steps<"goes on" | Stop> {
+    const held = this.log;
+    if (held === undefined) return "goes on";
+    const segments = yield* this.#list();
+    const segment = Math.max(...segments, this.#highestSeen) + 1;
+    yield* this.#send({ op: "create", segment });
+    let position = 0;
+    if (!(yield* this.#put(segment, position, { kind: "claim", segment, life: this.life }))) return "goes on";
+    position += 1;
+    const baseIdx = held.line.length - 1;
+    const base: Log = {
+      line: held.line.slice(0, baseIdx),
+      terms: held.terms.filter(({ firstIdx }) => firstIdx <= baseIdx),
+    };
+    const terms = held.terms;
+    const manifest = `base ${segment} ${lastHash(base.line)} ${this.life}`;
+    for (let part = 0; part < BASE_PARTS; part += 1) {
+      const record: StoredRecord = {
+        kind: "base",
+        life: this.life,
+        part,
+        log: { line: base.line, terms },
+        manifest,
+      };
+      if (!(yield* this.#put(segment, position, record))) return "goes on";
+      position += 1;
+    }
+    if (!this.#world.has("closing-with-nothing-in-flight")) this.#decide();
+    else {
+      const committed = yield* this.#commit();
+      if (committed !== "goes on" || this.#inFlight.length > 0)
+        return committed === "goes on" ? "again" : committed;
+    }
+    const before = this.#segment;
+    const closing: StoredRecord = { kind: "closing", life: this.life };
+    if (!(yield* this.#put(before, this.#position, closing))) return "again";
+    if (!(yield* this.#seal(before))) return "again";
+    const stored = yield* this.#read(before);
+    if (stored === undefined || stored.some(({ kind }) => kind === "lost")) return "again";
+    const own = stored.filter((record) => record.kind === "batch" && record.life === this.life).length;
+    const mine = (this.log?.line ?? []).filter(({ term }) => term === before).length;
+    if (own !== mine) return "again";
+    for (const batch of (this.log ?? held).line.slice(baseIdx)) {
+      if (!(yield* this.#put(segment, position, { kind: "copy", life: this.life, batch }))) return "again";
+      position += 1;
+    }
+    const opened = yield* this.#publish({
+      log: this.log ?? held,
+      previous: before,
+      segment,
+      position,
+      manifest,
+    });
+    return opened === "leads" ? "goes on" : "again";
+  }
+
+  /** Rule 12. */
+  *#deleteOld(): Steps<"again" | undefined> {
+    const waits = this.#world.has("synced-before-deletion") ? SYNC_INTERVAL : 0;
+    if (this.#world.now() - this.#openedAt < waits || this.#openedAt === 0) return undefined;
+    this.#openedAt = 0;
+    const segments = yield* this.#list();
+    const views: SegmentView[] = [];
+    for (const segment of segments) {
+      const stored = yield* this.#read(segment);
+      if (stored !== undefined) views.push(viewOf(segment, stored));
+    }
+    const live = views.filter(({ isLive }) => isLive);
+    const newestBase = live.findLastIndex(({ base }) => base !== undefined);
+    const isDamaged = live.slice(Math.max(0, newestBase)).some((view) => view.isDamaged);
+    if (isDamaged && this.#world.has("whole-before-deletion")) return "again";
+    const keptFrom = live[newestBase - 1]?.segment ?? live[newestBase]?.segment ?? 0;
+    for (const segment of segments.filter((each) => each < keptFrom)) {
+      yield* this.#send({ op: "delete", segment });
+      this.#world.deleted(this, segment);
+    }
+    return undefined;
+  }
+
+  // The server
+
+  *#list(): Steps<readonly number[]> {
+    const answer = yield* this.#send({ op: "list" });
+    if (answer.kind !== "listed") throw new Error("a list was asked for");
+    for (const segment of answer.segments) this.#highestSeen = Math.max(this.#highestSeen, segment);
+    return answer.segments;
+  }
+
+  *#read(segment: number): Steps<readonly StoredRecord[] | undefined> {
+    const answer = yield* this.#send({ op: "read", segment });
+    return answer.kind === "read" ? answer.records : undefined;
+  }
+
+  /** Appends one record where this life alone writes: again until it stands there, or another does. */
+  *#put(segment: number, expected: number, record: StoredRecord): Steps<boolean> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const answer = yield* this.#once({ op: "append", segment, expected, record });
+      if (answer.kind === "stored" && answer.position === expected + 1) return true;
+      if (answer.kind === "refused" && answer.why !== "wrong-position") return false;
+      if (answer.kind === "unknown") continue;
+      const stored = yield* this.#read(segment);
+      const there = stored?.[expected];
+      if (there === undefined) return false;
+      return this.#world.has("one-writer")
+        ? JSON.stringify(there) === JSON.stringify(record)
+        : there.kind === record.kind;
+    }
+    return false;
+  }
+
+  /** Until there is an answer. */
+  *#send(operation: Operation): Steps<Answer> {
+    for (;;) {
+      const answer = yield* this.#once(operation);
+      if (answer.kind !== "unknown") return answer;
+    }
+  }
+
+  *#once(operation: Operation): Steps<Answer> {
+    const reply = yield { ask: "server", operations: [operation] };
+    if (reply.reply !== "server") throw new Error("the server was asked");
+    this.#mindEpoch();
+    return reply.answers[0] ?? { kind: "unknown" };
+  }
+
+  /** What was asked before a reconnection is worth nothing: the procedure begins again. */
+  #mindEpoch(): void {
+    if (!this.#world.has("restart-after-reconnection")) return;
+    if (this.#world.epoch() !== this.#epoch) throw new Reconnected();
+  }
+
+  #halt(why: string): "halt" {
+    this.role = "halted";
+    this.haltedBecause = why;
+    this.#world.note(`${this.id} halts: ${why}`);
+    return "halt";
+  }
+}
+
+function isSame(record: StoredRecord, batch: Batch, life: string): boolean {
+  return record.kind === "batch" && record.life === life && record.batch.hash === batch.hash;
+}
+
+function hashOf(text: string): string {
+  let hash = 2_166_136_261;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 16_777_619);
+  return `#${(hash >>> 0).toString(36)}.${text.length}`;
+}

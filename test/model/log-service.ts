@@ -1,0 +1,152 @@
+// The journal's server in the model of segments: streams that take appends at an expected position, are sealed, deleted
+// and read. A power loss takes what was not synced: the end of a stream, a seal, a new stream. What it does at each
+// uncertain moment is a choice, so that a search can try all of them. Not here: who appends (coordinator.ts).
+
+import type { StoredRecord } from "./records.ts";
+
+export type Operation =
+  | { readonly op: "list" }
+  | { readonly op: "create"; readonly segment: number }
+  | StreamOperation;
+
+/** What is asked of a stream that is there. */
+type StreamOperation =
+  | {
+      readonly op: "append";
+      readonly segment: number;
+      readonly expected: number;
+      readonly record: StoredRecord;
+    }
+  | { readonly op: "seal"; readonly segment: number }
+  | { readonly op: "read"; readonly segment: number }
+  | { readonly op: "delete"; readonly segment: number };
+
+export type Answer =
+  | { readonly kind: "listed"; readonly segments: readonly number[] }
+  | { readonly kind: "done" }
+  | { readonly kind: "stored"; readonly position: number }
+  | { readonly kind: "read"; readonly records: readonly StoredRecord[]; readonly isSealed: boolean }
+  | { readonly kind: "refused"; readonly why: "sealed" | "wrong-position" | "no-stream" }
+  /** No answer came: the operation may have been done, may be done later, or never. */
+  | { readonly kind: "unknown" };
+
+interface Stream {
+  records: StoredRecord[];
+  /** `asked`: on three replicas a seal takes effect some appends after its acknowledgement. */
+  seal: "open" | "asked" | "sealed";
+  synced: { exists: boolean; length: number; isSealed: boolean };
+}
+
+/** Picks one of `count` outcomes; 0 is the one of a quiet day. */
+export type Choose = (count: number, label: string) => number;
+
+/** `one`: one server that syncs now and then; `three`: three replicas, which keep what they acknowledged. */
+export type Store = "one" | "three";
+
+export class LogService {
+  readonly #streams = new Map<number, Stream>();
+  readonly #store: Store;
+  readonly #choose: Choose;
+
+  constructor(store: Store, choose: Choose) {
+    this.#store = store;
+    this.#choose = choose;
+  }
+
+  run(operation: Operation): Answer {
+    switch (operation.op) {
+      case "list":
+        return { kind: "listed", segments: [...this.#streams.keys()].sort((a, b) => a - b) };
+      case "create":
+        return this.#create(operation.segment);
+      case "append":
+      case "seal":
+      case "read":
+      case "delete": {
+        const stream = this.#streams.get(operation.segment);
+        return stream === undefined ? { kind: "refused", why: "no-stream" } : this.#runOn(stream, operation);
+      }
+    }
+  }
+
+  #runOn(stream: Stream, operation: StreamOperation): Answer {
+    switch (operation.op) {
+      case "append":
+        return this.#append(stream, operation.expected, operation.record);
+      case "seal":
+        if (stream.seal === "open") stream.seal = this.#store === "one" ? "sealed" : "asked";
+        return { kind: "done" };
+      case "read":
+        return { kind: "read", records: [...stream.records], isSealed: stream.seal !== "open" };
+      case "delete":
+        this.#streams.delete(operation.segment);
+        return { kind: "done" };
+    }
+  }
+
+  /** What is stored, for checkers. */
+  get contents(): ReadonlyMap<number, readonly StoredRecord[]> {
+    return new Map([...this.#streams].map(([segment, { records }]) => [segment, records]));
+  }
+
+  sync(): void {
+    for (const stream of this.#streams.values())
+      stream.synced = { exists: true, length: stream.records.length, isSealed: stream.seal === "sealed" };
+  }
+
+  /** @param mayLose whether the records from `length` on of a segment may go; the fault model decides */
+  losePower(mayLose: (segment: number, length: number) => boolean): string {
+    const lost: string[] = [];
+    for (const [segment, stream] of [...this.#streams]) {
+      if (!stream.synced.exists && mayLose(segment, 0) && this.#choose(2, "stream lost") === 1) {
+        this.#streams.delete(segment);
+        lost.push(`segment ${segment}`);
+        continue;
+      }
+      const lengths = range(stream.synced.length, stream.records.length).filter((length) =>
+        mayLose(segment, length),
+      );
+      const cut = this.#choose(lengths.length + 1, "end lost");
+      if (cut > 0) {
+        const length = lengths[cut - 1] ?? stream.records.length;
+        lost.push(`${stream.records.length - length} of segment ${segment}`);
+        stream.records.length = length;
+      }
+      if (stream.seal === "sealed" && !stream.synced.isSealed && this.#choose(2, "seal lost") === 1) {
+        stream.seal = "open";
+        lost.push(`the seal of ${segment}`);
+      }
+    }
+    this.sync();
+    return lost.join(", ") || "nothing";
+  }
+
+  /** A record within a segment is gone; its position stays. */
+  loseWithin(segment: number, position: number): void {
+    const stream = this.#streams.get(segment);
+    if (stream !== undefined && position < stream.records.length) stream.records[position] = { kind: "lost" };
+  }
+
+  #create(segment: number): Answer {
+    if (!this.#streams.has(segment))
+      this.#streams.set(segment, {
+        records: [],
+        seal: "open",
+        synced: { exists: this.#store === "three", length: 0, isSealed: false },
+      });
+    return { kind: "done" };
+  }
+
+  #append(stream: Stream, expected: number, record: StoredRecord): Answer {
+    if (stream.seal === "asked" && this.#choose(2, "the seal is late") === 0) stream.seal = "sealed";
+    if (stream.seal === "sealed") return { kind: "refused", why: "sealed" };
+    if (stream.records.length !== expected) return { kind: "refused", why: "wrong-position" };
+    stream.records.push(record);
+    return { kind: "stored", position: stream.records.length };
+  }
+}
+
+/** `from`, … `to - 1`. */
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
+}

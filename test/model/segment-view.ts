@@ -1,0 +1,131 @@
+// What the records of a segment say: who wrote it, whether it is live, and which batches it holds. One function answers
+// what a coordinator that holds a log finds in a segment: `inspect`. Pure, as the product's codec will be on bytes.
+
+import type { Batch, Log, SegmentEnd, StoredRecord } from "./records.ts";
+
+const emptyLog: Log = { line: [], terms: [] };
+
+/** What one segment says by itself. */
+export interface SegmentView {
+  readonly segment: number;
+  /** The life in the first record, which is the only writer that counts. */
+  readonly writer: string | undefined;
+  readonly base: Log | undefined;
+  readonly previous: SegmentEnd | undefined;
+  readonly opened: string | undefined;
+  /** `Opened` stands, and the base that it names is whole. */
+  readonly isLive: boolean;
+  readonly batches: readonly Batch[];
+  readonly isClosing: boolean;
+  /** A record is missing before the end. */
+  readonly isDamaged: boolean;
+  readonly length: number;
+}
+
+export const BASE_PARTS = 2;
+
+export function viewOf(segment: number, records: readonly StoredRecord[]): SegmentView {
+  const [first] = records;
+  const writer = first?.kind === "claim" && first.segment === segment ? first.life : undefined;
+  const lostAt = records.findIndex(({ kind }) => kind === "lost");
+  const own = (lostAt === -1 ? records : records.slice(0, lostAt)).filter(
+    (record) => record.kind !== "lost" && record.life === writer,
+  );
+  const openedAt = own.findIndex(({ kind }) => kind === "opened");
+  const opened = own[openedAt];
+  const head = openedAt === -1 ? own : own.slice(0, openedAt);
+  const base = baseIn(head);
+  const isLive =
+    opened?.kind === "opened" && (opened.manifest === undefined || opened.manifest === base?.manifest);
+  return {
+    segment,
+    writer,
+    base: base?.log,
+    previous: opened?.kind === "opened" ? opened.previous : undefined,
+    opened: opened?.kind === "opened" ? opened.hash : undefined,
+    isLive,
+    batches: isLive
+      ? own.slice(openedAt).flatMap((record) => (record.kind === "batch" ? [record.batch] : []))
+      : [],
+    isClosing: own.some(({ kind }) => kind === "closing"),
+    isDamaged: lostAt !== -1,
+    length: records.length,
+  };
+}
+
+/** The base's parts in order, and the copies behind it. */
+function baseIn(head: readonly StoredRecord[]): { readonly log: Log; readonly manifest: string } | undefined {
+  const parts = head.flatMap((record) => (record.kind === "base" ? [record] : []));
+  const [first] = parts;
+  const isWhole = parts.length === BASE_PARTS && parts.every(({ part }, at) => part === at);
+  if (first === undefined || !isWhole) return undefined;
+  const copies = head.flatMap((record) => (record.kind === "copy" ? [record.batch] : []));
+  const line = extended(first.log.line, copies);
+  return line.length === first.log.line.length + copies.length
+    ? { log: { line, terms: first.log.terms }, manifest: first.manifest }
+    : undefined;
+}
+
+/** The log up to the end of a live segment, or why it cannot be read.
+ *  @param records of any segment, undefined where there is none */
+export function logOf(
+  segment: number,
+  records: (segment: number) => readonly StoredRecord[] | undefined,
+): Log | "unreadable" {
+  const stored = records(segment);
+  if (stored === undefined) return "unreadable";
+  const view = viewOf(segment, stored);
+  if (!view.isLive) return "unreadable";
+  const before = baseOf(view, records);
+  return before === "unreadable" ? before : withSegment(before, view);
+}
+
+function baseOf(
+  view: SegmentView,
+  records: (segment: number) => readonly StoredRecord[] | undefined,
+): Log | "unreadable" {
+  if (view.base !== undefined) return view.base;
+  if (view.previous === undefined) return emptyLog;
+  const { segment, idx, hash } = view.previous;
+  const before = logOf(segment, records);
+  if (before === "unreadable") return before;
+  const end = before.line[idx - 1]?.hash ?? "";
+  return end === hash ? cutTo(before, idx) : "unreadable";
+}
+
+/** `log` continued by what the segment's writer wrote behind `Opened`. */
+export function withSegment(log: Log, { segment, opened = "", batches }: SegmentView): Log {
+  const line = extended(
+    log.line,
+    batches.filter(({ term }) => term === segment),
+  );
+  return { line, terms: [...log.terms, { term: segment, opened, firstIdx: log.line.length + 1 }] };
+}
+
+/** Without the batches behind `idx`, and the terms that begin behind it. */
+function cutTo({ line, terms }: Log, idx: number): Log {
+  return { line: line.slice(0, idx), terms: terms.filter(({ firstIdx }) => firstIdx <= idx + 1) };
+}
+
+/** Only what continues the line: everything else is foreign or superseded. */
+function extended(line: readonly Batch[], batches: readonly Batch[]): readonly Batch[] {
+  const all = [...line];
+  for (const batch of batches)
+    if (batch.prev === lastHash(all) && batch.idx === all.length + 1) all.push(batch);
+  return all;
+}
+
+export function lastHash(line: readonly Batch[]): string {
+  return line.at(-1)?.hash ?? "";
+}
+
+/** How a stored log stands to one that is held. */
+export function inspect(
+  held: readonly Batch[],
+  stored: readonly Batch[],
+): "same" | "longer" | "shorter" | "different" {
+  const common = Math.min(held.length, stored.length);
+  for (let at = 0; at < common; at += 1) if (held[at]?.hash !== stored[at]?.hash) return "different";
+  if (held.length === stored.length) return "same";
+  return stored.length > held.length ? "longer" : "shorter";
+}
