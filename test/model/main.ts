@@ -14,7 +14,8 @@ a schedule breaks one, 2 for wrong flags.
   --from     the first seed (default 0)
   --store    one server that may lose power, or three replicas (default one)
   --profile  faults inside the fault model or any (default inside)
-  --without  leave a rule out, to see what it is for: ${rules.join(", ")}
+  --without  leave a rule out, to see what it is for: 
+             ${rules.join("\n             ")}
   --trace    print one seed step by step
   --depth    instead of seeds: every schedule with so many deviations from the quiet run
   --steps    steps in which faults strike (default 500; with --depth 60)
