@@ -70,10 +70,10 @@ const page = (tasks: readonly string[], stale = false) => ({
   total: tasks.length,
   more: 0,
 });
-const cancelled = (tasks: readonly string[]) => ({
+const cancelled = (tasks: readonly { readonly task: string }[]) => ({
   term: 1,
   idx: 10,
-  answers: tasks.map((task) => ({ ok: true, task, state: "cancelled" })),
+  answers: tasks.map(({ task }) => ({ ok: true, task, state: "cancelled" })),
 });
 
 describe("Ctrl-C while a submission has no answer", () => {
@@ -160,7 +160,7 @@ describe("a filter of retry and cancel", () => {
       verb === "cancel" ? cancelled(body.tasks) : pages.shift(),
     );
     expect([code, stdout]).toEqual([0, "new cancelled\n"]);
-    expect(leader.of("cancel").map(({ body }) => body.tasks)).toEqual([["new"]]);
+    expect(leader.of("cancel").map(({ body }) => body.tasks)).toEqual([[{ task: "new", round: 1 }]]);
   });
 
   it("touches nothing where a standby alone answers", async () => {
