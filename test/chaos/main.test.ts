@@ -54,13 +54,14 @@ describe("--report", () => {
   it("adds the rows of the parts that are chosen, and leaves all others", () => {
     const { status, stdout } = withLegs(["network", "soak"], ["--report", "--part", "network"]);
     expect(status).toBe(0);
-    expect(stdout).toContain("1 new, of which 0 in place of older ones");
-    const before = readFileSync(PAGE, "utf8").split("\n");
-    expect(before.filter((line) => !text(PAGE).includes(line))).toEqual([]);
-    const added = text(PAGE)
-      .split("\n")
-      .filter((line) => !before.includes(line));
-    expect(added).toEqual([expect.stringContaining("| network | 9.9.9 | 1 s | 1111111 | 2026-11-23 |")]);
+    expect(stdout).toContain("1 new, of which 0 replace older ones");
+    const rows = (file: string) =>
+      JSON.parse(readFileSync(file, "utf8")) as { part: string; server: string }[];
+    const added = rows(join(folder, PUBLISHED)).filter(({ server }) => server === "9.9.9");
+    expect(added).toMatchObject([{ part: "network", commit: "1111111", rounds: 1 }]);
+    const others = rows(join(folder, PUBLISHED)).filter(({ server }) => server !== "9.9.9");
+    expect(others).toEqual(rows(PUBLISHED));
+    expect(text(PAGE)).toContain("| rounds on 9.9.9 |");
   });
 });
 
