@@ -1,18 +1,41 @@
 // What `npm run test:process` runs: whole swarms of real processes that are killed in mid-load.
-// One file at a time: each measures time against processes of its own, on two cores.
 
 import { defineConfig } from "vitest/config";
 import { shared } from "./vitest.config.ts";
 
+/** They measure time, on two cores. */
+const timed = ["equal-agents", "herd", "scaling", "standby"].map((name) => `test/process/${name}.test.ts`);
+
+const each = {
+  ...shared,
+  // Each begins with a fresh heap.
+  isolate: true,
+  testTimeout: 300_000,
+} as const;
+
 export default defineConfig({
   test: {
     ...shared,
-    // These measure time and memory, so each begins with a fresh heap.
-    isolate: true,
-    include: ["test/process/**/*.test.ts"],
-    maxWorkers: 1,
-    fileParallelism: false,
-    testTimeout: 300_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        test: {
+          ...each,
+          name: "timed, one after another",
+          include: timed,
+          maxWorkers: 1,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...each,
+          name: "side by side",
+          include: ["test/process/**/*.test.ts"],
+          exclude: timed,
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });
