@@ -32,7 +32,7 @@ export default defineConfig({
           name: "side by side",
           include: ["test/process/**/*.test.ts"],
           exclude: timed,
-          maxWorkers: 3,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
