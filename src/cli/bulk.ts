@@ -50,7 +50,8 @@ export function addBulkFlags(command: Command): Command {
     .option("--yes", "do not ask to confirm");
 }
 
-/** Does it to the tasks that are named, or that the filters take. @throws UsageError where it is not clear which */
+/** Runs a bulk verb on the named tasks, or on the tasks that match the filters. @throws UsageError if ids and filters
+ *  are both given, or neither */
 export async function touch(
   context: VerbContext,
   { ids, flags, command }: BulkRequest,

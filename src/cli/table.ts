@@ -9,7 +9,7 @@ export interface Column {
   readonly align?: "left" | "right";
   /** What becomes of the column where the table is wider than the terminal. Default: its cells are shortened.
    *  below: its cells go below their rows, unshortened. drop: it is left out, the last such column first.
-   *  whole: its cells stay as they are, because people copy them. */
+   *  whole: cells keep their full text, so that a user can copy it. */
   readonly whenNarrow?: "below" | "drop" | "whole";
 }
 

@@ -2,6 +2,7 @@
 // docs/adr (design section 6), as a generator that yields what it asks of the server, of time and of the others. The
 // scheduler (world.ts) decides when each answer comes. `rules` can be switched off one by one: a search must then fail.
 
+import { createHash } from "node:crypto";
 import type { Answer, Operation } from "./log-service.ts";
 import type { Batch, Log, StoredRecord } from "./records.ts";
 import {
@@ -14,28 +15,8 @@ import {
   withSegment,
 } from "./segment-view.ts";
 
-/** What the procedure would leave out; each is one sentence of the rules. */
-export type Rule =
-  | "seal-before-reading"
-  | "append-until-sealed"
-  | "compare-with-held"
-  | "ask-the-others"
-  | "list-again"
-  | "one-writer"
-  | "verify-the-base"
-  | "growth-is-life"
-  | "seal-the-unopened"
-  | "look-after-reconnection"
-  | "fresh-answers"
-  | "number-once"
-  | "closing-with-nothing-in-flight"
-  | "synced-before-deletion"
-  | "whole-before-deletion"
-  | "inspect-each-timeout"
-  | "in-order"
-  | "restart-after-reconnection";
-
-export const rules: readonly Rule[] = [
+/** Each is one sentence of the rules, which a search can leave out. */
+export const rules = [
   "seal-before-reading",
   "append-until-sealed",
   "compare-with-held",
@@ -54,7 +35,9 @@ export const rules: readonly Rule[] = [
   "inspect-each-timeout",
   "in-order",
   "restart-after-reconnection",
-];
+] as const;
+
+export type Rule = (typeof rules)[number];
 
 /** T, in steps of the schedule. */
 export const LEADER_TIMEOUT = 60;
@@ -86,7 +69,7 @@ export interface Surroundings {
   /** Grows with each reconnection to the server. */
   epoch(): number;
   has(rule: Rule): boolean;
-  nextTasks(coordinator: string): readonly string[];
+  nextTasks(): readonly string[];
   hasOrder(coordinator: string, order: "compact" | "hand-over"): boolean;
   /** A client hears that its tasks are accepted. */
   answered(by: Coordinator, batch: Batch): void;
@@ -131,7 +114,7 @@ export class Coordinator {
     this.steps = this.#run();
   }
 
-  /** What it answers to another coordinator that asks; a halted one does not count. */
+  /** The answer to another coordinator's question of rule 5e. A halted coordinator holds nothing that counts. */
   get held(): Held | undefined {
     if (this.log === undefined || this.role === "halted") return undefined;
     return { term: this.log.terms.at(-1)?.term ?? 0, idx: this.log.line.length };
@@ -235,6 +218,9 @@ export class Coordinator {
     const passed = yield* this.#passOver(segments);
     if (passed !== undefined) return passed;
     let newest = yield* this.#newestLive();
+    const live = newest?.view.segment ?? 0;
+    const damagedOnes = this.#world.has("seal-the-unopened") ? segments.filter((each) => each > live) : [];
+    for (const damaged of damagedOnes) if (!(yield* this.#seal(damaged))) return "stand-by";
     if (newest !== undefined) {
       const closed = yield* this.#close(newest.view);
       if (closed !== undefined) return closed;
@@ -407,7 +393,7 @@ export class Coordinator {
       const outcome = yield* this.#turnUnlessReconnected();
       if (outcome === "goes on") continue;
       if (outcome === "stand-by" || outcome === "halt") return;
-      // Rule 7: its log is not as it left it. It takes the lead again from what it holds.
+      // Rule 7: the stored segment differs from the held log. The leader takes the lead again from the held log.
       this.role = "taking the lead";
       const again = yield* this.#takeTheLead(this.#inFlight);
       if (again !== "leads") return;
@@ -471,7 +457,7 @@ export class Coordinator {
       const line = [...(this.log?.line ?? []), ...this.#inFlight];
       const known = new Set(line.flatMap(({ tasks }) => tasks));
       const tasks = this.#world
-        .nextTasks(this.id)
+        .nextTasks()
         .filter((task) => !known.has(task))
         .slice(0, 1);
       if (tasks.length === 0 && this.#inFlight.length > 0) return;
@@ -545,8 +531,7 @@ export class Coordinator {
   /** Rule 7. */
   *#lookAtPosition(): Steps<"goes on" | Stop> {
     const records = yield* this.#read(this.#segment);
-    if (records === undefined || records.length <= this.#position)
-      return records === undefined ? "again" : this.#shorter(records);
+    if (records === undefined || records.length < this.#position) return "again";
     for (const record of records.slice(this.#position)) {
       if (record.kind === "lost") return "again";
       const [batch] = this.#inFlight;
@@ -555,10 +540,6 @@ export class Coordinator {
       else return "again";
     }
     return "goes on";
-  }
-
-  #shorter(records: readonly StoredRecord[]): "goes on" | "again" {
-    return records.length < this.#position ? "again" : "goes on";
   }
 
   *#handOver(): Steps<Stop> {
@@ -662,7 +643,8 @@ export class Coordinator {
     return answer.kind === "read" ? answer.records : undefined;
   }
 
-  /** Appends one record where this life alone writes: again until it stands there, or another does. */
+  /** Appends one record to a segment of this life. Repeats the append until the position holds this record or another.
+   *  @returns whether the position holds this record */
   *#put(segment: number, expected: number, record: StoredRecord): Steps<boolean> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const answer = yield* this.#once({ op: "append", segment, expected, record });
@@ -713,7 +695,5 @@ function isSame(record: StoredRecord, batch: Batch, life: string): boolean {
 }
 
 function hashOf(text: string): string {
-  let hash = 2_166_136_261;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 16_777_619);
-  return `#${(hash >>> 0).toString(36)}.${text.length}`;
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

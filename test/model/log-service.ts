@@ -9,7 +9,7 @@ export type Operation =
   | { readonly op: "create"; readonly segment: number }
   | StreamOperation;
 
-/** What is asked of a stream that is there. */
+/** Operations on an existing stream. */
 type StreamOperation =
   | {
       readonly op: "append";
@@ -40,7 +40,7 @@ interface Stream {
 /** Picks one of `count` outcomes; 0 is the one of a quiet day. */
 export type Choose = (count: number, label: string) => number;
 
-/** `one`: one server that syncs now and then; `three`: three replicas, which keep what they acknowledged. */
+/** `one`: a single server with a periodic sync. `three`: three replicas, which keep every acknowledged record. */
 export type Store = "one" | "three";
 
 export class LogService {

@@ -1,6 +1,7 @@
 // Searches schedules of the model of segments: drawn from seeds, or every one with at most so many deviations from the
 // quiet run.
 
+import { SeededRandom } from "../../src/sim/random.ts";
 import type { Choose } from "./log-service.ts";
 import { type Violation, World, type WorldOptions } from "./world.ts";
 
@@ -16,11 +17,11 @@ const likelihood: Readonly<Record<string, number>> = { turn: 1, fate: 0.08, faul
 const ELSE = 0.5;
 
 export function runSeed(setting: Setting, seed: number, isTraced = false) {
-  const random = mulberry(seed);
+  const random = new SeededRandom(`${seed}`);
   const choose: Choose = (count, label) => {
-    if (label === "turn") return Math.floor(random() * count);
-    if (random() >= (likelihood[label] ?? ELSE)) return 0;
-    return Math.floor(random() * count);
+    if (label === "turn") return random.below(count);
+    if (!random.chance(likelihood[label] ?? ELSE)) return 0;
+    return random.below(count);
   };
   const world = new World({ ...setting, choose, isTraced });
   return { violations: world.run(), trace: world.trace };
@@ -72,14 +73,4 @@ export function searchDeviations(
   };
   visit(new Map(), 0, depth);
   return { found, schedules };
-}
-
-function mulberry(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

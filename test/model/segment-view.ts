@@ -1,5 +1,5 @@
-// What the records of a segment say: who wrote it, whether it is live, and which batches it holds. One function answers
-// what a coordinator that holds a log finds in a segment: `inspect`. Pure, as the product's codec will be on bytes.
+// Reads a segment: its writer, whether the segment is live, and its batches. `inspect` compares the stored log with the
+// log that a coordinator holds. Pure, as the product's codec will be on bytes.
 
 import type { Batch, Log, SegmentEnd, StoredRecord } from "./records.ts";
 

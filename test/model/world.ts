@@ -509,7 +509,7 @@ function isHealthy({ process, isPaused, isCut }: Node): boolean {
   return process !== undefined && process.role !== "halted" && !isPaused && !isCut;
 }
 
-/** Rule 11: the client sees that the term it was told of is not there, or ended before what it was told. */
+/** Rule 11: the present list of terms shows the client its loss. Its term is absent, or ended before its batch. */
 function isVisible({ batch, terms }: Told, now: readonly Term[], idx: number): boolean {
   const opened = terms.find(({ term }) => term === batch.term)?.opened;
   const at = now.findIndex((term) => term.opened === opened);

@@ -13,7 +13,7 @@ export interface EndedTask {
 }
 
 export interface SubmittingOptions extends Pick<DemoPlan, "everyMs" | "submitMs" | "openMax"> {
-  /** Tasks that wait for their next attempt: they occupy no agent. */
+  /** Tasks between two attempts. Such a task occupies no agent. */
   readonly delayed: () => number;
   /** Ends everything with its reason. */
   readonly signal: AbortSignal;

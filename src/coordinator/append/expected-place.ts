@@ -118,8 +118,8 @@ export class ExpectedPlace {
     return true;
   }
 
-  /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent
-   *  again, that one is dead to them (docs/adr/0012-a-journal-that-loses-records.md). */
+  /** Whether the record of a position can no longer be read. A coordinator that read the batch earlier skips the copy
+   *  that is appended again (docs/adr/0012-a-journal-that-loses-records.md). */
   async #isLost(seq: number): Promise<boolean> {
     const { sends, isOver } = this.#deps;
     if (!(await this.#lost.isLost(seq)) || isOver()) return false;
