@@ -36,7 +36,7 @@ export interface SegmentEnd {
   readonly position: number;
   readonly bytes: number;
   readonly isSealed: boolean;
-  /** Records missing between the first and the last, as far as the storage knows without reading: 0 when whole. */
+  /** Records missing from position 1 to the last one, as far as the storage knows without reading: 0 when whole. */
   readonly missing: number;
 }
 
@@ -58,7 +58,8 @@ export interface JournalUsage {
 }
 
 export interface ReplayOptions {
-  /** Position of the last record to read. Default: the last one when the reading begins. */
+  /** Position of the last record to read; a segment that ends before it is damaged. Default: the last one when the reading
+   *  begins. */
   readonly until?: number;
   /** Bytes to request ahead, about. Default: as many as a fast reading needs. */
   readonly aheadBytes?: number;
