@@ -76,8 +76,9 @@ export interface Opened {
   readonly tail: ChainTail;
   /** Where the log stood before; undefined in a journal's first segment, and where nothing before could be read. */
   readonly previous: LogEnd | undefined;
-  /** The base's manifest; undefined when the segment continues `previous` by reference. */
-  readonly base: { readonly position: number; readonly hash: string } | undefined;
+  /** The base's manifest: its position and `hashOf`, and the last batch in the base. Undefined when the segment continues
+   *  `previous` by reference. */
+  readonly base: { readonly position: number; readonly hash: string; readonly idx: BatchIndex } | undefined;
   /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`: a standby compares
    *  what it holds. */
   readonly recent: readonly string[];
@@ -215,8 +216,8 @@ function isLogEnd(value: unknown): boolean {
 }
 
 function isBaseRef(value: unknown): boolean {
-  const { position, hash } = fieldsOf(value);
-  return isCount(position) && isText(hash);
+  const { position, hash, idx } = fieldsOf(value);
+  return isCount(position) && isText(hash) && isCount(idx);
 }
 
 function isChunkRef(value: unknown): boolean {
