@@ -240,9 +240,11 @@ export const limits = {
   agentStopMs: 3_000,
   /** …and a leader so long to hear that it leaves, before its silence has to say it. */
   agentLeaveMs: 2_000,
-  /** How often an agent that drains looks what it waits for. One that twice found nothing left but a leader who
-   *  would hear of it leaves: with `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  /** How often an agent that drains looks what it waits for, and logs it when that has changed. */
   agentDrainLookMs: 2_000,
+  /** An agent that drains and has held nothing for so long leaves, though no leader has heard of the drain: with
+   *  `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  agentDrainUnheardMs: 4_000,
   /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
   progressMs: 250,
   /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again
@@ -677,12 +679,6 @@ export const limits = {
   alienRecordShownMs: 24 * 3_600_000,
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
-
-  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can compare
-   *  what it holds. About 12 KiB. */
-  openedHashesMax: 256,
-  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
-  recentHashesMax: 4_096,
 
   // --- snapshots ------------------------------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
