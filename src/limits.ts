@@ -680,6 +680,12 @@ export const limits = {
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
+  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can compare
+   *  what it holds. About 12 KiB. */
+  openedHashesMax: 256,
+  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
+  recentHashesMax: 4_096,
+
   // --- snapshots ------------------------------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
   snapshotPartBytesMax: 768 * 1024,

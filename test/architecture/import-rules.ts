@@ -17,6 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "src/protocol": ["src/state", "src/core", "machines"],
   "src/config": ["src/state", "src/core"],
   "src/transport": [],
+  "src/chain": ["src/state", "src/core", "src/protocol", "src/transport", "src/journal"],
   "src/journal": ["src/state", "src/core", "src/protocol", "src/transport"],
   "src/broker": ["src/protocol", "src/transport", "src/journal"],
   "src/coordinator": [
@@ -26,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "machines",
     "src/protocol",
     "src/transport",
+    "src/chain",
     "src/journal",
     "src/audit",
     "src/metrics",

@@ -1,0 +1,156 @@
+// A base: the state at some batch, at the beginning of a segment. Its chunks are lines of the state's snapshot
+// (core/snapshot); its manifest names them with their hashes and is written last. Either all of a base is read, or
+// nothing: a chunk that is missing or changed is JournalDamagedError.
+
+import { assert } from "../assert.ts";
+import type { Clock } from "../clock.ts";
+import { StateDecoder } from "../core/snapshot/decode.ts";
+import { encodeState } from "../core/snapshot/encode.ts";
+import { snapshotVersion } from "../core/snapshot/swarm.ts";
+import { JournalDamagedError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Slices } from "../slices.ts";
+import type { SwarmState } from "../state/state.ts";
+import { ChunkCutter, LineReader } from "./chunks.ts";
+import type { Segment } from "./journal.ts";
+import {
+  type ChainTail,
+  type Chunk,
+  type ChunkRef,
+  decodeRecord,
+  encodeRecord,
+  hashOf,
+  type LogRecord,
+  type Manifest,
+  type Opened,
+} from "./records.ts";
+import { type LiveSegment, Replay } from "./replay.ts";
+
+/** A base that was written and read back. */
+export type BaseRef = NonNullable<Opened["base"]>;
+
+export interface BaseWriter {
+  /** Of the segment's claimant. */
+  readonly life: string;
+  readonly clock: Clock;
+  /** Appends a record behind the last one. @returns its position; throws when the segment is not the writer's any more */
+  readonly put: (bytes: Uint8Array) => Promise<number>;
+}
+
+/** Writes the state, which must not change meanwhile, in slices of `limits.snapshotSliceMs`.
+ *  @returns the manifest's position, hash and batch. @throws what `put` throws */
+export async function writeBase(
+  { state, tail }: { readonly state: SwarmState; readonly tail: ChainTail },
+  { life, clock, put }: BaseWriter,
+): Promise<BaseRef> {
+  assert(tail.idx >= 1 && state.idx === tail.idx, "a base is of batches that were applied");
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const cutter = new ChunkCutter();
+  const chunks: ChunkRef[] = [];
+  const write = async (bytes: Uint8Array) => {
+    const position = await put(encodeRecord({ kind: "chunk", life, bytes }));
+    chunks.push([position, bytes.length, hashOf(bytes)]);
+  };
+  for (const line of encodeState(state)) {
+    for (const chunk of cutter.add(line)) await write(chunk);
+    if (slices.isOver) await slices.pause();
+  }
+  for (const chunk of cutter.end()) await write(chunk);
+  const manifest = encodeRecord({
+    kind: "manifest",
+    life,
+    version: snapshotVersion,
+    at: state.at,
+    tail,
+    chunks,
+  });
+  return { position: await put(manifest), hash: hashOf(manifest), idx: tail.idx };
+}
+
+/** Reads the base of a live segment. @returns a replay that goes on behind the manifest
+ *  @throws UnreachableError, JournalDamagedError */
+export async function readBase(segment: Segment, live: LiveSegment, clock: Clock): Promise<Replay> {
+  const { base } = live.opened;
+  assert(base !== undefined, "a base is read where there is one");
+  const manifest = await readManifest(segment, base);
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const decoder = new StateDecoder();
+  const lines = new LineReader();
+  for await (const { bytes } of readChunks(segment, manifest)) {
+    for (const line of lines.take(bytes)) {
+      decoder.take(line);
+      if (slices.isOver) await slices.pause();
+    }
+  }
+  lines.end();
+  const state = await built(decoder.end(), slices);
+  const { tail, at } = manifest;
+  if (state.idx !== tail.idx || state.term !== tail.term || state.at !== at)
+    throw new JournalDamagedError(
+      `the base of segment ${segment.number} holds the state of batch ${state.idx}, and its manifest says batch ${tail.idx}`,
+    );
+  const replay = new Replay({ state, tail });
+  replay.recent.add(tail.idx, tail.hash);
+  replay.enter(live, base.position);
+  return replay;
+}
+
+/** Throws unless the base can be read as it was written. @throws UnreachableError, JournalDamagedError */
+export async function verifyBase(segment: Segment, base: BaseRef): Promise<void> {
+  const manifest = await readManifest(segment, base);
+  for await (const _ of readChunks(segment, manifest));
+}
+
+async function readManifest(segment: Segment, { position, hash }: BaseRef): Promise<Manifest> {
+  const found = await segment.read(position);
+  const record = found === undefined ? undefined : decodeRecord(found.bytes);
+  if (found === undefined || record?.kind !== "manifest" || hashOf(found.bytes) !== hash)
+    throw damaged(segment, position, "the manifest of its base");
+  if (record.version !== snapshotVersion)
+    throw new JournalDamagedError(
+      `the base of segment ${segment.number} is of version ${record.version}, which another waggle wrote; this one reads version ${snapshotVersion}`,
+    );
+  return record;
+}
+
+async function* readChunks(segment: Segment, { chunks, life }: Manifest): AsyncGenerator<Chunk> {
+  const [first] = chunks;
+  const last = chunks.at(-1);
+  if (first === undefined || last === undefined) return;
+  let next = 0;
+  for await (const { position, bytes } of segment.replay(first[0], { until: last[0] })) {
+    const expected = chunks[next];
+    if (expected === undefined) return;
+    if (position < expected[0]) continue; // a foreign record between two chunks
+    yield requireChunk(decodeRecord(bytes), expected, { segment, life });
+    next += 1;
+  }
+  const missing = chunks[next];
+  if (missing !== undefined) throw damaged(segment, missing[0], "a chunk of its base");
+}
+
+function requireChunk(
+  record: LogRecord | undefined,
+  [position, size, hash]: ChunkRef,
+  { segment, life }: { readonly segment: Segment; readonly life: string },
+): Chunk {
+  const isIt =
+    record?.kind === "chunk" &&
+    record.life === life &&
+    record.bytes.length === size &&
+    hashOf(record.bytes) === hash;
+  if (!isIt) throw damaged(segment, position, "a chunk of its base");
+  return record;
+}
+
+function damaged({ number }: Segment, position: number, what: string): JournalDamagedError {
+  return new JournalDamagedError(`segment ${number} lost ${what}, or it changed: record ${position}`);
+}
+
+async function built(building: Generator<undefined, SwarmState>, slices: Slices): Promise<SwarmState> {
+  for (;;) {
+    const step = building.next();
+    if (step.done) return step.value;
+    if (slices.isOver) await slices.pause();
+  }
+}

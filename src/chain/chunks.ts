@@ -1,0 +1,60 @@
+// Lines as chunks of bytes, and chunks as lines again. A chunk ends where it is full, also within a line or a
+// character, so that none is larger than a store takes, however long a line is.
+
+import { JournalDamagedError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+const LINE_BREAK = "\n";
+
+export class ChunkCutter {
+  #text = "";
+  #rest: Uint8Array = new Uint8Array();
+
+  /** Takes a line without line break. @returns the chunks that are full now */
+  add(line: string): readonly Uint8Array[] {
+    this.#text += line + LINE_BREAK;
+    return this.#text.length < limits.snapshotChunkBytesMax ? [] : this.#cut();
+  }
+
+  /** What is left when the last line was added. */
+  end(): readonly Uint8Array[] {
+    const chunks = this.#cut();
+    return this.#rest.length === 0 ? chunks : [...chunks, this.#rest];
+  }
+
+  #cut(): Uint8Array[] {
+    const bytes = Buffer.concat([this.#rest, Buffer.from(this.#text)]);
+    const chunks: Uint8Array[] = [];
+    let at = 0;
+    for (; at + limits.snapshotChunkBytesMax <= bytes.length; at += limits.snapshotChunkBytesMax)
+      chunks.push(bytes.subarray(at, at + limits.snapshotChunkBytesMax));
+    this.#text = "";
+    this.#rest = bytes.subarray(at);
+    return chunks;
+  }
+}
+
+export class LineReader {
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  #rest = "";
+
+  /** The lines that end in a chunk. @throws JournalDamagedError where it is no text */
+  take(chunk: Uint8Array): readonly string[] {
+    const lines = (this.#rest + this.#text(chunk)).split(LINE_BREAK);
+    this.#rest = lines.pop() ?? "";
+    return lines;
+  }
+
+  /** @throws JournalDamagedError when the last line has no end */
+  end(): void {
+    if (this.#rest !== "") throw new JournalDamagedError("a base ends within a line");
+  }
+
+  #text(chunk: Uint8Array): string {
+    try {
+      return this.#decoder.decode(chunk, { stream: true });
+    } catch (cause) {
+      throw new JournalDamagedError("a chunk of a base is no text", { cause });
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// The errors that every journal throws, whatever stores it, so that logs and tests read the same for all of them.
+
+import { JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+
+/** The journal was closed by its own user. */
+export function closedError(): UnreachableError {
+  return new UnreachableError("this journal was closed; open it again");
+}
+
+/** @param reason a clause @param remedy a clause that says how to give the journal more room */
+export function fullError(reason: string, remedy = "give the journal more room"): WaggleError {
+  return new WaggleError("WAGGLE_JOURNAL_FULL", `a segment cannot be created: ${reason}; ${remedy}`);
+}
+
+const REMEDY =
+  "a coordinator that runs goes on in a new segment by itself; if none runs, restore the storage from a backup, or run " +
+  "`waggle journal recover`";
+
+/** A reader asked for a segment that does not exist. */
+export function noSegmentError(segment: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal has no segment ${segment}: it was removed, or the storage lost it; ${REMEDY}`,
+  );
+}
+
+/** A record below the segment's end is not stored. */
+export function gapError(segment: number, position: number, end: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `record ${position} of segment ${segment} is missing, and the segment ends at ${end}; ${REMEDY}`,
+  );
+}
+
+/** A reader needs a record beyond the segment's end: the segment was longer before. */
+export function shortError(segment: number, position: number, end: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `segment ${segment} ends at record ${end}, before record ${position} that it should have; ${REMEDY}`,
+  );
+}
+
+/** A stored record cannot be read. @param reason a clause, where more is known than that */
+export function unreadableError(
+  segment: number,
+  position: number,
+  reason = "cannot be read",
+): JournalDamagedError {
+  return new JournalDamagedError(`record ${position} of segment ${segment} ${reason}; ${REMEDY}`);
+}

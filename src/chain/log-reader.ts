@@ -1,0 +1,121 @@
+// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks. A batch
+// stands at or behind a position that follows from its segment's `Opened`; only foreign records move it further back.
+// Not here: folding (replay.ts).
+
+import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
+import type { Journal, ReplayOptions, SegmentRecord } from "./journal.ts";
+import { liveSegment } from "./live.ts";
+import { type Batch, decodeRecord, hashOf } from "./records.ts";
+import type { LiveSegment } from "./replay.ts";
+
+/** A batch, and its record's bytes. */
+export interface StoredBatch {
+  readonly batch: Batch;
+  readonly bytes: Uint8Array;
+}
+
+export class LogReader {
+  readonly #journal: Journal;
+  /** Live segments, ascending; read when first asked for. */
+  #segments: Promise<readonly LiveSegment[]> | undefined;
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  /** Segments were opened or removed. */
+  changed(): void {
+    this.#segments = undefined;
+  }
+
+  /** The first batch that is stored; undefined while none is. @throws UnreachableError */
+  async firstIdx(): Promise<number | undefined> {
+    const [first] = await this.#live();
+    return first === undefined ? undefined : firstIdxOf(first);
+  }
+
+  /** Batches from `from` on, in order, as far as they are stored now.
+   *  @throws UnreachableError; MissingRecordsError where `from` is not found; JournalDamagedError */
+  async *replay(from: number, options: Omit<ReplayOptions, "until"> = {}): AsyncGenerator<StoredBatch> {
+    let next = from;
+    let prev: string | undefined;
+    for (let live = await this.#holding(next); live !== undefined; ) {
+      const before = next;
+      const start = Math.max(live.opened.base?.position ?? live.position, positionOf(live, next) - 1) + 1;
+      for await (const record of this.#journal.segment(live.number).replay(start, options)) {
+        const stored = batchIn(record, live, next);
+        if (stored === undefined || (prev !== undefined && stored.batch.prev !== prev)) continue;
+        yield stored;
+        prev = hashOf(record.bytes);
+        next += 1;
+      }
+      if (next === from) throw new MissingRecordsError(`batch ${from} is not found just now`);
+      const following = await this.#holding(next);
+      live = next === before || following?.number === live.number ? undefined : following;
+    }
+  }
+
+  /** Undefined when it is not stored. @throws UnreachableError, JournalDamagedError */
+  async batch(idx: number): Promise<Batch | undefined> {
+    const live = await this.#holding(idx);
+    if (live === undefined) return undefined;
+    const segment = this.#journal.segment(live.number);
+    const position = positionOf(live, idx);
+    const record = await segment.read(position);
+    if (record === undefined) return undefined;
+    const stored = batchIn(record, live, idx);
+    if (stored !== undefined) return stored.batch;
+    for await (const later of segment.replay(position + 1)) {
+      const found = batchIn(later, live, idx);
+      if (found !== undefined) return found.batch;
+    }
+    return undefined;
+  }
+
+  /** The newest live segment that holds a batch, or would. */
+  async #holding(idx: number): Promise<LiveSegment | undefined> {
+    const segments = await this.#live();
+    return segments.findLast((live) => firstIdxOf(live) <= idx);
+  }
+
+  #live(): Promise<readonly LiveSegment[]> {
+    if (this.#segments !== undefined) return this.#segments;
+    const reading = this.#readLive();
+    this.#segments = reading;
+    reading.catch(() => {
+      if (this.#segments === reading) this.#segments = undefined;
+    });
+    return reading;
+  }
+
+  async #readLive(): Promise<readonly LiveSegment[]> {
+    const numbers = await this.#journal.list();
+    const found = await Promise.all(numbers.map((number) => liveSegment(this.#journal.segment(number))));
+    return found.filter((live) => live !== undefined);
+  }
+}
+
+/** The first batch that a segment holds, copies included. */
+export function firstIdxOf({ opened }: LiveSegment): number {
+  return (opened.base?.idx ?? opened.tail.idx) + 1;
+}
+
+/** Where a batch stands unless foreign records stand before it. */
+function positionOf({ opened, position }: LiveSegment, idx: number): number {
+  const { base, tail } = opened;
+  if (idx > tail.idx) return position + (idx - tail.idx);
+  if (base === undefined) throw new JournalDamagedError(`batch ${idx} is not in this segment`);
+  return base.position + (idx - base.idx);
+}
+
+function batchIn(
+  { position, bytes }: SegmentRecord,
+  { opened, position: openedAt }: LiveSegment,
+  idx: number,
+): StoredBatch | undefined {
+  const record = decodeRecord(bytes);
+  if (record?.kind !== "batch" || record.idx !== idx || record.journal !== opened.journal) return undefined;
+  const isCopy = position < openedAt;
+  const isOfWriter = record.life === opened.life && record.term === opened.term;
+  return isCopy || isOfWriter ? { batch: record, bytes } : undefined;
+}

@@ -1,0 +1,57 @@
+// The newest batches of a log in memory: pages of the audit and copies into the next segment are served from here.
+// Bounded by age and by bytes.
+
+import { limits } from "../limits.ts";
+
+interface Kept {
+  readonly bytes: Uint8Array;
+  readonly keptMonotonicMs: number;
+}
+
+export class RecentBatches {
+  #firstIdx = 1;
+  /** Contiguous; those before `#head` are dropped, and cut off now and then. */
+  #kept: (Kept | undefined)[] = [];
+  #head = 0;
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Of the oldest kept; one past the newest when none is. */
+  get firstIdx(): number {
+    return this.#firstIdx;
+  }
+
+  at(idx: number): Uint8Array | undefined {
+    return idx < this.#firstIdx ? undefined : this.#kept[this.#head + idx - this.#firstIdx]?.bytes;
+  }
+
+  /** The next batch of the log; another one begins anew. */
+  add(idx: number, bytes: Uint8Array, monotonicMs: number): void {
+    if (idx !== this.#firstIdx + this.#kept.length - this.#head) {
+      this.#firstIdx = idx;
+      this.#kept = [];
+      this.#head = 0;
+      this.#bytes = 0;
+    }
+    this.#kept.push({ bytes, keptMonotonicMs: monotonicMs });
+    this.#bytes += bytes.length;
+    this.#drop(monotonicMs);
+  }
+
+  #drop(monotonicMs: number): void {
+    for (; this.#head < this.#kept.length - 1; this.#head += 1) {
+      const oldest = this.#kept[this.#head] as Kept;
+      const isOld = monotonicMs - oldest.keptMonotonicMs > limits.recentRecordsMs;
+      if (!isOld && this.#bytes <= limits.recentRecordsBytes) break;
+      this.#kept[this.#head] = undefined;
+      this.#bytes -= oldest.bytes.length;
+      this.#firstIdx += 1;
+    }
+    if (this.#head <= 1024 || this.#head * 2 <= this.#kept.length) return;
+    this.#kept = this.#kept.slice(this.#head);
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,243 @@
+// The form of a segment's records: the only file that knows it. A segment holds, in this order:
+//
+//   claim                          who writes this segment
+//   chunk… manifest  batch…        optionally a base: the state at some batch, and copies of the batches behind it
+//   opened                         from here on the segment is live
+//   batch…                         each one turn of the leader
+//   closing                        the leader ended the segment by itself
+//
+// Every record but a batch copy names its writer's session (`life`). Bytes that are none of these are foreign: somebody
+// else wrote them, and every reader skips them.
+
+import { hash } from "node:crypto";
+import type { BatchIndex, Instant, Term } from "../ids.ts";
+import type { Event } from "../state/event.ts";
+
+const FORMAT_VERSION = 2;
+
+/** The first record: one session owns the segment. Of several only the first counts. */
+export interface Claim {
+  readonly kind: "claim";
+  readonly segment: number;
+  readonly life: string;
+}
+
+/** A part of a base: lines of the state's snapshot (core/snapshot). */
+export interface Chunk {
+  readonly kind: "chunk";
+  readonly life: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Where a chunk stands, its size in bytes, and its `hashOf`. */
+export type ChunkRef = readonly [position: number, bytes: number, hash: string];
+
+/** Ends a base: which state its chunks hold. */
+export interface Manifest {
+  readonly kind: "manifest";
+  readonly life: string;
+  /** Of the form of the state's snapshot. */
+  readonly version: number;
+  readonly at: Instant;
+  /** The last batch that the state contains. */
+  readonly tail: ChainTail;
+  readonly chunks: readonly ChunkRef[];
+}
+
+/** The last batch of a log, which the next one must continue. */
+export interface ChainTail {
+  /** Identity of the journal, made with it; empty before the first batch. */
+  readonly journal: string;
+  readonly term: Term;
+  /** 0 before the first batch. */
+  readonly idx: BatchIndex;
+  /** `hashOf` that batch's bytes; empty before the first. */
+  readonly hash: string;
+}
+
+/** The end of the log in an earlier segment. */
+export interface LogEnd {
+  readonly segment: number;
+  /** 0 when it holds no batch and no base. */
+  readonly idx: BatchIndex;
+  readonly hash: string;
+}
+
+/** Makes the segment live. */
+export interface Opened {
+  readonly kind: "opened";
+  readonly segment: number;
+  readonly life: string;
+  readonly journal: string;
+  readonly term: Term;
+  /** Of the leader, for people. */
+  readonly leader: string;
+  /** The batch that the first batch behind this record continues. */
+  readonly tail: ChainTail;
+  /** Where the log stood before; undefined in a journal's first segment, and where nothing before could be read. */
+  readonly previous: LogEnd | undefined;
+  /** The base's manifest: its position and `hashOf`, and the last batch in the base. Undefined when the segment continues
+   *  `previous` by reference. */
+  readonly base: { readonly position: number; readonly hash: string; readonly idx: BatchIndex } | undefined;
+  /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`: a standby compares
+   *  what it holds. */
+  readonly recent: readonly string[];
+}
+
+/** The leader ended the segment by itself; a seal follows. */
+export interface Closing {
+  readonly kind: "closing";
+  readonly segment: number;
+  readonly life: string;
+  /** `next-segment`: the same leader goes on in the next one · `handing-over`: any standby may lead, or `to` alone. */
+  readonly reason: "next-segment" | "handing-over";
+  readonly to?: string;
+}
+
+export interface BatchHeader {
+  readonly journal: string;
+  /** Of the writer's session. */
+  readonly life: string;
+  readonly term: Term;
+  readonly idx: BatchIndex;
+  /** `hashOf` the previous batch's bytes; empty before the first. */
+  readonly prev: string;
+  readonly at: Instant;
+}
+
+export interface Batch extends BatchHeader {
+  readonly kind: "batch";
+  readonly events: readonly Event[];
+}
+
+export type LogRecord = Claim | Chunk | Manifest | Opened | Closing | Batch;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** @param eventsJson each event's own JSON, in order */
+export function encodeBatch(header: BatchHeader, eventsJson: readonly string[]): Uint8Array {
+  const { journal, life, term, idx, prev, at } = header;
+  const head = JSON.stringify({ v: FORMAT_VERSION, kind: "batch", journal, life, term, idx, prev, at });
+  return encoder.encode(`${head.slice(0, -1)},"events":[${eventsJson.join(",")}]}`);
+}
+
+/** A head of JSON, and for a chunk its bytes behind a line break. */
+export function encodeRecord(record: Exclude<LogRecord, Batch>): Uint8Array {
+  if (record.kind !== "chunk") return encoder.encode(JSON.stringify({ v: FORMAT_VERSION, ...record }));
+  const { kind, life, bytes } = record;
+  const head = encoder.encode(`${JSON.stringify({ v: FORMAT_VERSION, kind, life })}\n`);
+  return Buffer.concat([head, bytes]);
+}
+
+/** The record, or undefined when the bytes are foreign. Events are trusted: the hash chain names their writer, and
+ *  `apply` refuses what does not fit. */
+export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
+  const chunk = chunkOf(bytes);
+  if (chunk !== undefined) return chunk;
+  let value: unknown;
+  try {
+    value = JSON.parse(decoder.decode(bytes));
+  } catch {
+    return undefined; // not JSON: foreign
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const { v, kind, ...record } = value as Record<string, unknown>;
+  if (v !== FORMAT_VERSION || typeof kind !== "string") return undefined;
+  return isWhole[kind]?.(record) === true ? ({ kind, ...record } as LogRecord) : undefined;
+}
+
+/** SHA-256, base64url: the link of the chain, and a chunk's checksum. */
+export function hashOf(bytes: Uint8Array): string {
+  return hash("sha256", bytes, "base64url");
+}
+
+const CHUNK_HEAD = encoder.encode(`{"v":${FORMAT_VERSION},"kind":"chunk",`);
+const HEAD_BYTES_MAX = 256;
+
+function chunkOf(bytes: Uint8Array): Chunk | undefined {
+  if (Buffer.compare(bytes.subarray(0, CHUNK_HEAD.length), CHUNK_HEAD) !== 0) return undefined;
+  const end = bytes.subarray(0, HEAD_BYTES_MAX).indexOf(0x0a);
+  if (end < 0) return undefined;
+  try {
+    const { life } = JSON.parse(decoder.decode(bytes.subarray(0, end)));
+    return typeof life === "string" ? { kind: "chunk", life, bytes: bytes.subarray(end + 1) } : undefined;
+  } catch {
+    return undefined; // not JSON: foreign
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** By kind: whether the fields of a record are there. What they say is compared where it is used. */
+const isWhole: Readonly<Record<string, (fields: Fields) => boolean>> = {
+  batch: ({ journal, life, term, idx, prev, at, events }) =>
+    isText(journal) &&
+    isText(life) &&
+    isCount(term) &&
+    isCount(idx) &&
+    isText(prev) &&
+    typeof at === "number" &&
+    Array.isArray(events),
+  claim: ({ segment, life }) => isCount(segment) && isText(life),
+  manifest: ({ life, version, at, tail, chunks }) =>
+    isText(life) &&
+    isCount(version) &&
+    typeof at === "number" &&
+    isTail(tail) &&
+    Array.isArray(chunks) &&
+    chunks.every(isChunkRef),
+  opened: ({ segment, life, journal, term, leader, tail, previous, base, recent }) =>
+    isCount(segment) &&
+    isText(life) &&
+    isText(journal) &&
+    isCount(term) &&
+    isText(leader) &&
+    isTail(tail) &&
+    (previous === undefined || isLogEnd(previous)) &&
+    (base === undefined || isBaseRef(base)) &&
+    Array.isArray(recent) &&
+    recent.every(isText),
+  closing: ({ segment, life, reason, to }) =>
+    isCount(segment) &&
+    isText(life) &&
+    (reason === "next-segment" || reason === "handing-over") &&
+    (to === undefined || isText(to)),
+};
+
+function isTail(value: unknown): boolean {
+  const { journal, term, idx, hash } = fieldsOf(value);
+  return isText(journal) && isWholeNumber(term) && isWholeNumber(idx) && isText(hash);
+}
+
+function isLogEnd(value: unknown): boolean {
+  const { segment, idx, hash } = fieldsOf(value);
+  return isCount(segment) && isWholeNumber(idx) && isText(hash);
+}
+
+function isBaseRef(value: unknown): boolean {
+  const { position, hash, idx } = fieldsOf(value);
+  return isCount(position) && isText(hash) && isCount(idx);
+}
+
+function isChunkRef(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.length === 3 && isCount(value[0]) && isCount(value[1]) && isText(value[2])
+  );
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isCount(value: unknown): boolean {
+  return isWholeNumber(value) && value !== 0;
+}
+
+function isWholeNumber(value: unknown): boolean {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}

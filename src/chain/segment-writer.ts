@@ -1,0 +1,106 @@
+// Appends records to a segment one after the other, each until it is known to be stored: the records that open a segment
+// and end it. Not here: batches, of which two may be in flight (coordinator/leader/writer.ts).
+
+import type { Clock } from "../clock.ts";
+import { JournalDamagedError, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
+import type { AppendOptions, AppendOutcome, Segment } from "./journal.ts";
+import { decodeRecord } from "./records.ts";
+
+/** The segment is not the writer's any more: it is sealed, removed, or another session's record stands in it. */
+export class SegmentLostError extends Error {
+  constructor(number: number, why: string) {
+    super(`segment ${number} is not this coordinator's any more: ${why}`);
+  }
+}
+
+export interface SegmentWriterOptions {
+  readonly segment: Segment;
+  /** Of the writer's session. */
+  readonly life: string;
+  /** Of the last record. Default 0. */
+  readonly position?: number;
+  readonly clock: Clock;
+  /** Ends every append under way: it rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+}
+
+export class SegmentWriter {
+  readonly segment: Segment;
+  readonly #options: SegmentWriterOptions;
+  #position: number;
+  /** When the last record that is stored was sent. */
+  sentMonotonicMs = 0;
+
+  constructor(options: SegmentWriterOptions) {
+    this.segment = options.segment;
+    this.#options = options;
+    this.#position = options.position ?? 0;
+  }
+
+  /** Of the last record. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** @returns the record's position. @throws SegmentLostError; JournalDamagedError when the segment lost records;
+   *  WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
+  async put(bytes: Uint8Array, options: AppendOptions = {}): Promise<number> {
+    const { clock, signal } = this.#options;
+    for (;;) {
+      signal.throwIfAborted();
+      const sentMonotonicMs = clock.monotonicMs();
+      const outcome = await this.segment.append(bytes, this.#position, options);
+      signal.throwIfAborted();
+      if (outcome.kind === "stored" || (await this.#isThere(bytes, outcome))) {
+        this.sentMonotonicMs = sentMonotonicMs;
+        this.#position += 1;
+        return this.#position;
+      }
+      if (outcome.kind === "unknown") await pause(clock, limits.appendRetryMs, signal);
+    }
+  }
+
+  /** Whether the record stands at its position though the append was not acknowledged. Steps over foreign records. */
+  async #isThere(bytes: Uint8Array, outcome: AppendOutcome): Promise<boolean> {
+    const { number } = this.segment;
+    switch (outcome.kind) {
+      case "sealed":
+        throw new SegmentLostError(number, "it is sealed");
+      case "missing":
+        throw new SegmentLostError(number, "it was removed");
+      case "full":
+        throw new WaggleError("WAGGLE_JOURNAL_FULL", `the journal is full: ${outcome.message}`);
+      case "refused":
+        return await this.#meetsItself(bytes);
+      default:
+        return false;
+    }
+  }
+
+  async #meetsItself(bytes: Uint8Array): Promise<boolean> {
+    const { number } = this.segment;
+    const found = await this.#read(this.#position + 1);
+    if (found === undefined)
+      throw new JournalDamagedError(`segment ${number} lost records: it ends before ${this.#position}`);
+    if (Buffer.compare(found, bytes) === 0) return true;
+    const record = decodeRecord(found);
+    const isForeign = record === undefined || record.life !== this.#options.life;
+    if (!isForeign || this.#position === 0)
+      throw new SegmentLostError(number, `another record stands at position ${this.#position + 1}`);
+    this.#position += 1;
+    return false;
+  }
+
+  /** Undefined when there is none for sure. */
+  async #read(position: number): Promise<Uint8Array | undefined> {
+    const { clock, signal } = this.#options;
+    for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
+      const record = await this.segment.read(position);
+      if (record !== undefined) return record.bytes;
+      await pause(clock, limits.appendRetryMs, signal);
+    }
+    return undefined;
+  }
+}

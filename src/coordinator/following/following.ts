@@ -1,0 +1,274 @@
+// Following: reads the log as another coordinator writes it, and says when it is time to take the lead.
+//
+//   read on in the live segment ─ it is sealed and read to its end → look for the next live segment
+//                               ─ it cannot be read               → say so to the leader, look for the next live segment
+//
+// Silence is timed on our own monotonic clock from the last batch that was applied. It starts anew when our own loop
+// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is no
+// sign of life. Time to lead:
+//
+//   the leader closed its segment to hand over → at once, unless another coordinator is named
+//   silence                                    → unless a leader says that it waits for room in a full journal, or says
+//                                                that it leads a segment that this coordinator cannot read
+
+import type { Logger } from "pino";
+import type { Journal } from "../../chain/journal.ts";
+import { findLive } from "../../chain/live.ts";
+import { compare, readOn, restore } from "../../chain/log.ts";
+import type { Batch } from "../../chain/records.ts";
+import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import type { Clock, Random } from "../../clock.ts";
+import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
+import type { Announcements } from "../announcements.ts";
+import { isFull } from "../journal-room.ts";
+import type { Timing } from "../timing.ts";
+
+export interface FollowingDeps {
+  /** Of this coordinator. */
+  readonly id: string;
+  readonly journal: Journal;
+  readonly announcements: Announcements;
+  /** Says to the leader that a segment cannot be read. */
+  readonly tellUnreadable: (segment: number) => void;
+  /** Whether other parties can be reached. */
+  readonly isConnected: () => boolean;
+  /** By the T of the term that is followed. */
+  readonly timing: () => Timing;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface FollowingHooks {
+  readonly onBatch: (batch: Batch) => void;
+  /** It was read anew: the log that is followed is another object. */
+  readonly onRestored: (log: Replay) => void;
+  /** It is time to take the lead. The last call. */
+  readonly onTime: () => void;
+  /** The log parts from what was read here. The last call. */
+  readonly onHalted: (error: unknown) => void;
+}
+
+export class Following {
+  readonly #deps: FollowingDeps;
+  readonly #hooks: FollowingHooks;
+  readonly #ending = new AbortController();
+  #log: Replay | undefined;
+  #heardMonotonicMs = 0;
+  #silenceMs = 0;
+  #watchedMonotonicMs = 0;
+  #cancelWatch: (() => void) | undefined;
+  /** Since when the leader has had no room for its batches. */
+  #fullMonotonicMs: number | undefined;
+  /** Of the live segment that cannot be read. */
+  #unreadable: number | undefined;
+
+  /** Begins at once. @param log read before; undefined when no segment was live */
+  constructor(log: Replay | undefined, deps: FollowingDeps, hooks: FollowingHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#log = log;
+    this.#heard();
+    this.#watchSilence();
+    void this.#follow();
+  }
+
+  get #isOver(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /** No further call to a hook. Idempotent. */
+  end(): void {
+    this.#ending.abort();
+    this.#cancelWatch?.();
+  }
+
+  // --- reading --------------------------------------------------------------------------------------
+
+  async #follow(): Promise<void> {
+    const { clock, timing, logger } = this.#deps;
+    while (!this.#isOver) {
+      try {
+        if (await this.#readOnce()) continue;
+      } catch (error) {
+        if (this.#isOver) return;
+        if (error instanceof PartedError) return this.#halt(error);
+        const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
+        if (!isExpected) return this.#halt(error);
+        logger.warn({ err: error }, "the journal cannot be read on; trying again");
+      }
+      await pause(clock, timing().beatMs, this.#ending.signal);
+    }
+  }
+
+  /** @returns whether a live segment was followed to its end */
+  async #readOnce(): Promise<boolean> {
+    const { live } = await findLive(this.#deps.journal);
+    if (live === undefined || this.#isOver) return false;
+    const before = this.#log?.place;
+    const isAtEnd = before?.segment === live.number && this.#unreadable !== live.number;
+    await this.#bring(live);
+    if (this.#isOver) return false;
+    this.#unreadable = undefined;
+    await this.#readSegment(live);
+    return !(isAtEnd && this.#log?.place?.position === before.position);
+  }
+
+  /** Reads up to the end of the live segment as it is now. */
+  async #bring(live: LiveSegment): Promise<void> {
+    const { journal } = this.#deps;
+    if (this.#log === undefined) return await this.#restore(live);
+    const { idx } = this.#log.tail;
+    try {
+      await readOn(this.#log, live, journal);
+      if (this.#log.tail.idx > idx) this.#heard();
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      await this.#bringAnew(live, this.#log, error);
+    }
+  }
+
+  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or because
+   *  segments in between were removed. */
+  async #bringAnew(live: LiveSegment, log: Replay, why: JournalDamagedError): Promise<void> {
+    const comparison = await compare(log, live, this.#deps.journal);
+    switch (comparison) {
+      case "different":
+        throw new PartedError(why);
+      case "longer": // silence tells: whoever takes the lead goes on from what is held
+      case "unreadable":
+        this.#cannotRead(live);
+        throw why;
+      case "beginning":
+        return await this.#restore(live);
+    }
+  }
+
+  async #restore(live: LiveSegment): Promise<void> {
+    try {
+      this.#log = await restore(live, this.#deps);
+    } catch (error) {
+      if (error instanceof JournalDamagedError) this.#cannotRead(live);
+      throw error;
+    }
+    if (this.#isOver) return;
+    this.#heard();
+    this.#hooks.onRestored(this.#log);
+  }
+
+  /** Returns when the segment is sealed and read to its end. */
+  async #readSegment(live: LiveSegment): Promise<void> {
+    const log = this.#log;
+    const position = log?.place?.position;
+    if (log === undefined || position === undefined) return;
+    try {
+      const segment = this.#deps.journal.segment(live.number);
+      for await (const record of segment.follow(position + 1, this.#ending.signal)) {
+        if (this.#isOver) return;
+        const verdict = log.take(record);
+        if (verdict.kind !== "applied") continue;
+        this.#heard();
+        this.#hooks.onBatch(verdict.batch);
+      }
+    } catch (error) {
+      if (error instanceof JournalDamagedError) this.#cannotRead(live);
+      throw error;
+    }
+    if (this.#isHandedOver(log)) this.#finish();
+  }
+
+  #isHandedOver({ closing }: Replay): boolean {
+    const { id, isConnected } = this.#deps;
+    const isForUs = closing?.to === undefined || closing.to === id;
+    return closing?.reason === "handing-over" && isForUs && isConnected() && !this.#isOver;
+  }
+
+  #cannotRead(live: LiveSegment): void {
+    if (this.#isOver) return;
+    this.#unreadable = live.number;
+    this.#deps.tellUnreadable(live.number);
+  }
+
+  // --- silence --------------------------------------------------------------------------------------
+
+  #heard(): void {
+    const { clock, random, timing } = this.#deps;
+    this.#heardMonotonicMs = clock.monotonicMs();
+    const { timeoutMs, silenceMsMax } = timing();
+    this.#silenceMs = timeoutMs + (silenceMsMax - timeoutMs) * random.next();
+  }
+
+  #watchSilence(): void {
+    const { clock, timing, isConnected } = this.#deps;
+    const { pulseMs, pulseLateMs } = timing();
+    this.#watchedMonotonicMs = clock.monotonicMs();
+    this.#cancelWatch = clock.after(pulseMs, () => {
+      const late = clock.monotonicMs() - this.#watchedMonotonicMs;
+      if (late > pulseMs + pulseLateMs || !isConnected()) this.#heard();
+      const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
+      if (isSilent) void this.#silent();
+      else this.#watchSilence();
+    });
+  }
+
+  async #silent(): Promise<void> {
+    const mustWait = (await this.#isLeaderStuck().catch(() => false)) || this.#isLedUnreadably();
+    if (this.#isOver) return;
+    if (!mustWait) return this.#finish();
+    this.#heard();
+    this.#watchSilence();
+  }
+
+  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. */
+  #isLedUnreadably(): boolean {
+    return this.#unreadable !== undefined && this.#isLed();
+  }
+
+  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Not for ever: that
+   *  leader may not be able to make room. */
+  async #isLeaderStuck(): Promise<boolean> {
+    const { journal, announcements, clock } = this.#deps;
+    if (!this.#isLed()) return false;
+    const neededBytes = announcements.neededBytes(this.#log?.tail.term ?? 0, this.#lately);
+    const now = clock.monotonicMs();
+    if (isFull(await journal.usage(), neededBytes)) this.#fullMonotonicMs ??= now;
+    else this.#fullMonotonicMs = undefined;
+    return this.#fullMonotonicMs !== undefined && now - this.#fullMonotonicMs <= limits.fullLeaderMsMax;
+  }
+
+  #isLed(): boolean {
+    return this.#deps.announcements.isLed(this.#log?.tail.term ?? 0, this.#lately);
+  }
+
+  get #lately() {
+    const { clock, timing } = this.#deps;
+    return { now: clock.monotonicMs(), withinMs: timing().timeoutMs };
+  }
+
+  // --- ending ---------------------------------------------------------------------------------------
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.end();
+    this.#hooks.onTime();
+  }
+
+  #halt(error: unknown): void {
+    if (this.#isOver) return;
+    this.end();
+    this.#hooks.onHalted(error);
+  }
+}
+
+/** The log went on differently from what was read here. */
+class PartedError extends JournalDamagedError {
+  constructor(cause: JournalDamagedError) {
+    super(
+      "the journal continues differently from what this coordinator read: acknowledged batches were lost. Stop all " +
+        "coordinators and run `waggle journal recover`, which says what is left",
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,290 @@
+// Appends the leader's batches to its segment in order and says when each is committed.
+//
+// The rule: a batch is committed when it and all earlier batches of its segment are stored. At most two are in flight.
+// Bytes once sent are sent again unchanged.
+//
+//   sent ─ stored  → committed, once the batches before it are
+//        ─ unknown → the same bytes again, at the same position
+//        ─ refused → read the position: our bytes → stored there
+//        │                              only foreign records, or a batch of ours that is in flight → behind them, again
+//        │                              anything else, or nothing → the segment is faulty
+//        ─ sealed  → another coordinator takes the lead
+//        ─ missing → the segment is faulty
+//        ─ full    → the same bytes again after a while; nothing is committed meanwhile
+//
+// Only the oldest batch is resolved. What was heard of the one behind it is forgotten then, and it is sent again: its
+// position follows from the oldest one's. Not here: what batches hold (in-flight.ts), what follows from a commit
+// (commits.ts), and a faulty segment (segment-change.ts).
+
+import type { AppendOutcome, Segment } from "../../chain/journal.ts";
+import { decodeRecord } from "../../chain/records.ts";
+import type { Clock } from "../../clock.ts";
+import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import type { BatchIndex, Term } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+
+/** A batch on its way into the segment. */
+export interface PendingBatch {
+  readonly term: Term;
+  readonly idx: BatchIndex;
+  readonly bytes: Uint8Array;
+  /** `hashOf` the bytes; the next batch's `prev`. */
+  readonly hash: string;
+}
+
+export interface Stored {
+  readonly position: number;
+  /** When the append was sent that proved it. */
+  readonly sentMonotonicMs: number;
+}
+
+/** The journal has no room for the next batch. */
+export interface Full {
+  readonly message: string;
+  /** Of that batch. */
+  readonly bytes: number;
+}
+
+export interface WriterEvents {
+  /** In order of idx. */
+  readonly onCommitted: (batch: PendingBatch, stored: Stored) => void;
+  /** No room for the next batch; called once until there is room again, and then with undefined. */
+  readonly onFull: (full: Full | undefined) => void;
+  /** Another coordinator sealed the segment. The last call. */
+  readonly onSealed: () => void;
+  /** The segment does not hold what was stored in it. The last call. */
+  readonly onFaulty: (error: JournalDamagedError) => void;
+  /** The oldest batch is not acknowledged, for a while now. */
+  readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
+  /** A foreign record stands in the segment. */
+  readonly onForeign: (position: number) => void;
+}
+
+interface Sent {
+  readonly batch: PendingBatch;
+  sentMonotonicMs: number;
+  firstSentMonotonicMs: number | undefined;
+  outcome: AppendOutcome | undefined;
+  /** Bumped when it is sent again: an answer to an earlier append is not its answer. */
+  round: number;
+}
+
+export interface WriterDeps {
+  /** Of the writer's session. */
+  readonly life: string;
+  readonly segment: Segment;
+  /** Of the segment's last record. */
+  readonly position: number;
+  readonly clock: Clock;
+}
+
+export class Writer {
+  readonly #deps: WriterDeps;
+  readonly #events: WriterEvents;
+  readonly #sent: Sent[] = [];
+  /** Of the last committed batch, or of the foreign records behind it. */
+  #position: number;
+  #isOver = false;
+  #isHeld = false;
+  #isFull = false;
+  #isResolving = false;
+  #cancelPause: (() => void) | undefined;
+
+  constructor(deps: WriterDeps, events: WriterEvents) {
+    this.#deps = deps;
+    this.#events = events;
+    this.#position = deps.position;
+  }
+
+  get hasRoom(): boolean {
+    return this.#sent.length < limits.batchesInFlightMax;
+  }
+
+  /** Not committed, oldest first. */
+  get pending(): readonly PendingBatch[] {
+    return this.#sent.map(({ batch }) => batch);
+  }
+
+  /** Of the segment's last record that is known. */
+  get position(): number {
+    return this.#position;
+  }
+
+  append(batch: PendingBatch): void {
+    const sent: Sent = {
+      batch,
+      sentMonotonicMs: 0,
+      firstSentMonotonicMs: undefined,
+      outcome: undefined,
+      round: 0,
+    };
+    this.#sent.push(sent);
+    const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1;
+    if (!this.#isHeld && mayFollow) this.#send(sent);
+  }
+
+  /** The connection broke: nothing that was sent counts as acknowledged until it is read back. */
+  hold(): void {
+    this.#isHeld = true;
+    for (const sent of this.#sent) this.#forget(sent);
+  }
+
+  /** The segment was found as it was left. */
+  resume(): void {
+    this.#isHeld = false;
+    this.#sendAgain();
+  }
+
+  /** No further call to an event. What is in flight may be stored all the same. */
+  stop(): void {
+    this.#isOver = true;
+    this.#cancelPause?.();
+  }
+
+  // --- sending --------------------------------------------------------------------------------------
+
+  #send(sent: Sent): void {
+    const { clock, segment } = this.#deps;
+    sent.sentMonotonicMs = clock.monotonicMs();
+    sent.firstSentMonotonicMs ??= sent.sentMonotonicMs;
+    sent.outcome = undefined;
+    sent.round += 1;
+    const { round } = sent;
+    const expected = this.#position + this.#sent.indexOf(sent);
+    void segment.append(sent.batch.bytes, expected).then((outcome) => {
+      if (this.#isOver || sent.round !== round) return;
+      sent.outcome = outcome;
+      void this.#resolve();
+    });
+  }
+
+  #forget(sent: Sent): void {
+    sent.round += 1;
+    sent.outcome = undefined;
+  }
+
+  /** The oldest alone; the one behind it follows when the oldest is committed. */
+  #sendAgain(): void {
+    if (this.#isOver || this.#isHeld) return;
+    const [oldest, ...others] = this.#sent;
+    for (const other of others) this.#forget(other);
+    if (oldest !== undefined) this.#send(oldest);
+  }
+
+  // --- resolving ------------------------------------------------------------------------------------
+
+  async #resolve(): Promise<void> {
+    if (this.#isResolving) return;
+    this.#isResolving = true;
+    try {
+      for (let [oldest] = this.#sent; this.#takes(oldest); [oldest] = this.#sent) await this.#settle(oldest);
+    } finally {
+      this.#isResolving = false;
+    }
+  }
+
+  #takes(oldest: Sent | undefined): oldest is Sent & { outcome: AppendOutcome } {
+    return !this.#isOver && oldest?.outcome !== undefined;
+  }
+
+  async #settle(oldest: Sent & { outcome: AppendOutcome }): Promise<void> {
+    const { outcome } = oldest;
+    switch (outcome.kind) {
+      case "stored":
+        return this.#commit(oldest);
+      case "sealed":
+        return this.#end(() => this.#events.onSealed());
+      case "missing":
+        return this.#faulty("it is gone");
+      case "full":
+        return this.#foundFull(outcome.message, oldest);
+      case "unknown": {
+        const { cause } = outcome;
+        this.#forget(oldest);
+        this.#events.onUnacknowledged(cause, oldest.firstSentMonotonicMs ?? 0);
+        return this.#pause(limits.appendRetryMs);
+      }
+      case "refused":
+        return await this.#lookAtPosition(oldest);
+    }
+  }
+
+  #commit(oldest: Sent): void {
+    this.#position += 1;
+    this.#sent.shift();
+    if (this.#isFull) {
+      this.#isFull = false;
+      this.#events.onFull(undefined);
+    }
+    this.#events.onCommitted(oldest.batch, {
+      position: this.#position,
+      sentMonotonicMs: oldest.sentMonotonicMs,
+    });
+    const [next] = this.#sent;
+    if (
+      next !== undefined &&
+      next.round !== 1 &&
+      next.outcome === undefined &&
+      !this.#isHeld &&
+      !this.#isOver
+    )
+      this.#send(next);
+  }
+
+  #foundFull(message: string, oldest: Sent): void {
+    this.#forget(oldest);
+    if (!this.#isFull) this.#events.onFull({ message, bytes: oldest.batch.bytes.length });
+    this.#isFull = true;
+    this.#pause(limits.journalFullRetryMs);
+  }
+
+  #pause(ms: number): void {
+    this.#cancelPause?.();
+    this.#cancelPause = this.#deps.clock.after(ms, () => this.#sendAgain());
+  }
+
+  /** The segment does not end where the oldest was expected. */
+  async #lookAtPosition(oldest: Sent): Promise<void> {
+    const { round } = oldest;
+    const found = await this.#read(this.#position + 1);
+    if (this.#isOver || oldest.round !== round) return;
+    if (found === "unreachable") {
+      this.#forget(oldest);
+      return this.#pause(limits.appendRetryMs);
+    }
+    if (found === undefined) return this.#faulty(`it ends before record ${this.#position + 1}`);
+    if (Buffer.compare(found, oldest.batch.bytes) === 0) return this.#commit(oldest);
+    if (!this.#isPassedOver(found))
+      return this.#faulty(`record ${this.#position + 1} is not as it was written`);
+    this.#position += 1;
+    this.#events.onForeign(this.#position);
+    this.#sendAgain();
+  }
+
+  /** A foreign record, or a batch in flight that landed behind one: it does not continue the log, and is sent again. */
+  #isPassedOver(bytes: Uint8Array): boolean {
+    const record = decodeRecord(bytes);
+    if (record === undefined || record.life !== this.#deps.life) return true;
+    return this.#sent.some(({ batch }) => Buffer.compare(batch.bytes, bytes) === 0);
+  }
+
+  async #read(position: number): Promise<Uint8Array | undefined | "unreachable"> {
+    try {
+      return (await this.#deps.segment.read(position))?.bytes;
+    } catch (error) {
+      if (error instanceof JournalDamagedError) return undefined;
+      if (error instanceof UnreachableError) return "unreachable";
+      throw error;
+    }
+  }
+
+  #faulty(what: string): void {
+    const { number } = this.#deps.segment;
+    this.#end(() => this.#events.onFaulty(new JournalDamagedError(`segment ${number} is faulty: ${what}`)));
+  }
+
+  #end(tell: () => void): void {
+    this.stop();
+    tell();
+  }
+}
