@@ -4,10 +4,11 @@
 export {
   type AgentSignal,
   type AgentSnapshot,
-  type AgentStanding,
   type AgentStatus,
   agentMachine,
-  agentStanding,
+  agentStatus,
+  describeAgent,
+  isDraining,
   loadSignals,
 } from "./agent.ts";
 export { type CoordinatorSignal, type CoordinatorSnapshot, coordinatorMachine } from "./coordinator.ts";

@@ -9,28 +9,25 @@
 // what is not listed is free to be taken back. A grant may arrive before the answer that says to wait.
 // The first answer must come within the time of any other question; a wait that was answered outlasts its leaders.
 
-import { EMPTY, from, map, type Observable, Subscription } from "rxjs";
-import type { z } from "zod";
 import type { Clock, Random } from "../clock.ts";
 import type { WaggleErrorCode } from "../errors.ts";
 import { type Incarnation, type SlotHandle, slotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import { acquireResponseSchema, releaseResponseSchema } from "../protocol/slot-schemas.ts";
-import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
-import type { Answer, LeaderLine } from "./leader-line.ts";
+import type { LeaderLine } from "./leader-line.ts";
 import type { Leased } from "./lease-watch.ts";
 import type { AbortReason, AcquireOrder, PlainError, SessionNotice, SlotKey } from "./link.ts";
+import type { Patience } from "./patience.ts";
 
 /** 36¹⁶ of them. */
 const HANDLE_LENGTH = 16;
 
-type AcquireAnswer = Answer<z.infer<typeof acquireResponseSchema>>;
 type ListedSlots = NonNullable<Heartbeat["slots"]>;
 
 export interface AcquisitionsDeps {
   readonly line: LeaderLine;
-  readonly pace: RetryPace;
+  readonly patience: Patience;
   readonly clock: Clock;
   readonly random: Random;
   readonly notify: (notice: SessionNotice) => void;
@@ -57,8 +54,8 @@ export interface LocalAcquisition extends Leased {
   readonly order: AcquireOrder;
   handle: SlotHandle;
   phase: "asking" | "waiting" | "held" | "releasing" | "over";
-  /** The question about it and its repetitions: one at a time. */
-  asking: Subscription;
+  /** Bumped when it is asked for anew: what an earlier question brought is told apart. */
+  round: number;
   cancelGivingUp: () => void;
   /** Until the first answer. */
   cancelAskTimeout: () => void;
@@ -104,7 +101,7 @@ export class Acquisitions {
       order,
       handle: this.#freshHandle(),
       phase: "asking",
-      asking: Subscription.EMPTY,
+      round: 0,
       isRunning: false,
       isAborted: false,
       confirmedAt: 0,
@@ -127,16 +124,16 @@ export class Acquisitions {
     const acquisition = this.#byKey.get(key);
     if (acquisition === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (acquisition.phase === "releasing") return;
-    cancelAll(acquisition);
+    cancelTimers(acquisition);
     acquisition.phase = "releasing";
-    const incarnation = this.#deps.life();
-    if (incarnation === undefined) this.#released(acquisition);
-    else acquisition.asking = this.#repeat(() => this.#giveBack(acquisition, incarnation));
+    acquisition.round += 1;
+    if (this.#deps.life() === undefined) this.#released(acquisition);
+    else this.#attempted(this.#giveBack(acquisition));
   }
 
   /** A handle that nobody here holds: what becomes of it is the leader's to say. */
   releaseHandle(key: SlotKey, handle: string): void {
-    this.#repeat(() => this.#askToRelease(key, handle));
+    this.#attempted(this.#askToRelease(key, handle));
   }
 
   granted(handles: readonly string[]): void {
@@ -175,7 +172,7 @@ export class Acquisitions {
     for (const acquisition of this.all()) {
       if (acquisition.phase === "held") this.#lose(acquisition, reason);
       else if (acquisition.phase === "releasing") this.#released(acquisition);
-      else acquisition.asking.unsubscribe();
+      else acquisition.round += 1;
     }
   }
 
@@ -190,10 +187,8 @@ export class Acquisitions {
   }
 
   #ask(acquisition: LocalAcquisition): void {
-    acquisition.asking.unsubscribe();
     const incarnation = this.#deps.life();
-    if (incarnation !== undefined)
-      acquisition.asking = this.#repeat(() => this.#askOnce(acquisition, incarnation));
+    if (incarnation !== undefined) this.#attempted(this.#askUntilAnswered(acquisition, incarnation));
   }
 
   /** Under another handle: of the one before it is not known how it ended, or only that it did. */
@@ -202,79 +197,72 @@ export class Acquisitions {
     acquisition.handle = this.#freshHandle();
     this.#byHandle.set(acquisition.handle, acquisition);
     acquisition.phase = "asking";
+    acquisition.round += 1;
     this.#ask(acquisition);
   }
 
-  #askOnce(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
-    const { line, clock } = this.#deps;
-    const { handle } = acquisition;
+  async #askUntilAnswered(acquisition: LocalAcquisition, incarnation: Incarnation): Promise<void> {
+    const { line, patience, clock, hear, confirmedAt, isRecent, onRefused } = this.#deps;
+    const { round, handle } = acquisition;
     const { key: _, ...wanted } = acquisition.order;
-    const sentAt = clock.monotonicMs();
-    const answer = line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
-    return from(answer).pipe(map((each) => this.#onAsked(acquisition, each, sentAt)));
-  }
-
-  /** @throws TryAgain */
-  #onAsked(acquisition: LocalAcquisition, answer: AcquireAnswer, sentAt: number): void {
-    const { hear, confirmedAt, isRecent, onRefused } = this.#deps;
-    if (answer.kind === "refused") {
-      if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-      return this.#refuse(acquisition, answer.refusal);
-    }
-    if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
-      const { answer: verdict } = answer.value;
-      if (!verdict.ok) return this.#refuse(acquisition, verdict);
-      if (verdict.state === "waiting") {
-        acquisition.phase = "waiting";
-        return acquisition.cancelAskTimeout();
+    for (let failures = 1; ; failures += 1) {
+      const sentAt = clock.monotonicMs();
+      const answer = await line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
+      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
+      if (answer.kind === "refused") {
+        if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
+        return this.#refuse(acquisition, answer.refusal);
       }
-      const grantedAt = Math.max(sentAt, confirmedAt());
-      if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
+      if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
+        const { answer: verdict } = answer.value;
+        if (!verdict.ok) return this.#refuse(acquisition, verdict);
+        if (verdict.state === "waiting") {
+          acquisition.phase = "waiting";
+          acquisition.cancelAskTimeout();
+          return;
+        }
+        const grantedAt = Math.max(sentAt, confirmedAt());
+        if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
+      }
+      if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
+      await patience.afterFailure(failures);
+      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
     }
-    if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
-    throw new TryAgain();
   }
 
-  #giveBack(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
-    const { line, onRefused } = this.#deps;
-    const { handle } = acquisition;
-    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
-      map((answer) => {
-        if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-        if (answer.kind === "unanswered") throw new TryAgain();
-        // An unknown handle was never acquired: there is nothing to give back.
-        this.#released(acquisition);
-      }),
-    );
-  }
-
-  #askToRelease(key: SlotKey, handle: string): Observable<void> {
-    const { line, notify, onRefused } = this.#deps;
-    const incarnation = this.#deps.life();
-    if (incarnation === undefined) {
-      notify({ type: "slot-released", key });
-      return EMPTY;
+  async #giveBack(acquisition: LocalAcquisition): Promise<void> {
+    const { line, patience, onRefused } = this.#deps;
+    for (let failures = 1; acquisition.phase === "releasing"; failures += 1) {
+      const incarnation = this.#deps.life();
+      if (incarnation === undefined) return this.#released(acquisition);
+      const { handle } = acquisition;
+      const answer = await line.ask("release", { incarnation, handle }, releaseResponseSchema);
+      if (acquisition.phase !== "releasing") return;
+      if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
+      // An unknown handle was never acquired: there is nothing to give back.
+      if (answer.kind !== "unanswered") return this.#released(acquisition);
+      await patience.afterFailure(failures);
     }
-    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
-      map((answer) => {
-        if (answer.kind === "answered") return notify({ type: "slot-released", key });
-        if (answer.kind === "refused" && !isOfTheAgent(answer.refusal))
-          return notify({ type: "slot-released", key, error: plain(answer.refusal) });
-        if (answer.kind === "refused") onRefused(answer.refusal);
-        throw new TryAgain();
-      }),
-    );
   }
 
-  #repeat(ask: () => Observable<void>): Subscription {
-    const { pace, onFailure } = this.#deps;
-    return retryPaused(ask, pace).subscribe({ error: onFailure });
+  async #askToRelease(key: SlotKey, handle: string): Promise<void> {
+    const { line, patience, notify, onRefused } = this.#deps;
+    for (let failures = 1; ; failures += 1) {
+      const incarnation = this.#deps.life();
+      if (incarnation === undefined) return notify({ type: "slot-released", key });
+      const answer = await line.ask("release", { incarnation, handle }, releaseResponseSchema);
+      if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) onRefused(answer.refusal);
+      else if (answer.kind === "refused")
+        return notify({ type: "slot-released", key, error: plain(answer.refusal) });
+      if (answer.kind === "answered") return notify({ type: "slot-released", key });
+      await patience.afterFailure(failures);
+    }
   }
 
   /** @param confirmedAt from when its lease counts */
   #hold(acquisition: LocalAcquisition, confirmedAt: number): void {
     if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    cancelAll(acquisition);
+    cancelTimers(acquisition);
     acquisition.phase = "held";
     acquisition.isRunning = true;
     acquisition.confirmedAt = confirmedAt;
@@ -305,7 +293,7 @@ export class Acquisitions {
   }
 
   #forget(acquisition: LocalAcquisition): void {
-    cancelAll(acquisition);
+    cancelTimers(acquisition);
     acquisition.phase = "over";
     acquisition.isRunning = false;
     this.#byKey.delete(acquisition.order.key);
@@ -314,6 +302,10 @@ export class Acquisitions {
 
   #freshHandle(): SlotHandle {
     return slotHandle(this.#deps.random.id(HANDLE_LENGTH));
+  }
+
+  #attempted(running: Promise<void>): void {
+    running.catch((error: unknown) => this.#deps.onFailure(error));
   }
 }
 
@@ -338,8 +330,7 @@ const timedOut = {
   message: "no slot was free in time: nothing is held",
 } as const;
 
-function cancelAll({ asking, cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
-  asking.unsubscribe();
+function cancelTimers({ cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
   cancelGivingUp();
   cancelAskTimeout();
 }

@@ -25,7 +25,6 @@ export interface LeaseWatchDeps<Held extends Leased> {
 
 export class LeaseWatch<Held extends Leased> {
   readonly #deps: LeaseWatchDeps<Held>;
-  #isOn = false;
   #cancelTimer: (() => void) | undefined;
 
   constructor(deps: LeaseWatchDeps<Held>) {
@@ -37,20 +36,14 @@ export class LeaseWatch<Held extends Leased> {
     return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
   }
 
-  /** Watches until the returned function is called. */
-  watch(): () => void {
-    this.#isOn = true;
-    this.noteRunning();
-    return () => {
-      this.#isOn = false;
-      this.#cancelTimer?.();
-      this.#cancelTimer = undefined;
-    };
+  /** Something runs: makes sure that the watch is on. */
+  start(): void {
+    if (this.#cancelTimer === undefined) this.#arm();
   }
 
-  /** To be called when something begins to run. */
-  noteRunning(): void {
-    if (this.#isOn && this.#cancelTimer === undefined) this.#arm();
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
   #arm(): void {
@@ -71,7 +64,7 @@ export class LeaseWatch<Held extends Leased> {
     const losing = this.#deps.held().filter((held) => isWatched(held) && held.confirmedAt <= safeSince);
     for (const held of losing) held.isAborted = true;
     if (losing.length > 0) this.#deps.onLosing(losing);
-    this.noteRunning();
+    this.start();
   }
 }
 

@@ -50,6 +50,10 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.event.${project}.${noun}.${verb}`,
     coordinator: `${prefix}.coordinator`,
     journal: `${prefix}.journal`,
+    /** A segment of the journal: its records, its `Opened`, and the record that seals it. `*`: any segment. */
+    segment: (number: number | "*") => `${prefix}.journal.${number}`,
+    segmentOpened: (number: number) => `${prefix}.journal.${number}.opened`,
+    segmentSealed: (number: number) => `${prefix}.journal.${number}.sealed`,
     snapshotChunk: `${prefix}.snapshot.chunk`,
     snapshotManifest: `${prefix}.snapshot.manifest`,
     /** What only a leader subscribes to. */

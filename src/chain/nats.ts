@@ -1,0 +1,209 @@
+// The journal on NATS servers with JetStream: opens it over one connection of its own, which carries all segments. The
+// rules of streams are in stream/; this file alone knows the client library.
+
+import {
+  createInbox,
+  headers,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+  type Status,
+} from "@nats-io/transport-node";
+import { systemClock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
+import { type NatsOptions, openNatsConnection } from "../transport/nats.ts";
+import { ended, OpenRequests } from "../transport/open-requests.ts";
+import type { RequestOutcome } from "../transport/transport.ts";
+import type { Journal } from "./journal.ts";
+import {
+  inspectStreams,
+  type JournalInspection,
+  type OpeningOptions,
+  type OpeningWire,
+  openStreamJournal,
+  type StreamsOptions,
+} from "./stream/opening.ts";
+import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream/wire.ts";
+
+export interface NatsJournalOptions extends OpeningOptions {
+  readonly connection: NatsOptions;
+}
+
+/** @throws as `openStreamJournal` */
+export async function openNatsJournal(options: NatsJournalOptions): Promise<Journal> {
+  const wire = await openWire(options);
+  try {
+    return await openStreamJournal(wire, options);
+  } catch (error) {
+    await wire.close();
+    throw error;
+  }
+}
+
+/** The journal's streams as the server has them, for `waggle doctor`. @throws as `inspectStreams` */
+export async function inspectNatsStreams(
+  options: StreamsOptions & Pick<NatsJournalOptions, "connection">,
+): Promise<JournalInspection> {
+  const wire = await openWire(options);
+  try {
+    return await inspectStreams(wire, options);
+  } finally {
+    await wire.close();
+  }
+}
+
+async function openWire({
+  connection,
+  signal,
+}: StreamsOptions & Pick<NatsJournalOptions, "connection">): Promise<NatsWire> {
+  const options = signal === undefined ? connection : { ...connection, signal };
+  return new NatsWire(await openNatsConnection(options), options);
+}
+
+class NatsWire implements OpeningWire {
+  readonly #connection: NatsConnection;
+  readonly #inboxPrefix: string | undefined;
+  readonly #onError: (error: Error) => void;
+  readonly #answers: Listening;
+  readonly #requests = new OpenRequests(systemClock);
+  readonly #listeners = new Listeners();
+  #status: StreamWire["status"] = "connected";
+
+  constructor(connection: NatsConnection, { inboxPrefix, onError }: NatsOptions) {
+    this.#connection = connection;
+    this.#inboxPrefix = inboxPrefix;
+    this.#onError = onError ?? (() => undefined);
+    this.#answers = this.#subscribe(".*", (message) => this.#answer(message));
+    void this.#watch();
+  }
+
+  get status() {
+    return this.#status;
+  }
+
+  get maxPayloadBytes() {
+    return this.#connection.info?.max_payload ?? limits.maxPayloadBytesDefault;
+  }
+
+  get isOneServer(): boolean {
+    const { info } = this.#connection;
+    return info?.jetstream === true && info.cluster === undefined;
+  }
+
+  get mayHaveJetStream(): boolean {
+    const { info } = this.#connection;
+    return info === undefined || info.jetstream === true || info.cluster !== undefined;
+  }
+
+  async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
+    if (!this.#isConnected) return ended.disconnected;
+    const { token, outcome } = this.#requests.open({ timeoutMs: options.timeoutMs });
+    this.#send(subject, data, `${this.#answers.inbox}.${token}`, options.headers);
+    return await outcome;
+  }
+
+  publish(subject: string, data: Uint8Array, reply: string): void {
+    if (this.#isConnected) this.#send(subject, data, reply);
+  }
+
+  listen(handler: (message: StreamMessage) => void): Listening {
+    return this.#subscribe("", (message) => handler(new WireMessage(message)));
+  }
+
+  onStatus(listener: () => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#become("closed");
+    await this.#connection.close();
+  }
+
+  #send(subject: string, data: Uint8Array, reply: string, fields?: AskOptions["headers"]): void {
+    if (fields === undefined) this.#connection.publish(subject, data, { reply });
+    else this.#connection.publish(subject, data, { reply, headers: toHeaders(fields) });
+  }
+
+  /** The library knows that it ended before it says so. */
+  get #isConnected(): boolean {
+    return this.#status === "connected" && !this.#connection.isClosed();
+  }
+
+  #subscribe(suffix: string, handler: (message: Msg) => void): Listening {
+    const inbox = createInbox(this.#inboxPrefix);
+    if (this.#connection.isClosed()) return { inbox, stop: () => undefined };
+    const subscription = this.#connection.subscribe(`${inbox}${suffix}`, {
+      callback: (error, message) => (error === null ? handler(message) : this.#onError(error)),
+    });
+    return { inbox, stop: () => subscription.unsubscribe() };
+  }
+
+  #answer(message: Msg): void {
+    const token = message.subject.slice(this.#answers.inbox.length + 1);
+    const isUnserved = message.data.length === 0 && message.headers?.code === 503;
+    const outcome = isUnserved ? ended["no-responders"] : ({ kind: "answered", data: message.data } as const);
+    this.#requests.settle(token, outcome);
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.#connection.status()) this.#follow(status);
+    this.#become("closed");
+  }
+
+  #follow(status: Status): void {
+    if (status.type === "disconnect") this.#become("reconnecting");
+    if (status.type === "error") this.#onError(status.error);
+    if (status.type === "reconnect") this.#become("connected");
+  }
+
+  #become(status: StreamWire["status"]): void {
+    if (this.#status === status || this.#status === "closed") return;
+    this.#status = status;
+    if (status !== "connected") this.#requests.settleAll("disconnected");
+    this.#listeners.tell();
+  }
+}
+
+/** Decodes on access only: a record needs no more than the reply subject. */
+class WireMessage implements StreamMessage {
+  readonly #message: Msg;
+
+  constructor(message: Msg) {
+    this.#message = message;
+  }
+
+  get subject(): string {
+    return this.#message.subject;
+  }
+
+  get reply(): string {
+    return this.#message.reply ?? "";
+  }
+
+  get data(): Uint8Array {
+    return this.#message.data;
+  }
+
+  get status(): StreamStatus | undefined {
+    const fields = this.#message.headers;
+    if (fields === undefined || fields.code === 0) return undefined;
+    const { code, description } = fields;
+    return {
+      code,
+      description,
+      lastConsumerSeq: numberIn(fields, "Nats-Last-Consumer"),
+      lastStreamSeq: numberIn(fields, "Nats-Last-Stream"),
+    };
+  }
+}
+
+function numberIn(fields: MsgHdrs, name: string): number | undefined {
+  return fields.has(name) ? Number(fields.get(name)) : undefined;
+}
+
+function toHeaders(fields: Readonly<Record<string, string>>): MsgHdrs {
+  const result = headers();
+  for (const [name, value] of Object.entries(fields)) result.set(name, value);
+  return result;
+}

@@ -1,0 +1,251 @@
+// The JetStream API, as far as a journal needs it: streams, their records, and consumers.
+// Records are read with STREAM.MSG.GET, which the stream's leader answers. Direct get is answered by any replica, which
+// may not know the newest record.
+
+import { z } from "zod";
+import { UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { RequestFailure } from "../../transport/transport.ts";
+import type { SegmentRecord } from "../journal.ts";
+import type { StreamWire } from "./wire.ts";
+
+/** An error answer of JetStream. `errCode` is JetStream's own, `status` is like HTTP's. */
+export class StreamApiError extends UnreachableError {
+  readonly errCode: number;
+  readonly status: number;
+
+  constructor({ err_code, code, description }: ApiError) {
+    super(`JetStream says: ${description} (${err_code})`);
+    this.errCode = err_code;
+    this.status = code;
+  }
+}
+
+/** True for the answer that there is no such stream. */
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
+}
+
+/** True for the answer that a record is stored and cannot be read. */
+export function isUnreadable(error: unknown): boolean {
+  return error instanceof StreamApiError && error.errCode === apiCodes.streamFailed;
+}
+
+export const apiCodes = {
+  accountResources: 10002,
+  noPeers: 10005,
+  noResources: 10023,
+  streamsMax: 10026,
+  noAccountStorage: 10028,
+  messageNotFound: 10037,
+  offForAccount: 10039,
+  noStorage: 10047,
+  /** An error of the server's own; for a record: its store is damaged there. */
+  streamFailed: 10051,
+  messageTooLarge: 10054,
+  streamNameInUse: 10058,
+  streamNotFound: 10059,
+  subjectsOverlap: 10065,
+  wrongLastSequence: 10071,
+  off: 10076,
+  /** `maximum bytes exceeded` or a full disk, among other failures to store. */
+  storeFailed: 10077,
+} as const;
+
+export interface StreamReport {
+  readonly lastSeq: number;
+  /** Less than `lastSeq` when records are missing: a segment is never purged. */
+  readonly records: number;
+  readonly bytes: number;
+  readonly config: StreamConfig;
+  /** Undefined when the server is in no cluster. */
+  readonly cluster: StreamCluster | undefined;
+}
+
+export type StreamConfig = Readonly<Record<string, unknown>>;
+
+/** The servers that keep a stream in a cluster. */
+export type StreamCluster = z.infer<typeof clusterSchema>;
+
+/** By position; the first at or behind a position with a subject; or the last with a subject. */
+export type RecordQuestion =
+  | { readonly seq: number; readonly next_by_subj?: string }
+  | { readonly last_by_subj: string };
+
+const errorSchema = z.object({
+  err_code: z.number().default(0),
+  code: z.number().default(0),
+  description: z.string(),
+});
+type ApiError = z.infer<typeof errorSchema>;
+const refusalSchema = z.object({ error: errorSchema });
+const clusterSchema = z.object({
+  /** Absent, or empty, while a majority of the servers is away. */
+  leader: z.string().optional(),
+  /** The others; without a leader, the answering server too. */
+  replicas: z
+    .array(
+      z.object({
+        name: z.string(),
+        /** False from 10 s of silence on. */
+        current: z.boolean().default(false),
+        offline: z.boolean().default(false),
+        /** Nanoseconds since its last message. */
+        active: z.number().default(0),
+        /** Records that it has yet to take. */
+        lag: z.number().default(0),
+      }),
+    )
+    .nullish(),
+});
+const configSchema = z.record(z.string(), z.unknown());
+const reportSchema = z.object({
+  config: configSchema,
+  state: z.object({ last_seq: z.number(), messages: z.number(), bytes: z.number() }),
+  /** For people only, so a server that words it differently does no harm. */
+  cluster: clusterSchema.optional().catch(undefined),
+});
+const createdSchema = z.object({ config: configSchema });
+const namesSchema = z.object({ total: z.number(), streams: z.array(z.string()).nullish() });
+const accountSchema = z.object({ limits: z.object({ max_storage: z.number() }) });
+const doneSchema = z.object({});
+const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Every method throws StreamApiError for an error answer and UnreachableError for none. */
+export class StreamApi {
+  readonly #wire: StreamWire;
+  readonly #timeoutMs: number;
+
+  constructor(wire: StreamWire, timeoutMs: number = limits.appendTimeoutMs) {
+    this.#wire = wire;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Names of the streams with a subject that matches `subject`, which may have wildcards. */
+  async names(subject: string): Promise<string[]> {
+    const names: string[] = [];
+    for (;;) {
+      const page = { subject, offset: names.length };
+      const { total, streams } = await this.#call("STREAM.NAMES", namesSchema, page);
+      names.push(...(streams ?? []));
+      if (names.length >= total || streams === undefined || streams === null || streams.length === 0)
+        return names;
+    }
+  }
+
+  async info(stream: string): Promise<StreamReport> {
+    const { config, state, cluster } = await this.#call(`STREAM.INFO.${stream}`, reportSchema);
+    return { lastSeq: state.last_seq, records: state.messages, bytes: state.bytes, config, cluster };
+  }
+
+  /** The settings as the server made them. */
+  async create(stream: string, config: StreamConfig): Promise<StreamConfig> {
+    return (await this.#call(`STREAM.CREATE.${stream}`, createdSchema, config)).config;
+  }
+
+  /** Removes a stream with all its records. */
+  async remove(stream: string): Promise<void> {
+    await this.#call(`STREAM.DELETE.${stream}`, doneSchema);
+  }
+
+  /** Undefined when the stream has no such record. */
+  async record(stream: string, question: RecordQuestion): Promise<SegmentRecord | undefined> {
+    try {
+      const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
+      return { position: message.seq, bytes: new Uint8Array(Buffer.from(message.data, "base64")) };
+    } catch (error) {
+      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** Bytes that this account may store, replicas counted; undefined without a limit. */
+  async storageMax(): Promise<number | undefined> {
+    const { max_storage } = (await this.#call("INFO", accountSchema)).limits;
+    return max_storage > 0 ? max_storage : undefined;
+  }
+
+  /** A consumer that delivers from `fromSeq` on. It lives in the memory of one server, so it may vanish; the reader
+   *  then makes another. */
+  async createConsumer(stream: string, name: string, fromSeq: number): Promise<void> {
+    const config = {
+      name,
+      deliver_policy: "by_start_sequence",
+      opt_start_seq: fromSeq,
+      ack_policy: "none",
+      replay_policy: "instant",
+      inactive_threshold: nanoseconds(limits.journalReaderIdleMs),
+      mem_storage: true,
+      num_replicas: 1,
+    };
+    const request = { stream_name: stream, config };
+    await this.#call(`CONSUMER.CREATE.${stream}.${name}`, doneSchema, request);
+  }
+
+  /** Removes a consumer, without waiting. The server removes it by itself if this message is lost. */
+  forgetConsumer(stream: string, name: string): void {
+    const subject = `$JS.API.CONSUMER.DELETE.${stream}.${name}`;
+    void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: this.#timeoutMs });
+  }
+
+  /** Requests records, which arrive at `inbox`. */
+  pull(
+    stream: string,
+    name: string,
+    { inbox, records, bytes }: { inbox: string; records: number; bytes: number },
+  ): void {
+    const request = {
+      batch: records,
+      max_bytes: bytes,
+      expires: nanoseconds(limits.journalPullMs),
+      idle_heartbeat: nanoseconds(limits.journalHeartbeatMs),
+    };
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
+    this.#wire.publish(subject, encoder.encode(JSON.stringify(request)), inbox);
+  }
+
+  async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
+    const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
+    const timeoutMs = this.#timeoutMs;
+    const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
+    if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
+    return parseAnswer(decoder.decode(outcome.data), schema);
+  }
+}
+
+function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    throw new UnreachableError("the answer to a JetStream request is not JSON: another service took it", {
+      cause,
+    });
+  }
+  const refusal = refusalSchema.safeParse(answer);
+  if (refusal.success) throw new StreamApiError(refusal.data.error);
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new UnreachableError("the answer to a JetStream request lacks fields: another service took it", {
+    cause: parsed.error,
+  });
+}
+
+/** Why there is no answer, in words. */
+export function unansweredError(failure: RequestFailure, timeoutMs: number): UnreachableError {
+  switch (failure) {
+    case "no-responders":
+      return new UnreachableError("JetStream does not answer: it is off, not permitted, or failing over");
+    case "timeout":
+      return new UnreachableError(`JetStream did not answer within ${timeoutMs / 1000} s`);
+    case "disconnected":
+      return new UnreachableError("the connection to NATS is broken");
+  }
+}
+
+function nanoseconds(ms: number): number {
+  return ms * 1_000_000;
+}

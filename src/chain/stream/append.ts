@@ -1,0 +1,71 @@
+// What a stream's answer to an append proves. Pure. Only the expected position, from this stream and not called a
+// duplicate, is an acknowledgement. A refusal counts only if the server compared positions. Every other answer proves
+// nothing.
+
+import { z } from "zod";
+import { headOf } from "../../cut-text.ts";
+import type { AppendOutcome } from "../journal.ts";
+import { apiCodes } from "./api.ts";
+
+/** A message with this header is stored at exactly that position + 1, or not at all. `Nats-Msg-Id` is never sent:
+ *  2.10.27 can answer `{"seq":0,"duplicate":true}` for a message that it never stored. */
+export function appendHeaders(expected: number): Record<string, string> {
+  return { "Nats-Expected-Last-Sequence": String(expected) };
+}
+
+/** Bytes that those headers add to a message at most; they count against the server's max payload. */
+export const APPEND_HEADERS_BYTES = 64;
+
+/** Descriptions of `storeFailed` that mean a lack of room; the second is the operating system's. */
+const NO_ROOM = /^maximum |no space left on device/;
+const noRoomCodes: ReadonlySet<number> = new Set([
+  apiCodes.accountResources,
+  apiCodes.noResources,
+  apiCodes.noAccountStorage,
+  apiCodes.noStorage,
+  apiCodes.messageTooLarge,
+]);
+
+const answerSchema = z.object({
+  stream: z.string().optional(),
+  seq: z.number().optional(),
+  duplicate: z.boolean().optional(),
+  error: z.object({ err_code: z.number().optional(), description: z.string().optional() }).optional(),
+});
+type Answer = z.infer<typeof answerSchema>;
+
+const decoder = new TextDecoder();
+
+/** Never `missing`: a stream that is gone does not answer. @param data the answer's bytes */
+export function readAppendAnswer(
+  data: Uint8Array,
+  expected: { readonly stream: string; readonly position: number },
+): AppendOutcome {
+  const text = decoder.decode(data);
+  const answer = parse(text);
+  if (answer === undefined) return unproven(text);
+  if (answer.error !== undefined) return readError(answer.error, text);
+  const isAcknowledgement =
+    answer.seq === expected.position && answer.stream === expected.stream && answer.duplicate !== true;
+  return isAcknowledgement ? { kind: "stored" } : unproven(text);
+}
+
+function readError(error: NonNullable<Answer["error"]>, text: string): AppendOutcome {
+  const { err_code = 0, description = "" } = error;
+  if (err_code === apiCodes.wrongLastSequence) return { kind: "refused" };
+  const isFull =
+    noRoomCodes.has(err_code) || (err_code === apiCodes.storeFailed && NO_ROOM.test(description));
+  return isFull ? { kind: "full", message: `JetStream says: ${description}` } : unproven(text);
+}
+
+function parse(text: string): Answer | undefined {
+  try {
+    return answerSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined; // it proves nothing; the text is kept in the cause
+  }
+}
+
+function unproven(text: string): { readonly kind: "unknown"; readonly cause: Error } {
+  return { kind: "unknown", cause: new Error(`JetStream answered ${headOf(text, 256)}`) };
+}

@@ -1,0 +1,163 @@
+// Opens a swarm's journal on a server with JetStream, and inspects its streams for `waggle doctor`. Waits a while for
+// servers that fail over. Creates nothing: the first coordinator that leads creates the first segment.
+
+import { systemClock } from "../../clock.ts";
+import { BrokerError, InvalidConfigError, UnreachableError, WaggleError } from "../../errors.ts";
+import type { SwarmId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { swarmPrefix } from "../../protocol/subjects.ts";
+import { apiCodes, isStreamMissing, StreamApi, StreamApiError, type StreamReport } from "./api.ts";
+import { Retry } from "./retry.ts";
+import {
+  checkMaxPayload,
+  checkSettings,
+  requireSettings,
+  type SettingCheck,
+  segmentNumberIn,
+} from "./settings.ts";
+import { StreamJournal } from "./stream-journal.ts";
+import type { StreamWire } from "./wire.ts";
+
+export interface OpeningWire extends StreamWire {
+  /** A server of a cluster may pass requests on to one that has JetStream. */
+  readonly mayHaveJetStream: boolean;
+}
+
+export interface StreamsOptions {
+  readonly swarm: SwarmId;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface OpeningOptions extends StreamsOptions {
+  /** Servers that keep each new segment. Default: as many as keep the newest one, or 1. */
+  readonly replicas?: number | undefined;
+  /** Bytes of all segments together. Default `limits.journalBytesMax`. Never more than the account may store. */
+  readonly bytesMax?: number | undefined;
+}
+
+export type FoundSegment = { readonly number: number; readonly stream: string } & (
+  | { readonly kind: "there"; readonly report: StreamReport; readonly settings: readonly SettingCheck[] }
+  /** Its servers do not answer. */
+  | { readonly kind: "silent"; readonly error: WaggleError }
+);
+
+export interface JournalInspection {
+  /** Ascending; none before the first coordinator leads. */
+  readonly segments: readonly FoundSegment[];
+  readonly maxPayload: SettingCheck;
+}
+
+/** @throws UnreachableError; BrokerError when JetStream is off; InvalidConfigError when the servers cannot keep so many
+ *  replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or the journal is one
+ *  of an earlier version */
+export async function openStreamJournal(wire: OpeningWire, options: OpeningOptions): Promise<StreamJournal> {
+  requireReplicas(wire, options.replicas);
+  const { segments, maxPayload } = await inspectStreams(wire, options);
+  requireSettings("this NATS server", [maxPayload]);
+  for (const found of segments)
+    if (found.kind === "there") requireSettings(`the stream ${found.stream}`, found.settings);
+  const newest = segments.findLast((found) => found.kind === "there");
+  const { swarm, replicas = Number(newest?.report.config["num_replicas"] ?? 1) } = options;
+  const bytesMax = Math.min(
+    options.bytesMax ?? limits.journalBytesMax,
+    Math.floor((await storageMaxOf(wire)) / replicas),
+  );
+  return new StreamJournal({ wire, swarm, replicas, bytesMax });
+}
+
+/** Changes nothing. @throws as `openStreamJournal`, but for wrong settings */
+export async function inspectStreams(wire: OpeningWire, options: StreamsOptions): Promise<JournalInspection> {
+  const { swarm } = options;
+  const api = new StreamApi(wire);
+  const names = await patiently(wire, options, () => api.names(`${swarmPrefix(swarm)}.>`));
+  refuseOldJournal(names, swarm);
+  const found = await Promise.all(
+    names.map(async (stream) => {
+      const number = segmentNumberIn(stream, swarm);
+      return number === undefined ? undefined : await inspectSegment(wire, options, { stream, number });
+    }),
+  );
+  const segments = found.filter((each) => each !== undefined).sort((one, other) => one.number - other.number);
+  return { segments, maxPayload: checkMaxPayload(wire.maxPayloadBytes) };
+}
+
+/** Undefined when it was removed meanwhile. */
+async function inspectSegment(
+  wire: OpeningWire,
+  options: StreamsOptions,
+  { stream, number }: { readonly stream: string; readonly number: number },
+): Promise<FoundSegment | undefined> {
+  const { swarm } = options;
+  try {
+    const report = await patiently(wire, options, () => new StreamApi(wire).info(stream));
+    const settings = checkSettings(report.config, { swarm, number });
+    return { number, stream, kind: "there", report, settings };
+  } catch (error) {
+    if (isStreamMissing(error)) return undefined;
+    if (!(error instanceof WaggleError)) throw error;
+    return { number, stream, kind: "silent", error };
+  }
+}
+
+/** @throws the last error after `limits.journalOpenMs` */
+async function patiently<T>(
+  wire: OpeningWire,
+  { signal }: { readonly signal?: AbortSignal | undefined },
+  ask: () => Promise<T>,
+): Promise<T> {
+  const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
+  const retry = new Retry({ wire, clock: systemClock, signal, patienceMs });
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof UnreachableError) || isStreamMissing(error)) throw error;
+      await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
+    }
+  }
+}
+
+/** Infinity without a limit, and when this user may not ask. */
+async function storageMaxOf(wire: OpeningWire): Promise<number> {
+  try {
+    return (await new StreamApi(wire).storageMax()) ?? Number.POSITIVE_INFINITY;
+  } catch (error) {
+    if (error instanceof UnreachableError) return Number.POSITIVE_INFINITY;
+    throw error;
+  }
+}
+
+function refuseOldJournal(names: readonly string[], swarm: SwarmId): void {
+  const old = [`WAGGLE_${swarm}`, `WAGGLE_${swarm}_SNAP`].filter((name) => names.includes(name));
+  if (old.length === 0) return;
+  const removals = old.map((name) => `\`nats stream rm ${name}\``).join(" and ");
+  throw new WaggleError(
+    "WAGGLE_JOURNAL_SETTINGS",
+    `the stream ${old[0]} holds a journal of an earlier version, which this version does not read. Use another swarm ` +
+      `name, or remove the old journal with ${removals} to begin a new one`,
+  );
+}
+
+function requireReplicas({ isOneServer }: OpeningWire, replicas = 1): void {
+  if (replicas <= 1 || !isOneServer) return;
+  throw new InvalidConfigError(
+    `replicas: this NATS server is not in a cluster, so the journal cannot be kept on ${replicas} servers; leave --replicas ` +
+      "out, or name a cluster of NATS servers with --nats",
+    { field: "replicas" },
+  );
+}
+
+/** Servers that fail over say it, too: only the last answer counts. */
+function isOff(error: UnreachableError): boolean {
+  if (!(error instanceof StreamApiError)) return false;
+  return error.errCode === apiCodes.off || error.errCode === apiCodes.offForAccount;
+}
+
+function noJetStreamError(cause: unknown): BrokerError {
+  return new BrokerError(
+    "this NATS server has no JetStream, or not for this account, and the journal needs it; start the server with " +
+      "`nats-server -js -sd <folder>`, enable JetStream for the account, or name another server",
+    { cause },
+  );
+}

@@ -1,0 +1,113 @@
+// Reads a segment in order and without gaps, over as many consumers as that takes: servers restart, fail over, and
+// forget consumers.
+//
+// Authoritative are the stream's sequences, which are the segment's positions. Each consumer begins at the record read
+// last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a consumer
+// leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
+//
+// A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalHoleMs`: a
+// server that has just taken over may not know its newest records yet.
+
+import { Endurance } from "../../endurance.ts";
+import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { SegmentRecord } from "../journal.ts";
+import { gapError, noSegmentError, shortError, unreadableError } from "../journal-errors.ts";
+import { isStreamMissing, isUnreadable } from "./api.ts";
+import { type StreamAccess, StreamPull } from "./pull.ts";
+import { Retry } from "./retry.ts";
+import { sealPosition } from "./seal.ts";
+
+export interface Reading {
+  readonly from: number;
+  /** The last record to read. Undefined: reads until the segment is sealed and read to its end. */
+  readonly until?: number;
+  /** Ends the reading when it aborts. */
+  readonly signal: AbortSignal;
+  /** Time without progress after which the reading throws why. Default: never. */
+  readonly patienceMs?: number;
+  readonly aheadBytes?: number | undefined;
+}
+
+/** @throws JournalDamagedError; UnreachableError when patience ends */
+export async function* readSegment(access: StreamAccess, reading: Reading): AsyncGenerator<SegmentRecord> {
+  const { until = Number.POSITIVE_INFINITY, signal } = reading;
+  const fault = new Endurance(access.clock, limits.journalHoleMs, limits.lossLooksMin);
+  const retry = new Retry({ ...access, ...reading });
+  let next = reading.from;
+  let previous: SegmentRecord | undefined;
+
+  while (next <= until && !signal.aborted) {
+    const beginning = await begin(access, { ...reading, next, hasRead: previous !== undefined });
+    if (beginning.kind === "ended") return;
+    if (beginning.kind !== "faulty") fault.renew();
+    else if (fault.isBelieved()) throw beginning.reason;
+    if (beginning.kind !== "begun") {
+      await retry.pause(beginning.reason);
+      continue;
+    }
+    const { pull } = beginning;
+    try {
+      for (let found = await pull.next(signal); found !== undefined; found = await pull.next(signal)) {
+        const { position, bytes, isSeal } = found;
+        if (position === previous?.position) requireSame(access, previous, found);
+        if (position < next) continue;
+        if (position === next && isSeal && reading.until === undefined) return;
+        if (position > next || isSeal) break;
+        previous = { position, bytes };
+        yield previous;
+        retry.reset();
+        next += 1;
+        if (next > until) return;
+      }
+    } finally {
+      pull.end();
+    }
+    await retry.pause();
+  }
+}
+
+interface Place {
+  readonly next: number;
+  readonly until?: number;
+  /** The record before `next` was read and is to be compared. */
+  readonly hasRead: boolean;
+  readonly aheadBytes?: number | undefined;
+}
+
+type Beginning =
+  | { readonly kind: "begun"; readonly pull: StreamPull }
+  /** The segment is sealed and read to its end. */
+  | { readonly kind: "ended" }
+  | { readonly kind: "unreachable"; readonly reason: UnreachableError }
+  /** As far as the server knows now. */
+  | { readonly kind: "faulty"; readonly reason: JournalDamagedError };
+
+async function begin(access: StreamAccess, place: Place): Promise<Beginning> {
+  const { api, segment, stream } = access;
+  const { next, until = next - 1, hasRead, aheadBytes } = place;
+  try {
+    const { lastSeq } = await api.info(stream);
+    const sealedAt = await sealPosition(access);
+    const end = sealedAt === undefined ? lastSeq : sealedAt - 1;
+    if (end < until) return { kind: "faulty", reason: shortError(segment, until, end) };
+    if (next <= end && (await api.record(stream, { seq: next })) === undefined)
+      return { kind: "faulty", reason: gapError(segment, next, end) };
+    if (next > end && sealedAt !== undefined) return { kind: "ended" };
+    const fromSeq = hasRead ? next - 1 : next;
+    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq: next, aheadBytes }) };
+  } catch (error) {
+    if (isStreamMissing(error)) return { kind: "faulty", reason: noSegmentError(segment) };
+    if (isUnreadable(error)) return { kind: "faulty", reason: unreadableError(segment, next) };
+    if (error instanceof UnreachableError) return { kind: "unreachable", reason: error };
+    throw error;
+  }
+}
+
+function requireSame({ segment }: StreamAccess, previous: SegmentRecord, found: SegmentRecord): void {
+  if (Buffer.compare(previous.bytes, found.bytes) === 0) return;
+  throw new RewrittenError(
+    `record ${found.position} of segment ${segment} changed since it was read: the segment lost its end and was written ` +
+      "differently; read the journal again from its newest base",
+  );
+}

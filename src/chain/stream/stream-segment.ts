@@ -1,0 +1,238 @@
+// A segment of the journal as a JetStream stream. How it is sealed: seal.ts. The stream is the authority; a handle
+// remembers the seal it has seen, and how far it knows the segment to be open.
+
+import type { Aborts } from "../../abort.ts";
+import { Endurance } from "../../endurance.ts";
+import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { RequestOutcome } from "../../transport/transport.ts";
+import type {
+  AppendOptions,
+  AppendOutcome,
+  ReplayOptions,
+  Segment,
+  SegmentEnd,
+  SegmentRecord,
+} from "../journal.ts";
+import { closedError, noSegmentError, unreadableError } from "../journal-errors.ts";
+import {
+  isStreamMissing,
+  isUnreadable,
+  type RecordQuestion,
+  type StreamApi,
+  unansweredError,
+} from "./api.ts";
+import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./append.ts";
+import type { StreamAccess } from "./pull.ts";
+import { type Reading, readSegment } from "./reader.ts";
+import { Retry } from "./retry.ts";
+import type { Room } from "./room.ts";
+import { sealPosition } from "./seal.ts";
+
+export interface SegmentAccess extends StreamAccess {
+  /** Of the readers, which ask again sooner. */
+  readonly readerApi: StreamApi;
+  readonly room: Room;
+  /** Aborts when the journal is closed. */
+  readonly closed: AbortSignal;
+  /** Any number of readers ends with it. */
+  readonly aborts: Aborts;
+}
+
+const NOTHING = new Uint8Array();
+
+export class StreamSegment implements Segment {
+  readonly number: number;
+  readonly #access: SegmentAccess;
+  readonly #absence: Endurance;
+  /** No seal is at or before this position. */
+  #openTo = 0;
+  #sealedAt: number | undefined;
+
+  constructor(access: SegmentAccess) {
+    this.number = access.segment;
+    this.#access = access;
+    this.#absence = new Endurance(access.clock, limits.streamMissingMs, limits.lossLooksMin);
+  }
+
+  /** A description that ends before the seal is of a server that does not know its newest records yet, so it is asked
+   *  for again, until it must be true: then the stream was cut. */
+  async end(): Promise<SegmentEnd | undefined> {
+    const { api, stream, clock } = this.#access;
+    const cut = new Endurance(clock, limits.journalHoleMs, limits.lossLooksMin);
+    const retry = this.#retry();
+    for (;;) {
+      const report = await this.#ifThere(() => api.info(stream));
+      if (report === undefined) return undefined;
+      const { lastSeq, records, bytes } = report;
+      const sealedAt = await this.#seal(); // behind the description, so that no record of that is behind the seal
+      if (sealedAt === undefined || sealedAt <= lastSeq || cut.isBelieved()) {
+        const position = Math.min(lastSeq, (sealedAt ?? Number.POSITIVE_INFINITY) - 1);
+        return { position, bytes, isSealed: sealedAt !== undefined, missing: lastSeq - records };
+      }
+      await retry.pause();
+    }
+  }
+
+  async append(
+    bytes: Uint8Array,
+    expected: number,
+    { isOpened = false }: AppendOptions = {},
+  ): Promise<AppendOutcome> {
+    const { closed, wire, room, stream, subjects } = this.#access;
+    if (closed.aborted) return { kind: "unknown", cause: closedError() };
+    if (this.#sealedAt !== undefined) return { kind: "sealed" };
+    const { maxPayloadBytes } = wire;
+    if (bytes.length + APPEND_HEADERS_BYTES > maxPayloadBytes)
+      return { kind: "full", message: `the server takes ${maxPayloadBytes} bytes, not ${bytes.length}` };
+    const refusal = room.refusal(bytes.length);
+    if (refusal !== undefined) return { kind: "full", message: refusal };
+    const subject = isOpened ? subjects.segmentOpened(this.number) : subjects.segment(this.number);
+    const answer = await this.#publish(subject, bytes, appendHeaders(expected));
+    if (answer.kind === "no-responders" && (await this.#isMissing())) return { kind: "missing" };
+    if (answer.kind !== "answered")
+      return { kind: "unknown", cause: unansweredError(answer.kind, limits.appendTimeoutMs) };
+    const outcome = readAppendAnswer(answer.data, { stream, position: expected + 1 });
+    if (outcome.kind === "stored") room.stored(bytes.length);
+    return await this.#unlessSealed(outcome, expected + 1);
+  }
+
+  async read(position: number): Promise<SegmentRecord | undefined> {
+    return position < 1
+      ? undefined
+      : await this.#record({ seq: position }, unreadableError(this.number, position));
+  }
+
+  async opened(): Promise<SegmentRecord | undefined> {
+    const question = { last_by_subj: this.#access.subjects.segmentOpened(this.number) };
+    const reason = `the record that opens segment ${this.number} cannot be read`;
+    return await this.#record(question, new JournalDamagedError(reason));
+  }
+
+  async *replay(from: number, options: ReplayOptions = {}): AsyncGenerator<SegmentRecord> {
+    const { until = (await this.end())?.position } = options;
+    if (until === undefined) throw noSegmentError(this.number);
+    const { patienceMs = limits.journalSilenceMsMax, aheadBytes } = options;
+    yield* this.#read({ from, until, patienceMs, aheadBytes });
+    this.#requireOpen();
+  }
+
+  async *follow(from: number, signal: AbortSignal): AsyncGenerator<SegmentRecord> {
+    yield* this.#read({ from }, signal);
+  }
+
+  async seal(): Promise<boolean> {
+    const { api, stream, subjects } = this.#access;
+    const retry = this.#retry(limits.journalOpenMs);
+    let answer: RequestOutcome | undefined;
+    for (;;) {
+      if ((await this.#ifThere(() => api.info(stream))) === undefined) return false;
+      if ((await this.#seal()) !== undefined) return true;
+      if (answer !== undefined) {
+        const text = answer.kind === "answered" ? new TextDecoder().decode(answer.data) : answer.kind;
+        await retry.pause(new UnreachableError(`segment ${this.number} could not be sealed (${text})`));
+      }
+      answer = await this.#publish(subjects.segmentSealed(this.number), NOTHING);
+    }
+  }
+
+  /** Sent when it is called, so that appends leave in the order of the calls. */
+  #publish(subject: string, bytes: Uint8Array, headers?: Record<string, string>): Promise<RequestOutcome> {
+    const timeoutMs = limits.appendTimeoutMs;
+    const options = headers === undefined ? { timeoutMs } : { timeoutMs, headers };
+    return this.#access.wire.ask(subject, bytes, options);
+  }
+
+  /** An append that was stored behind the seal, or refused because of it, is `sealed`. */
+  async #unlessSealed(outcome: AppendOutcome, position: number): Promise<AppendOutcome> {
+    if (outcome.kind !== "stored" && outcome.kind !== "refused") return outcome;
+    if (outcome.kind === "refused" || position - 1 > this.#openTo) {
+      try {
+        const sealedAt = await this.#seal();
+        if (sealedAt !== undefined && (sealedAt < position || outcome.kind === "refused"))
+          return { kind: "sealed" };
+      } catch (cause) {
+        return { kind: "unknown", cause };
+      }
+    }
+    if (outcome.kind === "stored") this.#openTo = Math.max(this.#openTo, position);
+    return outcome;
+  }
+
+  /** The position of the seal, once there is one. @throws UnreachableError */
+  async #seal(): Promise<number | undefined> {
+    this.#sealedAt ??= await this.#ifThere(() => sealPosition(this.#access));
+    return this.#sealedAt;
+  }
+
+  /** @param unreadable what to throw when the record is damaged */
+  async #record(
+    question: RecordQuestion,
+    unreadable: JournalDamagedError,
+  ): Promise<SegmentRecord | undefined> {
+    const { api, stream } = this.#access;
+    const found = await this.#ifThere(() => api.record(stream, question)).catch((error: unknown) => {
+      throw isUnreadable(error) ? unreadable : error;
+    });
+    if (found === undefined) return undefined;
+    const sealedAt = (await this.#seal()) ?? Number.POSITIVE_INFINITY;
+    return found.position < sealedAt ? found : undefined;
+  }
+
+  async *#read(reading: Omit<Reading, "signal">, signal?: AbortSignal): AsyncGenerator<SegmentRecord> {
+    const { aborts, closed, readerApi } = this.#access;
+    const ending = aborts.linkedTo(signal, closed);
+    try {
+      yield* readSegment({ ...this.#access, api: readerApi }, { ...reading, signal: ending.signal });
+    } finally {
+      ending.abort();
+    }
+  }
+
+  /** Undefined when there is no such stream. Asks again until that is sure: servers that fail over say it of streams
+   *  that exist. @throws UnreachableError, StreamApiError */
+  async #ifThere<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    const retry = this.#retry();
+    for (;;) {
+      this.#requireOpen();
+      try {
+        const answer = await ask();
+        this.#absence.renew();
+        return answer;
+      } catch (error) {
+        if (this.#isAbsent(error)) return undefined;
+        if (!isStreamMissing(error)) throw error;
+        await retry.pause();
+      }
+    }
+  }
+
+  /** Asks once. False also when it is not sure yet. */
+  async #isMissing(): Promise<boolean> {
+    const { api, stream } = this.#access;
+    try {
+      await api.info(stream);
+      this.#absence.renew();
+      return false;
+    } catch (error) {
+      return this.#isAbsent(error);
+    }
+  }
+
+  /** True once "stream not found" is sure: at once from the only server, and from a cluster after it said so for
+   *  `limits.streamMissingMs` without another answer in between. */
+  #isAbsent(error: unknown): boolean {
+    if (isStreamMissing(error)) return this.#absence.isBelieved() || this.#access.wire.isOneServer;
+    this.#absence.renew();
+    return false;
+  }
+
+  #retry(patienceMs?: number): Retry {
+    const { wire, clock, closed: signal } = this.#access;
+    return new Retry({ wire, clock, signal, patienceMs });
+  }
+
+  #requireOpen(): void {
+    if (this.#access.closed.aborted) throw closedError();
+  }
+}
