@@ -1,111 +1,296 @@
-// The life of an agent as a chart. It runs in the agent's process, is what the heartbeat reports, and is
-// mirrored by the coordinator. It gets signals on edges (the first task, the last free place), not for each
-// task; `loadSignals` says which. What an agent holds in its hands is not here: the chart counts nothing.
+// The agent as a chart: the session runs it (src/agent/session.ts) and its state is what the heartbeat reports. What a
+// state does is an invoked actor: it starts with the state, stops with it, and nothing it says later is heard. The
+// session provides the actors and answers the guards. Load comes as signals on edges (the first task, the last free
+// slot), never for each task; `loadSignals` says which. The chart counts nothing.
 //
-//                     FIRST_TASK               FULL
-//   offline ─JOINED→ ready ────→ busy.available ────→ busy.saturated
-//      ↑               ↑ ←─IDLE──── busy ↑ ←───FREED────── │
-//      │             DRAIN, UNDRAIN lead to the same place in draining and back:
-//      │                draining.idle    draining.available    draining.saturated
-//      └── LEFT, LAPSED, FENCED from anywhere
+//   offline ─START→ alive: one incarnation, in a state of each region at once; LAPSED begins the next incarnation
+//     membership   joining ─JOINED→ online          waiting ─SLOT_FREED→ returning
+//     load         ready ⇄ busy { available ⇄ saturated }
+//     intake       serving { open ⇄ drained } ─FINISH→ draining ─STOP→ stopping
+//   alive ─draining or stopping, and nothing is left→ leaving ─LEFT, or too late→ closed
+//   any: FENCED → fenced, FAILED → closed
 
-import { type SnapshotFrom, setup } from "xstate";
+import { and, assign, type EventObject, fromCallback, not, type SnapshotFrom, setup, stateIn } from "xstate";
+import { limits } from "../src/limits.ts";
 
 export type AgentSignal =
-  /** The leader accepted it; what it still held is told by `loadSignals` after this. */
+  | { readonly type: "START" }
+  // Membership.
+  /** A leader accepted the agent. */
   | { readonly type: "JOINED" }
+  /** A handler of an earlier incarnation ended: a slot is free. */
+  | { readonly type: "SLOT_FREED" }
+  /** A leader gave the attempts of this incarnation away, or does not know it. */
+  | { readonly type: "LAPSED"; readonly why: string }
+  /** Another process joined under the id. */
+  | { readonly type: "FENCED" }
+  /** The agent is of no use any more: its connection was closed, a leader refuses it, or an actor failed. */
+  | { readonly type: "FAILED"; readonly error: unknown }
+  // Load.
   /** From nothing in flight to something. */
   | { readonly type: "FIRST_TASK" }
-  /** The last place was taken. */
+  /** The last free slot was taken. */
   | { readonly type: "FULL" }
-  /** A place is free again, and others are not. */
+  /** A slot is free again, and others are not. */
   | { readonly type: "FREED" }
   /** Nothing is in flight any more. */
   | { readonly type: "IDLE" }
+  // Intake.
+  /** An operator drains the agent, or ends that. */
   | { readonly type: "DRAIN" }
   | { readonly type: "UNDRAIN" }
-  /** It said goodbye. */
-  | { readonly type: "LEFT" }
-  /** Nothing was heard from it for too long, or its attempts were given away. */
-  | { readonly type: "LAPSED" }
-  /** Another process joined under its id. */
-  | { readonly type: "FENCED" };
+  /** The agent's program asks: take nothing new, finish, leave. */
+  | { readonly type: "FINISH" }
+  /** The agent's program asks: abort what runs, leave. */
+  | { readonly type: "STOP" }
+  /** A leader confirmed a heartbeat that says that the agent finishes. */
+  | { readonly type: "DRAIN_HEARD" }
+  /** Nothing is held any more, and no leader has heard of it for long. */
+  | { readonly type: "UNHEARD" }
+  /** Every attempt has ended and its result is answered. */
+  | { readonly type: "SETTLED" }
+  /** A leader knows that the agent leaves. */
+  | { readonly type: "LEFT" };
 
-const endsOfLife = {
-  LEFT: "#agent.offline",
-  LAPSED: "#agent.offline",
-  FENCED: "#agent.offline",
-} as const;
+// Each sends signals to the chart while the state that invokes it is active, and does nothing until it is provided.
+const actor = fromCallback<EventObject>(() => undefined);
+const heartbeatActor = fromCallback<EventObject, { readonly isUrgent: boolean }>(() => undefined);
+const nothing = () => undefined;
 
-export const agentMachine = setup({ types: { events: {} as AgentSignal } }).createMachine({
+export const agentMachine = setup({
+  types: {
+    events: {} as AgentSignal,
+    /** `error`: why the agent ended, where its program did not ask for that. */
+    context: {} as { readonly error: unknown },
+  },
+  actors: {
+    /** Watches the connection and answers questions for logs. FAILED when the connection is closed. */
+    connection: actor,
+    /** Listens to the leader's pushes. */
+    pushes: actor,
+    /** Aborts what runs before its lease could expire. */
+    leases: actor,
+    /** Asks to join until a leader answers: JOINED, or what a refusal means. */
+    join: actor,
+    /** Obeys what waited for the join, and asks for slots in the name of this incarnation. */
+    service: actor,
+    /** Sends heartbeats: DRAIN_HEARD, or what a refusal means. `isUrgent`: the first is sent at once. */
+    heartbeat: heartbeatActor,
+    /** Logs what the drain waits for, when that changes. */
+    drainLog: actor,
+    /** Sends a heartbeat at once. UNHEARD when nothing has been held for `limits.agentDrainUnheardMs`. */
+    announcement: actor,
+    /** SETTLED as soon as nothing is held. */
+    debts: actor,
+    /** Asks to leave until a leader answers: LEFT. */
+    goodbye: actor,
+  },
+  actions: {
+    nextIncarnation: nothing,
+    /** Aborts what runs and forgets what is owed. */
+    endIncarnation: (_, _params: { readonly signal: AgentSignal }) => undefined,
+    logWait: nothing,
+    abortAttempts: nothing,
+    reportTheRest: nothing,
+    /** Tells a leader once, and does not wait for its answer. */
+    sayFarewell: nothing,
+    logUnheard: nothing,
+    keepError: assign({ error: (_, params: { readonly error: unknown }) => params.error }),
+  },
+  guards: {
+    /** Handlers of this incarnation and those before it leave a slot free. */
+    hasFreeSlot: () => true,
+    /** No attempt runs, and no result waits for an answer. */
+    isSettled: () => true,
+    isUnknown: and([not(stateIn("#online")), "isSettled"]),
+  },
+  delays: { stopGrace: limits.agentStopMs, leaveWait: limits.agentLeaveMs },
+}).createMachine({
   id: "agent",
   description:
-    "An agent takes tasks while it is ready or available. Draining, it finishes what it has and takes nothing new.",
+    "An agent takes tasks while it is online and its intake is open. Draining, it finishes what it has and leaves.",
+  context: { error: undefined },
   initial: "offline",
+  invoke: { src: "connection" },
+  on: {
+    FENCED: { target: ".fenced", actions: "sayFarewell" },
+    FAILED: {
+      target: ".closed",
+      actions: { type: "keepError", params: ({ event }) => ({ error: event.error }) },
+    },
+  },
   states: {
     offline: {
-      description: "Not joined: before its first join, and after it left, lapsed or was fenced.",
-      on: { JOINED: "ready" },
+      description: "Has not begun to join.",
+      on: { START: "alive" },
     },
-    ready: {
-      description: "Joined, nothing in flight.",
-      on: { FIRST_TASK: "busy", DRAIN: "draining", ...endsOfLife },
-    },
-    busy: {
-      description: "Something is in flight.",
-      initial: "available",
-      on: { IDLE: "ready", ...endsOfLife },
+    alive: {
+      description: "One incarnation: what it holds and owes ends with it.",
+      type: "parallel",
+      exit: { type: "endIncarnation", params: ({ event }) => ({ signal: event }) },
+      invoke: [{ src: "pushes" }, { src: "leases" }],
+      on: {
+        LAPSED: [
+          { guard: "hasFreeSlot", target: "#agent.alive", reenter: true, actions: "nextIncarnation" },
+          { target: ".membership.waiting", reenter: true, actions: "nextIncarnation" },
+        ],
+      },
       states: {
-        available: {
-          description: "Places are free.",
-          on: { FULL: "saturated", DRAIN: "#agent.draining.available" },
+        membership: {
+          description: "Whether a leader knows it.",
+          initial: "joining",
+          states: {
+            joining: {
+              description: "Asks to join until a leader answers.",
+              invoke: { src: "join" },
+              on: { JOINED: "online" },
+            },
+            online: {
+              id: "online",
+              tags: "online",
+              description: "A leader knows it and hears its heartbeats.",
+              invoke: [{ src: "service" }, { src: "heartbeat", input: { isUrgent: false } }],
+            },
+            waiting: {
+              description: "Waits for a slot: handlers of earlier incarnations use all of them.",
+              entry: "logWait",
+              on: { SLOT_FREED: "returning" },
+            },
+            returning: {
+              description:
+                "Learns by a heartbeat whether another process has joined under its id: FENCED if so, else LAPSED.",
+              invoke: { src: "heartbeat", input: { isUrgent: true } },
+            },
+          },
         },
-        saturated: {
-          description: "Every place is taken: nothing is assigned to it.",
-          on: { FREED: "available", DRAIN: "#agent.draining.saturated" },
+        load: {
+          description: "What is in flight, joined or not.",
+          initial: "ready",
+          states: {
+            ready: {
+              description: "Nothing in flight.",
+              on: { FIRST_TASK: "busy" },
+            },
+            busy: {
+              tags: "busy",
+              description: "Something is in flight.",
+              initial: "available",
+              on: { IDLE: "ready" },
+              states: {
+                available: {
+                  description: "Slots are free.",
+                  on: { FULL: "saturated" },
+                },
+                saturated: {
+                  tags: "saturated",
+                  description: "Every slot is taken: nothing is assigned to it.",
+                  on: { FREED: "available" },
+                },
+              },
+            },
+          },
+        },
+        intake: {
+          description: "Whether it takes tasks.",
+          initial: "serving",
+          states: {
+            serving: {
+              description: "Stays in the swarm.",
+              initial: "open",
+              on: {
+                FINISH: [
+                  { guard: "isUnknown", target: "#agent.closed", actions: "sayFarewell" },
+                  { target: "draining" },
+                ],
+                STOP: [
+                  { guard: "isUnknown", target: "#agent.closed", actions: "sayFarewell" },
+                  { target: "stopping" },
+                ],
+              },
+              states: {
+                open: {
+                  description: "Takes tasks.",
+                  on: { DRAIN: "drained" },
+                },
+                drained: {
+                  tags: "draining",
+                  description: "An operator drains it: it takes nothing new until that ends.",
+                  on: { UNDRAIN: "open" },
+                },
+              },
+            },
+            draining: {
+              tags: ["draining", "ending"],
+              description: "Takes nothing new, finishes what it has, and leaves.",
+              initial: "unheard",
+              invoke: { src: "drainLog" },
+              on: { STOP: "stopping", LAPSED: "#agent.closed" },
+              states: {
+                unheard: {
+                  description: "No leader knows yet: an assignment may be on its way.",
+                  invoke: { src: "announcement" },
+                  on: { DRAIN_HEARD: "heard", UNHEARD: "#agent.leaving" },
+                },
+                heard: {
+                  description: "A leader knows: no assignment is on its way.",
+                  invoke: { src: "debts" },
+                  on: { SETTLED: "#agent.leaving" },
+                },
+              },
+            },
+            stopping: {
+              tags: ["draining", "ending", "stopping"],
+              description: "Aborts what runs, reports how it ends, and leaves.",
+              initial: "aborting",
+              entry: "abortAttempts",
+              invoke: { src: "debts" },
+              on: { SETTLED: "#agent.leaving", LAPSED: "#agent.closed" },
+              states: {
+                aborting: {
+                  description: "Waits for its handlers to end.",
+                  after: { stopGrace: "reporting" },
+                },
+                reporting: {
+                  description: "Has reported for handlers that did not end; waits for answers.",
+                  entry: "reportTheRest",
+                  after: { leaveWait: "#agent.leaving" },
+                },
+              },
+            },
+          },
         },
       },
     },
-    draining: {
-      description: "Takes nothing new. What was on its way when it began to drain is still run.",
-      initial: "idle",
-      on: endsOfLife,
-      states: {
-        idle: {
-          description: "Nothing in flight.",
-          on: { FIRST_TASK: "available", UNDRAIN: "#agent.ready" },
-        },
-        available: {
-          description: "Finishing; places are free and stay free.",
-          on: { FULL: "saturated", IDLE: "idle", UNDRAIN: "#agent.busy.available" },
-        },
-        saturated: {
-          description: "Finishing; every place is taken.",
-          on: { FREED: "available", IDLE: "idle", UNDRAIN: "#agent.busy.saturated" },
-        },
-      },
+    leaving: {
+      tags: "draining",
+      description: "Holds nothing and takes nothing; tells a leader that it leaves.",
+      invoke: { src: "goodbye" },
+      on: { LEFT: "closed" },
+      after: { leaveWait: { target: "closed", actions: "logUnheard" } },
     },
+    closed: { type: "final", description: "Ended, as asked or by an error." },
+    fenced: { type: "final", description: "Ended: another process has its id. It does not join again." },
   },
 });
 
 export type AgentSnapshot = SnapshotFrom<typeof agentMachine>;
 export type AgentStatus = "ready" | "busy" | "offline";
 
-/** What the heartbeat says: `ready` has nothing in flight, `busy` has something. Draining is told apart by
- *  `isDraining`. */
-export function agentStatus(snapshot: AgentSnapshot): AgentStatus {
-  if (snapshot.matches("offline")) return "offline";
-  return snapshot.matches("ready") || snapshot.matches({ draining: "idle" }) ? "ready" : "busy";
+/** What is said of an agent: by itself in its heartbeats, and by the coordinator from its row. */
+export interface AgentStanding {
+  /** `ready` has nothing in flight, `busy` has something, `offline` has not joined. */
+  readonly status: AgentStatus;
+  /** Every slot is taken. */
+  readonly saturated: boolean;
+  /** Takes nothing new. */
+  readonly draining: boolean;
 }
 
-export function isDraining(snapshot: AgentSnapshot): boolean {
-  return snapshot.matches("draining");
-}
-
-/** The chart's state for people, as a path: `busy.saturated`. Not for programs. */
-export function describeAgent(snapshot: AgentSnapshot): string {
-  const { value } = snapshot;
-  return typeof value === "string" ? value : Object.entries(value).flat().join(".");
+export function agentStanding(snapshot: AgentSnapshot): AgentStanding {
+  const draining = snapshot.hasTag("draining");
+  if (!snapshot.hasTag("online")) return { status: "offline", saturated: false, draining };
+  const status = snapshot.hasTag("busy") ? "busy" : "ready";
+  return { status, saturated: snapshot.hasTag("saturated"), draining };
 }
 
 /** The signals for a change of what is in flight; none when no edge is crossed. `places` is how many attempts

@@ -4,11 +4,10 @@
 export {
   type AgentSignal,
   type AgentSnapshot,
+  type AgentStanding,
   type AgentStatus,
   agentMachine,
-  agentStatus,
-  describeAgent,
-  isDraining,
+  agentStanding,
   loadSignals,
 } from "./agent.ts";
 export { type CoordinatorSignal, type CoordinatorSnapshot, coordinatorMachine } from "./coordinator.ts";

@@ -26,14 +26,15 @@ const introduction = `# Lifecycles
 
 Five things have a life: a task, an acquisition of slots, an agent, a coordinator's claim to lead, and its process. The charts stand in
 \`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
-may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events.
+may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events. A state of the
+agent's chart runs actors: they start when the state begins and stop when it ends.
 `;
 
 function chapter(machine: AnyStateMachine): string {
   const { root } = machine;
   return `## ${title(machine.id)}
 
-${root.description ?? ""}
+${sentencesOf(root)}
 
 \`\`\`mermaid
 stateDiagram-v2
@@ -43,7 +44,7 @@ ${diagram(root).join("\n")}
 | state | |
 |---|---|
 ${descendants(root)
-  .map((state) => `| ${nameOf(state)} | ${state.description ?? ""} |`)
+  .map((state) => `| ${nameOf(state)} | ${sentencesOf(state)} |`)
   .join("\n")}
 
 | from | signal | to |
@@ -52,6 +53,13 @@ ${edges(root)
   .map(({ from, signal, to }) => `| ${nameOf(from)} | \`${signal}\` | ${nameOf(to)} |`)
   .join("\n")}
 `;
+}
+
+/** What the state means, and which actors run in it. */
+function sentencesOf(state: AnyStateNode): string {
+  const actors = state.invoke.map(({ src }) => `\`${String(src)}\``);
+  const running = actors.length === 0 ? [] : [`Runs ${actors.join(", ")}.`];
+  return [...(state.description === undefined ? [] : [state.description]), ...running].join(" ");
 }
 
 interface Edge {
@@ -67,9 +75,16 @@ function edges(state: AnyStateNode): Edge[] {
 }
 
 function edgesOfTransition(transition: AnyTransitionDefinition): Edge[] {
-  const { source, eventType, guard, target } = transition;
-  const signal = typeof guard === "string" ? `${eventType} [${guard}]` : eventType;
+  const { source, guard, target } = transition;
+  const name = signalOf(transition);
+  const signal = typeof guard === "string" ? `${name} [${guard}]` : name;
   return (target ?? []).map((to) => ({ from: source, signal, to: initialLeaf(to) }));
+}
+
+function signalOf(transition: AnyTransitionDefinition): string {
+  if (!("delay" in transition)) return transition.eventType;
+  const ms = transition.source.machine.implementations.delays[String(transition.delay)];
+  return `after ${Number(ms) / 1_000} s`;
 }
 
 function initialLeaf(state: AnyStateNode): AnyStateNode {
@@ -81,10 +96,14 @@ function diagram(root: AnyStateNode): string[] {
   return [...nested(root, "  "), ...arrows(edges(root))];
 }
 
-/** One arrow for all signals that lead the same way. */
+/** One arrow for all signals that lead the same way. An edge of the root is drawn from each state that is not final. */
 function arrows(all: readonly Edge[]): string[] {
   const signalsByArrow = new Map<string, string[]>();
-  for (const { from, signal, to } of all) {
+  const drawn = all.flatMap((edge) => {
+    const starts = edge.from.parent === undefined ? children(edge.from).filter(isNotFinal) : [edge.from];
+    return starts.map((from) => ({ ...edge, from }));
+  });
+  for (const { from, signal, to } of drawn) {
     const arrow = `  ${idOf(from)} --> ${idOf(to)}`;
     signalsByArrow.set(arrow, [...(signalsByArrow.get(arrow) ?? []), signal]);
   }
@@ -92,9 +111,10 @@ function arrows(all: readonly Edge[]): string[] {
 }
 
 function nested(parent: AnyStateNode, indent: string): string[] {
-  const lines = [`${indent}[*] --> ${idOf(initialLeaf(parent))}`];
-  for (const state of children(parent)) {
-    if (state.type === "compound") {
+  const lines = parent.type === "parallel" ? [] : [`${indent}[*] --> ${idOf(initialLeaf(parent))}`];
+  for (const [at, state] of children(parent).entries()) {
+    if (parent.type === "parallel" && at > 0) lines.push(`${indent}--`);
+    if (children(state).length > 0) {
       lines.push(`${indent}state ${idOf(state)} {`, ...nested(state, `${indent}  `), `${indent}}`);
     } else if (state.path.length > 1) lines.push(`${indent}state "${state.key}" as ${idOf(state)}`);
     if (state.type === "final") lines.push(`${indent}${idOf(state)} --> [*]`);
@@ -111,7 +131,11 @@ function children(state: AnyStateNode): AnyStateNode[] {
 }
 
 function nameOf(state: AnyStateNode): string {
-  return state.path.join(".");
+  return state.path.length === 0 ? "any" : state.path.join(".");
+}
+
+function isNotFinal({ type }: AnyStateNode): boolean {
+  return type !== "final";
 }
 
 function idOf(state: AnyStateNode): string {

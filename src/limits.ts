@@ -240,9 +240,11 @@ export const limits = {
   agentStopMs: 3_000,
   /** …and a leader so long to hear that it leaves, before its silence has to say it. */
   agentLeaveMs: 2_000,
-  /** How often an agent that drains looks what it waits for. One that twice found nothing left but a leader who
-   *  would hear of it leaves: with `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  /** How often an agent that drains looks what it waits for, and logs it when that has changed. */
   agentDrainLookMs: 2_000,
+  /** An agent that drains and has held nothing for so long leaves, though no leader has heard of the drain: with
+   *  `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  agentDrainUnheardMs: 4_000,
   /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
   progressMs: 250,
   /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again

@@ -9,25 +9,28 @@
 // what is not listed is free to be taken back. A grant may arrive before the answer that says to wait.
 // The first answer must come within the time of any other question; a wait that was answered outlasts its leaders.
 
+import { EMPTY, from, map, type Observable, Subscription } from "rxjs";
+import type { z } from "zod";
 import type { Clock, Random } from "../clock.ts";
 import type { WaggleErrorCode } from "../errors.ts";
 import { type Incarnation, type SlotHandle, slotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import { acquireResponseSchema, releaseResponseSchema } from "../protocol/slot-schemas.ts";
-import type { LeaderLine } from "./leader-line.ts";
+import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
+import type { Answer, LeaderLine } from "./leader-line.ts";
 import type { Leased } from "./lease-watch.ts";
 import type { AbortReason, AcquireOrder, PlainError, SessionNotice, SlotKey } from "./link.ts";
-import type { Patience } from "./patience.ts";
 
 /** 36¹⁶ of them. */
 const HANDLE_LENGTH = 16;
 
+type AcquireAnswer = Answer<z.infer<typeof acquireResponseSchema>>;
 type ListedSlots = NonNullable<Heartbeat["slots"]>;
 
 export interface AcquisitionsDeps {
   readonly line: LeaderLine;
-  readonly patience: Patience;
+  readonly pace: RetryPace;
   readonly clock: Clock;
   readonly random: Random;
   readonly notify: (notice: SessionNotice) => void;
@@ -54,8 +57,8 @@ export interface LocalAcquisition extends Leased {
   readonly order: AcquireOrder;
   handle: SlotHandle;
   phase: "asking" | "waiting" | "held" | "releasing" | "over";
-  /** Bumped when it is asked for anew: what an earlier question brought is told apart. */
-  round: number;
+  /** The question about it and its repetitions: one at a time. */
+  asking: Subscription;
   cancelGivingUp: () => void;
   /** Until the first answer. */
   cancelAskTimeout: () => void;
@@ -101,7 +104,7 @@ export class Acquisitions {
       order,
       handle: this.#freshHandle(),
       phase: "asking",
-      round: 0,
+      asking: Subscription.EMPTY,
       isRunning: false,
       isAborted: false,
       confirmedAt: 0,
@@ -124,16 +127,16 @@ export class Acquisitions {
     const acquisition = this.#byKey.get(key);
     if (acquisition === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (acquisition.phase === "releasing") return;
-    cancelTimers(acquisition);
+    cancelAll(acquisition);
     acquisition.phase = "releasing";
-    acquisition.round += 1;
-    if (this.#deps.life() === undefined) this.#released(acquisition);
-    else this.#attempted(this.#giveBack(acquisition));
+    const incarnation = this.#deps.life();
+    if (incarnation === undefined) this.#released(acquisition);
+    else acquisition.asking = this.#repeat(() => this.#giveBack(acquisition, incarnation));
   }
 
   /** A handle that nobody here holds: what becomes of it is the leader's to say. */
   releaseHandle(key: SlotKey, handle: string): void {
-    this.#attempted(this.#askToRelease(key, handle));
+    this.#repeat(() => this.#askToRelease(key, handle));
   }
 
   granted(handles: readonly string[]): void {
@@ -172,7 +175,7 @@ export class Acquisitions {
     for (const acquisition of this.all()) {
       if (acquisition.phase === "held") this.#lose(acquisition, reason);
       else if (acquisition.phase === "releasing") this.#released(acquisition);
-      else acquisition.round += 1;
+      else acquisition.asking.unsubscribe();
     }
   }
 
@@ -187,8 +190,10 @@ export class Acquisitions {
   }
 
   #ask(acquisition: LocalAcquisition): void {
+    acquisition.asking.unsubscribe();
     const incarnation = this.#deps.life();
-    if (incarnation !== undefined) this.#attempted(this.#askUntilAnswered(acquisition, incarnation));
+    if (incarnation !== undefined)
+      acquisition.asking = this.#repeat(() => this.#askOnce(acquisition, incarnation));
   }
 
   /** Under another handle: of the one before it is not known how it ended, or only that it did. */
@@ -197,72 +202,79 @@ export class Acquisitions {
     acquisition.handle = this.#freshHandle();
     this.#byHandle.set(acquisition.handle, acquisition);
     acquisition.phase = "asking";
-    acquisition.round += 1;
     this.#ask(acquisition);
   }
 
-  async #askUntilAnswered(acquisition: LocalAcquisition, incarnation: Incarnation): Promise<void> {
-    const { line, patience, clock, hear, confirmedAt, isRecent, onRefused } = this.#deps;
-    const { round, handle } = acquisition;
+  #askOnce(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
+    const { line, clock } = this.#deps;
+    const { handle } = acquisition;
     const { key: _, ...wanted } = acquisition.order;
-    for (let failures = 1; ; failures += 1) {
-      const sentAt = clock.monotonicMs();
-      const answer = await line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
-      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
-      if (answer.kind === "refused") {
-        if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-        return this.#refuse(acquisition, answer.refusal);
-      }
-      if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
-        const { answer: verdict } = answer.value;
-        if (!verdict.ok) return this.#refuse(acquisition, verdict);
-        if (verdict.state === "waiting") {
-          acquisition.phase = "waiting";
-          acquisition.cancelAskTimeout();
-          return;
-        }
-        const grantedAt = Math.max(sentAt, confirmedAt());
-        if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
-      }
-      if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
-      await patience.afterFailure(failures);
-      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
-    }
+    const sentAt = clock.monotonicMs();
+    const answer = line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
+    return from(answer).pipe(map((each) => this.#onAsked(acquisition, each, sentAt)));
   }
 
-  async #giveBack(acquisition: LocalAcquisition): Promise<void> {
-    const { line, patience, onRefused } = this.#deps;
-    for (let failures = 1; acquisition.phase === "releasing"; failures += 1) {
-      const incarnation = this.#deps.life();
-      if (incarnation === undefined) return this.#released(acquisition);
-      const { handle } = acquisition;
-      const answer = await line.ask("release", { incarnation, handle }, releaseResponseSchema);
-      if (acquisition.phase !== "releasing") return;
-      if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-      // An unknown handle was never acquired: there is nothing to give back.
-      if (answer.kind !== "unanswered") return this.#released(acquisition);
-      await patience.afterFailure(failures);
+  /** @throws TryAgain */
+  #onAsked(acquisition: LocalAcquisition, answer: AcquireAnswer, sentAt: number): void {
+    const { hear, confirmedAt, isRecent, onRefused } = this.#deps;
+    if (answer.kind === "refused") {
+      if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
+      return this.#refuse(acquisition, answer.refusal);
     }
+    if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
+      const { answer: verdict } = answer.value;
+      if (!verdict.ok) return this.#refuse(acquisition, verdict);
+      if (verdict.state === "waiting") {
+        acquisition.phase = "waiting";
+        return acquisition.cancelAskTimeout();
+      }
+      const grantedAt = Math.max(sentAt, confirmedAt());
+      if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
+    }
+    if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
+    throw new TryAgain();
   }
 
-  async #askToRelease(key: SlotKey, handle: string): Promise<void> {
-    const { line, patience, notify, onRefused } = this.#deps;
-    for (let failures = 1; ; failures += 1) {
-      const incarnation = this.#deps.life();
-      if (incarnation === undefined) return notify({ type: "slot-released", key });
-      const answer = await line.ask("release", { incarnation, handle }, releaseResponseSchema);
-      if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) onRefused(answer.refusal);
-      else if (answer.kind === "refused")
-        return notify({ type: "slot-released", key, error: plain(answer.refusal) });
-      if (answer.kind === "answered") return notify({ type: "slot-released", key });
-      await patience.afterFailure(failures);
+  #giveBack(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
+    const { line, onRefused } = this.#deps;
+    const { handle } = acquisition;
+    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+      map((answer) => {
+        if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
+        if (answer.kind === "unanswered") throw new TryAgain();
+        // An unknown handle was never acquired: there is nothing to give back.
+        this.#released(acquisition);
+      }),
+    );
+  }
+
+  #askToRelease(key: SlotKey, handle: string): Observable<void> {
+    const { line, notify, onRefused } = this.#deps;
+    const incarnation = this.#deps.life();
+    if (incarnation === undefined) {
+      notify({ type: "slot-released", key });
+      return EMPTY;
     }
+    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+      map((answer) => {
+        if (answer.kind === "answered") return notify({ type: "slot-released", key });
+        if (answer.kind === "refused" && !isOfTheAgent(answer.refusal))
+          return notify({ type: "slot-released", key, error: plain(answer.refusal) });
+        if (answer.kind === "refused") onRefused(answer.refusal);
+        throw new TryAgain();
+      }),
+    );
+  }
+
+  #repeat(ask: () => Observable<void>): Subscription {
+    const { pace, onFailure } = this.#deps;
+    return retryPaused(ask, pace).subscribe({ error: onFailure });
   }
 
   /** @param confirmedAt from when its lease counts */
   #hold(acquisition: LocalAcquisition, confirmedAt: number): void {
     if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    cancelTimers(acquisition);
+    cancelAll(acquisition);
     acquisition.phase = "held";
     acquisition.isRunning = true;
     acquisition.confirmedAt = confirmedAt;
@@ -293,7 +305,7 @@ export class Acquisitions {
   }
 
   #forget(acquisition: LocalAcquisition): void {
-    cancelTimers(acquisition);
+    cancelAll(acquisition);
     acquisition.phase = "over";
     acquisition.isRunning = false;
     this.#byKey.delete(acquisition.order.key);
@@ -302,10 +314,6 @@ export class Acquisitions {
 
   #freshHandle(): SlotHandle {
     return slotHandle(this.#deps.random.id(HANDLE_LENGTH));
-  }
-
-  #attempted(running: Promise<void>): void {
-    running.catch((error: unknown) => this.#deps.onFailure(error));
   }
 }
 
@@ -330,7 +338,8 @@ const timedOut = {
   message: "no slot was free in time: nothing is held",
 } as const;
 
-function cancelTimers({ cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
+function cancelAll({ asking, cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
+  asking.unsubscribe();
   cancelGivingUp();
   cancelAskTimeout();
 }

@@ -5,6 +5,7 @@
 // assignment arrives until its result was answered; an assignment whose number has arrived before is never
 // started again. The leader closes as lost whatever number is ≤ `seen` and not held, so both change together, here.
 
+import { Observable } from "rxjs";
 import {
   type AssignmentNumber,
   type AttemptNumber,
@@ -17,6 +18,7 @@ import {
   token,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import type { Assignment } from "../protocol/schemas.ts";
 import type { AttemptKey } from "./link.ts";
 
@@ -54,6 +56,7 @@ export class AttemptLedger {
   readonly #ahead = new Set<number>();
   /** Names of attempts revoked before they arrived. */
   readonly #earlyRevokes = new Set<string>();
+  readonly #emptiness = new Listeners<[isEmpty: boolean]>();
   #seen = 0;
   #running = 0;
 
@@ -79,6 +82,12 @@ export class AttemptLedger {
   get isEmpty(): boolean {
     return this.#heldByName.size === 0;
   }
+
+  /** Whether nothing is held: now, and at each change. */
+  readonly isEmpty$ = new Observable<boolean>((subscriber) => {
+    subscriber.next(this.isEmpty);
+    return this.#emptiness.add((isEmpty) => subscriber.next(isEmpty));
+  });
 
   held(): HeldAttempt[] {
     return [...this.#heldByName.values()];
@@ -106,6 +115,7 @@ export class AttemptLedger {
    *  arrived is among them, marked, and must not be started. */
   receive(assignments: readonly Assignment[], confirmedAt: number): Arrival[] {
     const arrivals: Arrival[] = [];
+    const wasEmpty = this.isEmpty;
     for (const assignment of assignments) {
       if (!this.#note(assignment.number)) continue;
       const name = attemptKey(assignment);
@@ -125,6 +135,7 @@ export class AttemptLedger {
       this.#running += 1;
       arrivals.push({ held, assignment });
     }
+    if (wasEmpty && !this.isEmpty) this.#emptiness.tell(false);
     return arrivals;
   }
 
@@ -159,6 +170,7 @@ export class AttemptLedger {
     this.end(key);
     this.#heldByKey.delete(key);
     this.#heldByName.delete(attemptKey(held));
+    if (this.isEmpty) this.#emptiness.tell(true);
   }
 
   /** @returns whether the number had not arrived before */

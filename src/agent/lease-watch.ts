@@ -25,6 +25,7 @@ export interface LeaseWatchDeps<Held extends Leased> {
 
 export class LeaseWatch<Held extends Leased> {
   readonly #deps: LeaseWatchDeps<Held>;
+  #isOn = false;
   #cancelTimer: (() => void) | undefined;
 
   constructor(deps: LeaseWatchDeps<Held>) {
@@ -36,14 +37,20 @@ export class LeaseWatch<Held extends Leased> {
     return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
   }
 
-  /** Something runs: makes sure that the watch is on. */
-  start(): void {
-    if (this.#cancelTimer === undefined) this.#arm();
+  /** Watches until the returned function is called. */
+  watch(): () => void {
+    this.#isOn = true;
+    this.noteRunning();
+    return () => {
+      this.#isOn = false;
+      this.#cancelTimer?.();
+      this.#cancelTimer = undefined;
+    };
   }
 
-  stop(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
+  /** To be called when something begins to run. */
+  noteRunning(): void {
+    if (this.#isOn && this.#cancelTimer === undefined) this.#arm();
   }
 
   #arm(): void {
@@ -64,7 +71,7 @@ export class LeaseWatch<Held extends Leased> {
     const losing = this.#deps.held().filter((held) => isWatched(held) && held.confirmedAt <= safeSince);
     for (const held of losing) held.isAborted = true;
     if (losing.length > 0) this.#deps.onLosing(losing);
-    this.start();
+    this.noteRunning();
   }
 }
 

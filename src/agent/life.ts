@@ -12,11 +12,6 @@ export class Life {
   readonly incarnation: Incarnation;
   readonly ledger: AttemptLedger;
   readonly outbox: ResultOutbox;
-  isJoined = false;
-  /** It has not asked to join: handlers of earlier lives are in all its places. */
-  waitsForPlace = false;
-  /** A leader has heard that nothing new is wanted. */
-  isDrainKnown = false;
   /** When the newest message that a leader confirmed was sent, monotonic ms. */
   confirmedAt: number;
   readonly #deferred: AgentPush[] = [];
@@ -47,7 +42,7 @@ export class Life {
   heartbeat(
     listed: readonly HeldAttempt[],
     places: number,
-    own: Pick<Heartbeat, "status" | "draining" | "successRate" | "latencyMs" | "slots">,
+    own: Pick<Heartbeat, "status" | "saturated" | "draining" | "successRate" | "latencyMs" | "slots">,
   ): Heartbeat {
     const waiting = new Set(this.ledger.waiting(places));
     const nameOf = (each: HeldAttempt) => ({
@@ -77,8 +72,14 @@ export class Life {
     return this.#deferred.length === 1;
   }
 
-  takeDeferred(): readonly AgentPush[] {
-    return this.#deferred.splice(0);
+  nextDeferred(): AgentPush | undefined {
+    return this.#deferred.shift();
+  }
+
+  /** Sends and obeys nothing more. */
+  end(): void {
+    this.#deferred.length = 0;
+    this.outbox.close();
   }
 
   /** Puts the end of an attempt on its way to the leader. Undefined when that was done, or it is of a life

@@ -4,14 +4,14 @@
 
 import { limits } from "../limits.ts";
 import { type ResultAnswer, type ResultReport, resultResponseSchema } from "../protocol/schemas.ts";
+import { pauseAfter, type RetryPace } from "../retry-paused.ts";
 import type { Answer, LeaderLine } from "./leader-line.ts";
 import type { AttemptKey, SessionLog } from "./link.ts";
-import type { Patience } from "./patience.ts";
 
 export interface ResultOutboxDeps {
   readonly incarnation: string;
   readonly line: LeaderLine;
-  readonly patience: Patience;
+  readonly pace: RetryPace;
   readonly log: SessionLog;
   /** The leader has spoken: the attempt need not be held any longer. */
   readonly onSettled: (key: AttemptKey) => void;
@@ -99,7 +99,7 @@ export class ResultOutbox {
     }
     this.#waiting.unshift(...left);
     if (hurry.aborted) return this.#pump();
-    await this.#pause(answer.kind === "unanswered" ? answer.why : "the leader left some results open");
+    this.#pause(answer.kind === "unanswered" ? answer.why : "the leader left some results open");
   }
 
   /** @returns what is to be sent again */
@@ -135,14 +135,15 @@ export class ResultOutbox {
     }
   }
 
-  async #pause(why: string): Promise<void> {
+  #pause(why: string): void {
     if (this.#isPausing) return;
     this.#isPausing = true;
     this.#failures += 1;
     this.#deps.log.debug({ why, failures: this.#failures }, "results are sent again");
-    await this.#deps.patience.afterFailure(this.#failures);
-    this.#isPausing = false;
-    this.#pump();
+    pauseAfter(this.#failures, this.#deps.pace).subscribe(() => {
+      this.#isPausing = false;
+      this.#pump();
+    });
   }
 
   /** A result that no message can carry fails its attempt, with the reason. */

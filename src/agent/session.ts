@@ -2,16 +2,12 @@
 // leaving. It runs no handler; it lives in a thread of its own where the connection is a real one, so that a
 // handler that blocks its thread costs no lease.
 //
-// What is authoritative. The leader's journal says who holds what; the session believes pushes of its present
-// incarnation and of a term not lower than the highest it has heard. It is one life at a time: an incarnation
-// with its ledger of attempts and its outbox. When the leader has given the life's attempts away (`rejoin`),
-// everything of it is aborted and forgotten, and the next life joins under a new incarnation. Handlers of lives before
-// it keep their places until they end: it offers what is free beside them, joins once something is, and says in
-// its heartbeats when there is more.
-//
-//   serving ─drain→ draining ─nothing held, and a leader knows or none is there→ leaving ─→ closed
-//      └─────stop──────┴──→ stopping ─nothing held, or too late──→ leaving
-//   any: fenced, refused, connection closed → closed, with an error
+// What is authoritative. The leader's journal says which agent holds what. The session believes pushes of its present
+// incarnation and of a term not lower than the highest it has heard. Where it stands is the state of the agent's chart
+// (machines/agent.ts): the session runs it, provides what its states do, and keeps no second account of it. What is
+// held and owed belongs to one incarnation (`Life`); when the leader has given that away (`rejoin`), all of it is
+// aborted and forgotten, and the next incarnation joins. Handlers of earlier incarnations keep their slots until they
+// end: the session offers the free ones, joins once there is one, and says in its heartbeats when there are more.
 //
 // Failures. A lost assignment shows as a gap below `seen` and is sent again. A lost answer has the same result
 // sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. What is
@@ -19,10 +15,39 @@
 // leader everything waits, except an agent that drains and owes nothing: it leaves soon, heard or not. Running
 // attempts are aborted before their leases end.
 
+import {
+  concat,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  from,
+  ignoreElements,
+  interval,
+  map,
+  mergeMap,
+  Observable,
+  of,
+  Subject,
+  startWith,
+  switchMap,
+  tap,
+} from "rxjs";
+import { type Actor, createActor, type EventObject, fromCallback } from "xstate";
+import {
+  type AgentSignal,
+  type AgentSnapshot,
+  type AgentStanding,
+  agentMachine,
+  agentStanding,
+  loadSignals,
+} from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
+import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
+import { schedulerOn } from "../clock-scheduler.ts";
 import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import { incarnation, type SwarmId } from "../ids.ts";
+import { lasting } from "../lasting.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
@@ -39,10 +64,11 @@ import {
   type Progress,
 } from "../protocol/schemas.ts";
 import { isInbox, subjectsOf } from "../protocol/subjects.ts";
+import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import { Acquisitions, type LocalAcquisition } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
-import { LeaderLine } from "./leader-line.ts";
+import { type Answer, LeaderLine } from "./leader-line.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { attemptName, Life } from "./life.ts";
 import type {
@@ -58,9 +84,7 @@ import type {
   SessionOrder,
 } from "./link.ts";
 import { LogStore } from "./log-store.ts";
-import { OwnChart } from "./own-chart.ts";
 import { OwnRecord } from "./own-record.ts";
-import { Patience } from "./patience.ts";
 import { ResultOutbox } from "./result-outbox.ts";
 
 export interface AgentSessionDeps {
@@ -74,43 +98,46 @@ export interface AgentSessionDeps {
   readonly notify: (notice: SessionNotice) => void;
 }
 
-type Phase = "serving" | "draining" | "stopping" | "leaving" | "closed";
-
 /** 36¹² of them. */
 const INCARNATION_LENGTH = 12;
 
 export class AgentSession implements SessionLink {
   readonly #deps: AgentSessionDeps;
   readonly #line: LeaderLine;
-  readonly #patience: Patience;
+  readonly #pace: RetryPace;
   readonly #leases: LeaseWatch<HeldAttempt>;
   readonly #acquisitions: Acquisitions;
   readonly #slotLeases: LeaseWatch<LocalAcquisition>;
   readonly #record = new OwnRecord();
   readonly #logs = new LogStore();
-  readonly #chart: OwnChart;
-  readonly #timers = new Set<() => void>();
-  #phase: Phase = "serving";
+  readonly #chart: Actor<typeof agentMachine>;
+  /** Ends the pauses before questions to a leader are repeated. */
+  readonly #hurry$ = new Subject<void>();
+  readonly #beatNow$ = new Subject<void>();
+  readonly #closed$ = new Subject<void>();
+  #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
   #life: Life;
+  /** What the chart was last told is in flight. */
+  #load = 0;
   /** Handlers of lives before this one that have not ended, each in a place. */
   readonly #lingering = new Set<AttemptKey>();
   /** The highest heard; 0 before the first. */
   #term = 0;
   #heartbeatMs: number = limits.heartbeatMs;
   #leaseTtlMs: number = limits.leaseTtlMs;
-  #cancelBeat: () => void = () => undefined;
-  #disconnect: () => void = () => undefined;
 
   constructor(deps: AgentSessionDeps) {
     this.#deps = deps;
-    const horizon = new Horizon(deps.clock);
+    const { clock, random } = deps;
+    const horizon = new Horizon(clock);
     horizon.onLoss(({ message, known, found }) =>
       deps.log.error({ known, found }, `${message} Results that this agent reported may be among it.`),
     );
     this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile.id, horizon);
-    this.#patience = new Patience(deps.clock, deps.random);
+    const backOff = { pauseMs: limits.agentRetryMs, pauseMsMax: limits.agentRetryMsMax };
+    this.#pace = { clock, random, backOff, hurry$: this.#hurry$, stop$: this.#closed$ };
     this.#leases = new LeaseWatch({
-      clock: deps.clock,
+      clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => this.#life.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
@@ -118,52 +145,41 @@ export class AgentSession implements SessionLink {
     this.#acquisitions = new Acquisitions({
       ...deps,
       line: this.#line,
-      patience: this.#patience,
-      whyApart: () => (this.#life.waitsForPlace ? waitsForHandlers : undefined),
-      life: () => (this.#life.isJoined && this.#isCurrent(this.#life) ? this.#life.incarnation : undefined),
+      pace: this.#pace,
+      whyApart: () => (this.#places > 0 ? undefined : waitsForHandlers),
+      life: () => (this.#isIn("online") ? this.#life.incarnation : undefined),
       hear: (term) => this.#hear(term),
       confirmedAt: () => this.#life.confirmedAt,
       isRecent: (sentAt) => this.#isRecent(sentAt),
-      onRefused: (refusal) => this.#onRefused(refusal),
-      onHeld: () => this.#slotLeases.start(),
-      onFailure: (error) => this.#fail(error),
+      onRefused: (refusal) => this.#chart.send(signalOfRefusal(refusal)),
+      onHeld: () => this.#slotLeases.noteRunning(),
+      onFailure: (error) => this.#chart.send({ type: "FAILED", error }),
     });
     this.#slotLeases = new LeaseWatch({
-      clock: deps.clock,
+      clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => this.#acquisitions.all(),
       onLosing: (losing) => {
         for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
       },
     });
-    const { maxConcurrent, prefetch = 0 } = deps.profile;
-    this.#chart = new OwnChart(maxConcurrent + prefetch, (shown) =>
-      deps.notify({ type: "status", ...shown }),
-    );
     this.#life = this.#newLife();
+    this.#chart = createActor(this.#providedChart(), { clock: chartClock(clock) });
+    this.#chart.subscribe({
+      next: (snapshot) => this.#show(agentStanding(snapshot)),
+      complete: () => this.#close(),
+      error: (error) => this.#crash(error),
+    });
   }
 
   /** Subscribes and begins to join; how that goes is told by notices. Call once. */
   start(): void {
-    const { transport, swarm, profile } = this.#deps;
-    const subscription = transport.subscribe(subjectsOf(swarm).assign(profile.id), (push) =>
-      this.#onPush(push),
-    );
-    const logQuestions = transport.subscribe(subjectsOf(swarm).agentLog(profile.id), (question) =>
-      this.#onLogQuestion(question),
-    );
-    const unlisten = transport.onStatus((status) => this.#onConnection(status));
-    this.#disconnect = () => {
-      subscription.unsubscribe();
-      logQuestions.unsubscribe();
-      unlisten();
-    };
-    if (transport.status() === "closed") this.#onConnection("closed");
-    else this.#begin(this.#life);
+    this.#chart.start();
+    this.#chart.send({ type: "START" });
   }
 
   tell(order: SessionOrder): void {
-    if (this.#phase === "closed") return;
+    if (this.#chart.getSnapshot().status !== "active") return;
     switch (order.type) {
       case "ended":
         return this.#onEnded(order.ends);
@@ -178,15 +194,100 @@ export class AgentSession implements SessionLink {
       case "release-handle":
         return this.#acquisitions.releaseHandle(order.key, order.handle);
       case "drain":
-        return this.#drain();
+        return this.#chart.send({ type: "FINISH" });
       case "stop":
-        return this.#stop();
+        return this.#chart.send({ type: "STOP" });
       default:
         return unreachable(order);
     }
   }
 
-  // --- lives ------------------------------------------------------------------------------------------
+  // --- the chart --------------------------------------------------------------------------------------
+
+  #providedChart(): typeof agentMachine {
+    return agentMachine.provide({
+      actors: {
+        connection: signalling(() => this.#connection()),
+        pushes: fromCallback(() => this.#listen()),
+        leases: fromCallback(() => this.#watchLeases()),
+        join: signalling(() => this.#join()),
+        service: fromCallback(() => this.#serve()),
+        heartbeat: signalling(({ isUrgent }: { isUrgent: boolean }) => this.#heartbeats(isUrgent)),
+        drainLog: signalling(() => this.#drainLog()),
+        announcement: signalling(() => this.#announcement()),
+        debts: signalling(() => this.#debts()),
+        goodbye: signalling(() => this.#goodbye()),
+      },
+      actions: {
+        nextIncarnation: () => {
+          this.#life = this.#newLife();
+          this.#load = 0;
+        },
+        endIncarnation: (_, { signal }) => this.#endLife(signal),
+        logWait: () => this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`),
+        abortAttempts: () => this.#abort(this.#life.ledger.abortAll(), "stopping"),
+        reportTheRest: () => this.#reportTheRest(),
+        sayFarewell: () => void this.#sayFarewell().catch((error: unknown) => this.#logError(error)),
+        logUnheard: () =>
+          this.#deps.log.warn(
+            {},
+            "no leader heard that the agent left: it counts as lost until it joins again",
+          ),
+      },
+      guards: {
+        hasFreeSlot: () =>
+          this.#lingering.size + this.#life.ledger.running < this.#deps.profile.maxConcurrent,
+        isSettled: () => this.#life.ledger.isEmpty,
+      },
+    });
+  }
+
+  #isIn(tag: Parameters<AgentSnapshot["hasTag"]>[0]): boolean {
+    return this.#chart.getSnapshot().hasTag(tag);
+  }
+
+  #show(standing: AgentStanding): void {
+    const { status, draining } = standing;
+    const before = this.#shown;
+    this.#shown = standing;
+    if (status !== before.status || draining !== before.draining)
+      this.#deps.notify({ type: "status", status, draining });
+    if (before.status === "offline" && status !== "offline") this.#deps.notify({ type: "joined" });
+  }
+
+  /** Watches the connection, and answers what a leader asks of an attempt's log. */
+  #connection(): Observable<AgentSignal> {
+    const { transport, swarm, profile } = this.#deps;
+    return new Observable((subscriber) => {
+      const questions = transport.subscribe(subjectsOf(swarm).agentLog(profile.id), (question) =>
+        this.#onLogQuestion(question),
+      );
+      const obey = (status: ConnectionStatus) => {
+        if (status === "closed")
+          subscriber.next({
+            type: "FAILED",
+            error: new UnreachableError("the agent's connection was closed"),
+          });
+        if (status !== "connected") return;
+        this.#hurry$.next();
+        this.#beatNow$.next();
+      };
+      const unlisten = transport.onStatus(obey);
+      obey(transport.status());
+      return () => {
+        questions.unsubscribe();
+        unlisten();
+      };
+    });
+  }
+
+  #listen(): () => void {
+    const { transport, swarm, profile } = this.#deps;
+    const pushes = transport.subscribe(subjectsOf(swarm).assign(profile.id), (push) => this.#onPush(push));
+    return () => pushes.unsubscribe();
+  }
+
+  // --- incarnations -----------------------------------------------------------------------------------
 
   #newLife(): Life {
     const { clock, random, log } = this.#deps;
@@ -195,126 +296,122 @@ export class AgentSession implements SessionLink {
       new ResultOutbox({
         incarnation: id,
         line: this.#line,
-        patience: this.#patience,
+        pace: this.#pace,
         log,
-        onSettled: (key) => {
-          ledger.release(key);
-          this.#leaveIfDone();
-        },
-        onRefused: ({ refusal }) => this.#onRefused(refusal),
+        onSettled: (key) => ledger.release(key),
+        onRefused: ({ refusal }) => this.#chart.send(signalOfRefusal(refusal)),
         onTerm: (term) => void this.#hear(term),
-        onFailure: (error) => this.#fail(error),
+        onFailure: (error) => this.#chart.send({ type: "FAILED", error }),
       });
     return new Life(id, makeOutbox, clock.monotonicMs());
   }
 
-  /** Places in which this life's handlers can run. They become more, not fewer, while it goes on. */
+  /** @param signal that ends it */
+  #endLife(signal: AgentSignal): void {
+    const reason = reasonOf(signal);
+    if (signal.type === "LAPSED") {
+      const fields = { incarnation: this.#life.incarnation, why: signal.why };
+      this.#deps.log.warn(fields, "joining again as a new incarnation");
+    }
+    for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
+    this.#abort(this.#life.ledger.abortAll(), reason);
+    this.#acquisitions.endLife(reason);
+    this.#life.end();
+  }
+
+  /** Slots in which this incarnation's handlers can run. They become more, not fewer, while it goes on. */
   get #places(): number {
     return Math.max(0, this.#deps.profile.maxConcurrent - this.#lingering.size);
   }
 
-  /** Joins, once it has a place to offer. */
-  #begin(life: Life): void {
-    if (this.#places > 0) return this.#attempted(this.#join(life));
-    this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`);
-    life.waitsForPlace = true;
-  }
-
-  /** A place is free. Another process may have joined in its stead meanwhile, which a join would fence: a heartbeat of
-   *  a life that nobody knows is answered by whether one has. If so it is fenced, else it is told to join anew. */
-  #beginLate(life: Life): void {
-    life.waitsForPlace = false;
-    this.#beat();
-  }
-
-  async #join(life: Life): Promise<void> {
-    for (let failures = 1; this.#isCurrent(life); failures += 1) {
+  #join(): Observable<AgentSignal> {
+    return retryPaused((failures) => {
       const sentAt = this.#deps.clock.monotonicMs();
       const offer = { ...this.#deps.profile, maxConcurrent: this.#places };
-      const answer = await this.#line.ask("join", life.joinRequest(offer), joinResponseSchema);
-      if (!this.#isCurrent(life)) return;
-      if (answer.kind === "refused") return this.#onRefused(answer.refusal);
-      if (answer.kind === "answered") {
-        if (!answer.value.ok) return this.#onRefused(answer.value);
-        if (this.#hear(answer.value.term)) return this.#joined(life, answer.value, sentAt);
-      } else if (failures === 1) this.#deps.log.info({ why: answer.why }, "waiting for a leader to join");
-      await this.#patience.afterFailure(failures);
-    }
+      const answer = this.#line.ask("join", this.#life.joinRequest(offer), joinResponseSchema);
+      return from(answer).pipe(map((each) => this.#onJoinAnswer(each, { sentAt, isFirst: failures === 0 })));
+    }, this.#pace);
   }
 
-  #joined(life: Life, response: Extract<JoinResponse, { ok: true }>, sentAt: number): void {
+  /** @throws TryAgain */
+  #onJoinAnswer(
+    answer: Answer<JoinResponse>,
+    { sentAt, isFirst }: { readonly sentAt: number; readonly isFirst: boolean },
+  ): AgentSignal {
+    const { log } = this.#deps;
+    if (answer.kind === "refused") return signalOfRefusal(answer.refusal);
+    if (answer.kind === "unanswered") {
+      if (isFirst) log.info({ why: answer.why }, "waiting for a leader to join");
+      throw new TryAgain();
+    }
+    const response = answer.value;
+    if (!response.ok) return signalOfRefusal(response);
+    if (!this.#hear(response.term)) throw new TryAgain();
     this.#heartbeatMs = response.heartbeatMs;
     this.#leaseTtlMs = response.leaseTtlMs;
-    life.isJoined = true;
-    life.confirmedAt = sentAt;
-    this.#chart.send({ type: "JOINED" });
-    if (this.#phase !== "serving") this.#chart.send({ type: "DRAIN" });
-    this.#revoke(life, response.unknown);
-    this.#reflectLoad();
-    this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
-    this.#deps.notify({ type: "joined" });
+    this.#life.confirmedAt = sentAt;
+    this.#revoke(response.unknown);
+    log.info({ incarnation: this.#life.incarnation, term: response.term }, "joined the swarm");
+    return { type: "JOINED" };
+  }
+
+  #serve(): void {
     this.#acquisitions.begin();
-    this.#obeyDeferred(life);
-    if (this.#phase === "serving") this.#scheduleBeat();
-    else this.#beat();
-  }
-
-  /** The leader has given away what this life held: it ends, and another begins. */
-  #lapse(why: string): void {
-    this.#deps.log.warn({ incarnation: this.#life.incarnation, why }, "joining again as a new incarnation");
-    this.#endLife("lapsed");
-    this.#chart.send({ type: "LAPSED" });
-    if (this.#phase !== "serving") return this.#close();
-    this.#life = this.#newLife();
-    this.#begin(this.#life);
-  }
-
-  #endLife(reason: AbortReason): void {
-    for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
-    this.#abort(this.#life.ledger.abortAll(), reason);
-    this.#acquisitions.endLife(reason);
-    this.#life.outbox.close();
-    this.#leases.stop();
-    this.#slotLeases.stop();
-    this.#cancelBeat();
+    this.#obeyDeferred();
   }
 
   // --- heartbeats and leases --------------------------------------------------------------------------
 
-  #scheduleBeat(): void {
-    this.#cancelBeat();
-    this.#cancelBeat = this.#deps.clock.after(this.#heartbeatMs, () => this.#beat());
+  #watchLeases(): () => void {
+    const stops = [this.#leases.watch(), this.#slotLeases.watch()];
+    return () => {
+      for (const stop of stops) stop();
+    };
   }
 
-  #beat(): void {
-    this.#scheduleBeat();
-    this.#attempted(this.#heartbeat(this.#life));
+  /** One each period, which begins anew with each that is sent out of turn. */
+  #heartbeats(isUrgent: boolean): Observable<AgentSignal> {
+    const isNow = isUrgent || this.#isIn("ending");
+    const scheduler = schedulerOn(this.#deps.clock);
+    return this.#beatNow$.pipe(
+      map(() => true),
+      startWith(isNow),
+      switchMap((now) => concat(now ? of(0) : EMPTY, interval(this.#heartbeatMs, scheduler))),
+      mergeMap(() => this.#heartbeat()),
+    );
   }
 
-  async #heartbeat(life: Life): Promise<void> {
+  #heartbeat(): Observable<AgentSignal> {
     const sentAt = this.#deps.clock.monotonicMs();
-    const listed = life.ledger.held();
+    const listed = this.#life.ledger.held();
     const slots = this.#acquisitions.listed();
-    const isDrainTold = this.#phase !== "serving";
+    const { status, saturated } = agentStanding(this.#chart.getSnapshot());
+    const isDrainTold = this.#isIn("ending");
     const { successRate, latencyMs } = this.#record;
-    const message = life.heartbeat(listed, this.#places, {
-      status: this.#chart.status,
+    const message = this.#life.heartbeat(listed, this.#places, {
+      status,
+      ...(saturated ? { saturated } : {}),
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
       ...(isDrainTold ? { draining: true } : {}),
       ...(slots === undefined ? {} : { slots }),
     });
-    const answer = await this.#line.ask("heartbeat", message, heartbeatResponseSchema);
-    if (!this.#isCurrent(life)) return;
-    if (answer.kind === "refused") return this.#onRefused(answer.refusal);
-    if (answer.kind === "unanswered")
-      return this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
-    if (!this.#hear(answer.value.term)) return;
-    life.confirm(listed, sentAt);
-    this.#acquisitions.confirm(slots, sentAt);
-    this.#obeyDeferred(life);
-    life.isDrainKnown ||= isDrainTold;
-    this.#leaveIfDone();
+    return from(this.#line.ask("heartbeat", message, heartbeatResponseSchema)).pipe(
+      mergeMap((answer): AgentSignal[] => {
+        if (answer.kind === "refused") return [signalOfRefusal(answer.refusal)];
+        if (!this.#isConfirmed(answer)) return [];
+        this.#life.confirm(listed, sentAt);
+        this.#acquisitions.confirm(slots, sentAt);
+        this.#obeyDeferred();
+        return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
+      }),
+    );
+  }
+
+  #isConfirmed(answer: Exclude<Answer<{ readonly term: number }>, { kind: "refused" }>): boolean {
+    if (answer.kind === "answered") return this.#hear(answer.value.term);
+    this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
+    return false;
   }
 
   // --- what the leader says ---------------------------------------------------------------------------
@@ -323,31 +420,29 @@ export class AgentSession implements SessionLink {
     const push = decode(data, agentPushSchema);
     if (!push.ok)
       return this.#deps.log.warn({ field: push.field, why: push.message }, "a push does not parse");
-    const life = this.#life;
-    if (push.value.incarnation !== life.incarnation || !this.#isCurrent(life)) return;
+    if (push.value.incarnation !== this.#life.incarnation) return;
     // Of a term gone by: late, unless a leader that knows nobody answers so, of a swarm that began anew.
     if (push.value.term < this.#term && push.value.type !== "rejoin" && push.value.type !== "fenced") return;
-    if (this.#hear(push.value.term)) this.#obeyLeader(life, push.value);
+    if (this.#hear(push.value.term)) this.#obeyLeader(push.value);
   }
 
-  #obeyLeader(life: Life, push: AgentPush): void {
+  #obeyLeader(push: AgentPush): void {
     switch (push.type) {
       case "assign":
-        if (!this.#isRecent(life.confirmedAt)) return this.#defer(life, push);
-        return this.#onAssigned(life, push.assignments);
+        if (!this.#isRecent(this.#life.confirmedAt)) return this.#defer(push);
+        return this.#onAssigned(push.assignments);
       case "revoke":
-        return this.#revoke(life, push.attempts);
+        return this.#revoke(push.attempts);
       case "drain":
         return this.#chart.send({ type: "DRAIN" });
       case "undrain":
-        if (this.#phase === "serving") this.#chart.send({ type: "UNDRAIN" });
-        return;
+        return this.#chart.send({ type: "UNDRAIN" });
       case "fenced":
-        return this.#onFenced();
+        return this.#chart.send({ type: "FENCED" });
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
-        if (!this.#isRecent(life.confirmedAt)) return this.#defer(life, push);
+        if (!this.#isRecent(this.#life.confirmedAt)) return this.#defer(push);
         return this.#acquisitions.granted(push.handles);
       case "slot-waits-ended":
         return this.#acquisitions.ended(push.waits);
@@ -376,7 +471,7 @@ export class AgentSession implements SessionLink {
   }
 
   #onNewLeader(): void {
-    this.#patience.cutShort();
+    this.#hurry$.next();
     this.#life.outbox.sendAgain();
   }
 
@@ -390,21 +485,22 @@ export class AgentSession implements SessionLink {
 
   /** Nothing is begun that may have been long on its way here, and be another's by now: not before a leader confirms
    *  that this life is not given up. */
-  #defer(life: Life, push: AgentPush): void {
-    const isFirst = life.defer(push);
-    if (isFirst && life.isJoined) this.#beat();
+  #defer(push: AgentPush): void {
+    const isFirst = this.#life.defer(push);
+    if (isFirst && this.#isIn("online")) this.#beatNow$.next();
   }
 
-  #obeyDeferred(life: Life): void {
-    for (const push of life.takeDeferred())
-      if (this.#isCurrent(life) && this.#hear(push.term)) this.#obeyLeader(life, push);
+  #obeyDeferred(): void {
+    for (let push = this.#life.nextDeferred(); push !== undefined; push = this.#life.nextDeferred())
+      if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 
-  #onAssigned(life: Life, assignments: readonly Assignment[]): void {
+  #onAssigned(assignments: readonly Assignment[]): void {
+    const { ledger, confirmedAt } = this.#life;
     const toRun: AttemptOrder[] = [];
-    for (const { held, assignment } of life.ledger.receive(assignments, life.confirmedAt)) {
-      if (this.#phase === "stopping") this.#end(life, unstarted(held, "the agent is stopping"));
-      else if (held.isRevoked) this.#end(life, unstarted(held, "revoked before it started"));
+    for (const { held, assignment } of ledger.receive(assignments, confirmedAt)) {
+      if (this.#isIn("stopping")) this.#end(unstarted(held, "the agent is stopping"));
+      else if (held.isRevoked) this.#end(unstarted(held, "revoked before it started"));
       else {
         this.#logs.begin(held.key, assignment);
         toRun.push(orderOf(held, assignment));
@@ -412,57 +508,35 @@ export class AgentSession implements SessionLink {
     }
     if (toRun.length > 0) {
       this.#deps.notify({ type: "run", attempts: toRun });
-      this.#leases.start();
+      this.#leases.noteRunning();
     }
     this.#reflectLoad();
   }
 
-  #revoke(life: Life, attempts: readonly AttemptName[]): void {
-    this.#abort(life.ledger.revoke(attempts), "revoked");
+  #revoke(attempts: readonly AttemptName[]): void {
+    this.#abort(this.#life.ledger.revoke(attempts), "revoked");
   }
 
-  #onFenced(): void {
-    if (this.#phase === "closed") return;
-    // The one word of a fenced life: it tells a restart, where nobody is left to say it, from two processes.
-    this.#attempted(this.#sayFarewell(this.#life));
-    this.#chart.send({ type: "FENCED" });
-    this.#fail(
-      new WaggleError(
-        "WAGGLE_FENCED",
-        `another process joined as ${this.#deps.profile.id}: this one has stopped. Give each its own id`,
-      ),
-    );
-  }
-
-  #onRefused({ code, message }: CodedError): void {
-    if (code === "WAGGLE_FENCED") this.#onFenced();
-    else if (code === "WAGGLE_UNKNOWN_AGENT") this.#lapse("the leader does not know it");
-    // Codes of a later version pass through as they are.
-    else this.#fail(new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`));
-  }
-
-  #onConnection(status: ConnectionStatus): void {
-    if (status === "closed") this.#fail(new UnreachableError("the agent's connection was closed"));
-    if (status !== "connected") return;
-    this.#patience.cutShort();
-    if (this.#life.isJoined && this.#isCurrent(this.#life)) this.#beat();
+  #lapse(why: string): void {
+    this.#life.end();
+    this.#chart.send({ type: "LAPSED", why });
   }
 
   // --- what the handlers say --------------------------------------------------------------------------
 
   #onEnded(ends: readonly AttemptEnd[]): void {
+    const hadNoPlace = this.#places === 0;
     for (const end of ends) {
       this.#logs.end(end.key);
       this.#lingering.delete(end.key);
-      this.#end(this.#life, end);
+      this.#end(end);
     }
-    const life = this.#life;
-    if (life.waitsForPlace && this.#places > 0 && this.#isCurrent(life)) this.#beginLate(life);
+    if (hadNoPlace && this.#places > 0) this.#chart.send({ type: "SLOT_FREED" });
     this.#reflectLoad();
   }
 
-  #end(life: Life, end: AttemptEnd): void {
-    const held = life.report(end);
+  #end(end: AttemptEnd): void {
+    const held = this.#life.report(end);
     if (held?.isRevoked === false) this.#record.note(end, this.#deps.clock.monotonicMs());
   }
 
@@ -488,100 +562,73 @@ export class AgentSession implements SessionLink {
 
   // --- ending -----------------------------------------------------------------------------------------
 
-  #drain(): void {
-    if (this.#phase !== "serving") return;
-    this.#phase = "draining";
-    this.#chart.send({ type: "DRAIN" });
-    if (this.#life.isJoined) this.#beat();
-    this.#leaveIfDone();
-    this.#lookAgain({ wasDone: false, said: "" });
+  #drainLog(): Observable<never> {
+    return interval(limits.agentDrainLookMs, schedulerOn(this.#deps.clock)).pipe(
+      map(() => this.#life.ledger),
+      distinctUntilChanged((before, now) => before === now, waitOf),
+      tap((ledger) => {
+        const { running, unanswered } = ledger;
+        this.#deps.log.info({ running, unanswered }, `draining: the agent waits for ${waitOf(ledger)}`);
+      }),
+      ignoreElements(),
+    );
   }
 
-  /** Says what the drain waits for when that changes, and ends a wait for nothing but a leader. */
-  #lookAgain({ wasDone, said }: { readonly wasDone: boolean; readonly said: string }): void {
-    this.#after(limits.agentDrainLookMs, () => {
-      if (this.#phase !== "draining") return;
-      const { isEmpty: isDone, running, unanswered } = this.#life.ledger;
-      if (isDone && wasDone) return this.#leave();
-      const waitsFor = isDone ? "a leader" : running > 0 ? "handlers" : "a leader to take its results";
-      if (waitsFor !== said)
-        this.#deps.log.info({ running, unanswered }, `draining: the agent waits for ${waitsFor}`);
-      this.#lookAgain({ wasDone: isDone, said: waitsFor });
-    });
+  #announcement(): Observable<AgentSignal> {
+    this.#beatNow$.next();
+    return this.#life.ledger.isEmpty$.pipe(
+      lasting(limits.agentDrainUnheardMs, this.#deps.clock),
+      map(() => ({ type: "UNHEARD" })),
+    );
   }
 
-  #stop(): void {
-    if (this.#phase !== "serving" && this.#phase !== "draining") return;
-    this.#phase = "stopping";
-    this.#chart.send({ type: "DRAIN" });
-    this.#abort(this.#life.ledger.abortAll(), "stopping");
-    this.#after(limits.agentStopMs, () => this.#speakForTheRest());
-    this.#leaveIfDone();
+  #debts(): Observable<AgentSignal> {
+    return this.#life.ledger.isEmpty$.pipe(
+      filter((isEmpty) => isEmpty),
+      map(() => ({ type: "SETTLED" })),
+    );
   }
 
-  #speakForTheRest(): void {
-    const { ledger } = this.#life;
-    for (const held of ledger.held()) {
-      this.#end(this.#life, { key: held.key, outcome: "aborted" });
-    }
+  #reportTheRest(): void {
+    for (const { key } of this.#life.ledger.held()) this.#end({ key, outcome: "aborted" });
     this.#reflectLoad();
-    this.#after(limits.agentLeaveMs, () => this.#leave());
   }
 
-  #leaveIfDone(): void {
-    const { ledger, isJoined, isDrainKnown } = this.#life;
-    if (!ledger.isEmpty) return;
-    if (this.#phase === "stopping") this.#leave();
-    // Until a leader knows, an assignment may be on its way; after its answer none is.
-    if (this.#phase === "draining" && (isDrainKnown || !isJoined)) this.#leave();
+  #goodbye(): Observable<AgentSignal> {
+    return retryPaused(
+      () =>
+        from(this.#sayFarewell()).pipe(
+          map(({ kind }): AgentSignal => {
+            if (kind === "unanswered") throw new TryAgain();
+            return { type: "LEFT" };
+          }),
+        ),
+      this.#pace,
+    );
   }
 
-  #leave(): void {
-    if (this.#phase === "leaving" || this.#phase === "closed") return;
-    this.#phase = "leaving";
-    this.#endLife("stopping");
-    this.#after(limits.agentLeaveMs, () => this.#leaveUnheard());
-    this.#attempted(this.#sayGoodbye(this.#life));
+  async #sayFarewell(): Promise<Answer<unknown>> {
+    const { incarnation } = this.#life;
+    return await this.#line.ask("leave", { incarnation }, okResponseSchema);
   }
 
-  async #sayGoodbye({ incarnation, isJoined }: Life): Promise<void> {
-    for (let failures = 1; this.#phase === "leaving"; failures += 1) {
-      const answer = await this.#line.ask("leave", { incarnation }, okResponseSchema);
-      if (answer.kind !== "unanswered" || !isJoined) return this.#close();
-      await this.#patience.afterFailure(failures);
-    }
-  }
-
-  async #sayFarewell({ incarnation }: Life): Promise<void> {
-    await this.#line.ask("leave", { incarnation }, okResponseSchema);
-  }
-
-  #leaveUnheard(): void {
-    if (this.#life.isJoined)
-      this.#deps.log.warn({}, "no leader heard that the agent left: it counts as lost until it joins again");
-    this.#close();
-  }
-
-  #fail(error: unknown): void {
-    if (this.#phase === "closed") return;
-    this.#deps.log.error({ code: codeOf(error), why: messageOf(error) }, "the agent has stopped");
-    this.#endLife(codeOf(error) === "WAGGLE_FENCED" ? "fenced" : "stopping");
-    this.#close({ code: codeOf(error), message: messageOf(error) });
-  }
-
-  #close(error?: { readonly code: WaggleErrorCode; readonly message: string }): void {
-    if (this.#phase === "closed") return;
-    this.#phase = "closed";
+  #close(): void {
+    const { value, context } = this.#chart.getSnapshot();
+    const error = value === "fenced" ? fencedError(this.#deps.profile.id) : context.error;
     this.#acquisitions.close();
-    for (const cancel of this.#timers) cancel();
-    this.#leases.stop();
-    this.#cancelBeat();
-    this.#life.outbox.close();
-    this.#disconnect();
-    this.#patience.cutShort();
-    this.#chart.send({ type: "LEFT" });
-    this.#chart.stop();
-    this.#deps.notify({ type: "closed", ...(error === undefined ? {} : { error }) });
+    this.#closed$.next();
+    if (error === undefined) return this.#deps.notify({ type: "closed" });
+    this.#logError(error);
+    this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
+  }
+
+  /** An action of the chart threw: the chart has stopped without leaving its state. */
+  #crash(error: unknown): void {
+    this.#endLife({ type: "FAILED", error });
+    this.#acquisitions.close();
+    this.#closed$.next();
+    this.#logError(error);
+    this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
   }
 
   // --- the rest ---------------------------------------------------------------------------------------
@@ -592,28 +639,55 @@ export class AgentSession implements SessionLink {
   }
 
   #reflectLoad(): void {
-    this.#chart.reflect(this.#life.ledger.running);
+    const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
+    const { running } = this.#life.ledger;
+    const change = { before: this.#load, after: running, places: maxConcurrent + prefetch };
+    this.#load = running;
+    for (const signal of loadSignals(change)) this.#chart.send(signal);
   }
 
-  #after(ms: number, run: () => void): void {
-    const cancel = this.#deps.clock.after(ms, () => {
-      this.#timers.delete(cancel);
-      run();
-    });
-    this.#timers.add(cancel);
-  }
-
-  /** What runs on its own and should not fail; if it does, the agent is of no use any more. */
-  #attempted(running: Promise<void>): void {
-    running.catch((error: unknown) => this.#fail(error));
-  }
-
-  #isCurrent(life: Life): boolean {
-    return this.#life === life && this.#phase !== "leaving" && this.#phase !== "closed";
+  #logError(error: unknown): void {
+    this.#deps.log.error({ code: codeOf(error), why: messageOf(error) }, "the agent has stopped");
   }
 }
 
 const waitsForHandlers = "before it joins again, the agent waits for a handler of its earlier life";
+
+/** An actor of the chart that sends the signals of an observable, and FAILED when that fails. */
+function signalling<Input>(signals$: (input: Input) => Observable<AgentSignal>) {
+  return fromCallback<EventObject, Input>(({ input, sendBack }) => {
+    const running = signals$(input).subscribe({
+      next: sendBack,
+      error: (error: unknown) => sendBack({ type: "FAILED", error }),
+    });
+    return () => running.unsubscribe();
+  });
+}
+
+/** What it means that a leader refuses the agent. Codes of a later version pass through as they are. */
+function signalOfRefusal({ code, message }: CodedError): AgentSignal {
+  if (code === "WAGGLE_FENCED") return { type: "FENCED" };
+  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know it" };
+  const error = new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`);
+  return { type: "FAILED", error };
+}
+
+function reasonOf({ type }: AgentSignal): AbortReason {
+  if (type === "LAPSED") return "lapsed";
+  return type === "FENCED" ? "fenced" : "stopping";
+}
+
+function fencedError(id: string): WaggleError {
+  return new WaggleError(
+    "WAGGLE_FENCED",
+    `another process joined as ${id}: this one has stopped. Give each its own id`,
+  );
+}
+
+function waitOf({ isEmpty, running }: AttemptLedger): string {
+  if (isEmpty) return "a leader";
+  return running > 0 ? "handlers" : "a leader to take its results";
+}
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   const { task, attempt, kind, project, user, payload, encoding, timeoutMs, maxAttempts } = assignment;

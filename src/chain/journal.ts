@@ -58,8 +58,8 @@ export interface JournalUsage {
 }
 
 export interface ReplayOptions {
-  /** Position of the last record to read; a segment that ends before it is damaged. Default: the last one when the reading
-   *  begins. */
+  /** Position of the last record to read; a segment that ends before it is damaged. Default: the last one when the
+   *  reading begins. */
   readonly until?: number;
   /** Bytes to request ahead, about. Default: as many as a fast reading needs. */
   readonly aheadBytes?: number;
@@ -94,8 +94,8 @@ export interface Segment {
 
   /** Every record from a position on, and each new one as it is stored, in order and without gaps. Returns when the
    *  segment is sealed and read to its end, when `signal` aborts, and when the journal is closed. Reconnects by itself.
-   *  @throws JournalDamagedError at a record that is missing, when the segment ends before `from - 1`, and when there is
-   *  no such segment, each only after it was so for `limits.journalHoleMs` */
+   *  @throws JournalDamagedError at a record that is missing, when the segment ends before `from - 1`, and when there
+   *  is no such segment, each only after it was so for `limits.journalHoleMs` */
   follow(from: number, signal: AbortSignal): AsyncIterable<SegmentRecord>;
 
   /** From the first `true` on every append is answered `sealed`, and the end does not move. False: there is no such
@@ -103,7 +103,17 @@ export interface Segment {
   seal(): Promise<boolean>;
 }
 
-export interface Journal {
+/** A segment that is only read. */
+export type SegmentReader = Pick<Segment, "number" | "end" | "read" | "opened" | "replay">;
+
+/** What reading a journal needs: every journal is one. */
+export interface JournalReader {
+  list(): Promise<readonly number[]>;
+  segment(number: number): SegmentReader;
+  close(): Promise<void>;
+}
+
+export interface Journal extends JournalReader {
   readonly durability: Durability;
   /** Whether a second coordinator may stand by on this journal. */
   readonly sharable: boolean;

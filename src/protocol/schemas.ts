@@ -208,6 +208,7 @@ export const heartbeatSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
   status: z.enum(["ready", "busy", "offline"]),
+  saturated: z.boolean().optional().describe("every slot is taken"),
   inFlight: z.int().min(0),
   successRate: z.number().min(0).max(1).optional(),
   latencyMs: z.number().min(0).optional(),
@@ -494,8 +495,8 @@ const counts = z.record(z.string(), z.int());
 export const agentStatusSchema = z.object({
   id: z.string(),
   status: z.enum(["ready", "busy", "offline"]),
-  /** The state of its chart as the coordinator mirrors it, for people. */
-  chart: z.string(),
+  /** Every slot is taken. */
+  saturated: z.boolean(),
   draining: z.boolean(),
   unresponsive: z.boolean(),
   kinds: z.array(
@@ -518,7 +519,13 @@ export const agentStatusSchema = z.object({
   completed: z.int(),
   /** As the agent says of itself: shown, never scored. */
   reported: z
-    .object({ successRate: z.number().optional(), latencyMs: z.number().optional(), inFlight: z.int() })
+    .object({
+      status: z.enum(["ready", "busy", "offline"]),
+      saturated: z.boolean(),
+      successRate: z.number().optional(),
+      latencyMs: z.number().optional(),
+      inFlight: z.int(),
+    })
     .optional(),
   /** Since its last message, ms; absent on a standby. */
   silentMs: z.number().optional(),

@@ -870,7 +870,7 @@ describe("draining of its own accord", () => {
     const { leader, clock } = await join();
     leader.vanish();
     fixture.session.tell({ type: "drain" });
-    await clock.advance(2 * limits.agentDrainLookMs - 1);
+    await clock.advance(limits.agentDrainUnheardMs - 1);
     expect(fixture.closed).toBeUndefined();
     await clock.advance(limits.agentLeaveMs + 1);
     expect(fixture.closed).toEqual({ type: "closed" });
@@ -880,7 +880,7 @@ describe("draining of its own accord", () => {
     const { clock } = await join();
     fixture.hub.cut(fixture.transport);
     fixture.session.tell({ type: "drain" });
-    await clock.advance(2 * limits.agentDrainLookMs + limits.agentLeaveMs);
+    await clock.advance(limits.agentDrainUnheardMs + limits.agentLeaveMs);
     expect(fixture.closed).toEqual({ type: "closed" });
   });
 

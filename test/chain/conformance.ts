@@ -453,8 +453,8 @@ export function describeJournal(
 
       it(
         "waits while its handle is cut off, and goes on without a gap",
-        async ({ skip }) => {
-          if (world.cutOff === undefined) return skip();
+        async () => {
+          if (world.cutOff === undefined) return; // the journal has no connection to lose
           await fill(segment, 2);
           const follower = new Follower(rival.segment(1));
           await follower.hasRead(2);

@@ -20,7 +20,7 @@ const aKind = (kind: string, more: Partial<Agent["kinds"][number]> = {}) => ({
 const anAgent = (id: string, more: Partial<Agent> = {}): Agent => ({
   id,
   status: "ready",
-  chart: "",
+  saturated: false,
   draining: false,
   unresponsive: false,
   kinds: [aKind("count")],

@@ -125,17 +125,17 @@ describe("joining", () => {
     });
   });
 
-  it("with other places is mirrored by its chart", async () => {
+  it("is saturated by its newest number of slots", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
     await swarm.submit("t1");
     await agent.assignment();
-    expect(await statusOf("a1")).toMatchObject({ chart: "busy.saturated" });
+    expect(await statusOf("a1")).toMatchObject({ status: "busy", saturated: true });
     Object.assign(agent.joinMessage, { maxConcurrent: 2, held: held("t1"), seen: 1 });
     await agent.join();
-    expect(await statusOf("a1")).toMatchObject({ chart: "busy.available", inFlight: 1 });
+    expect(await statusOf("a1")).toMatchObject({ status: "busy", saturated: false, inFlight: 1 });
     Object.assign(agent.joinMessage, { maxConcurrent: 1 });
     await agent.join();
-    expect(await statusOf("a1")).toMatchObject({ chart: "busy.saturated" });
+    expect(await statusOf("a1")).toMatchObject({ status: "busy", saturated: true });
   });
 });
 
@@ -379,7 +379,7 @@ describe("draining and leaving", () => {
         agents: [{ agent: "a1", standing: "draining" }],
       },
     });
-    expect(await statusOf("a1")).toMatchObject({ draining: true, chart: "draining.idle" });
+    expect(await statusOf("a1")).toMatchObject({ draining: true, status: "ready" });
     await operator("undrain", "a1");
     expect(await agent.assignment()).toMatchObject({ task: "t1" });
     await agent.push("undrain");

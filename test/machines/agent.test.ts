@@ -1,72 +1,101 @@
-// The agent's chart: every edge, what the heartbeat says of each state, and which signals a change of load is.
+// The agent's chart and the coordinator's row say the same of an agent, wherever the chart is led; and which signals a
+// change of load is. That the chart does what it shows is proved by mutation (agent-mutants.test.ts).
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createActor } from "xstate";
-import {
-  type AgentSignal,
-  agentMachine,
-  agentStatus,
-  describeAgent,
-  isDraining,
-  loadSignals,
-} from "../../machines/agent.ts";
-import { type SignalTable, snapshotIn, walkEveryEdge } from "./walk.ts";
+import { getInitialSnapshot, getNextSnapshot } from "xstate";
+import { type AgentSignal, agentMachine, agentStanding, loadSignals } from "../../machines/agent.ts";
+import { standingOf } from "../../src/coordinator/queries/agent-standing.ts";
+import type { AgentRow } from "../../src/state/state.ts";
 
-const types = [
-  "JOINED",
-  "FIRST_TASK",
-  "FULL",
-  "FREED",
-  "IDLE",
-  "DRAIN",
-  "UNDRAIN",
-  "LEFT",
-  "LAPSED",
-  "FENCED",
-] as const;
-const signals: SignalTable<typeof agentMachine> = Object.fromEntries(types.map((type) => [type, { type }]));
-
-const gone = { LEFT: "offline", LAPSED: "offline", FENCED: "offline" };
+const slots = 3;
+/** Load by the number of attempts in flight, else a signal. */
+const step = fc.oneof(
+  fc.nat(slots + 1),
+  fc.constantFrom<AgentSignal>(
+    { type: "JOINED" },
+    { type: "DRAIN" },
+    { type: "UNDRAIN" },
+    { type: "FINISH" },
+    { type: "STOP" },
+    { type: "DRAIN_HEARD" },
+    { type: "LAPSED", why: "walked" },
+  ),
+);
 
 describe("the agent's chart", () => {
-  it("goes where the table says and nowhere else", () => {
-    walkEveryEdge(agentMachine, signals, {
-      offline: { JOINED: "ready" },
-      ready: { FIRST_TASK: "busy.available", DRAIN: "draining.idle", ...gone },
-      "busy.available": { FULL: "busy.saturated", IDLE: "ready", DRAIN: "draining.available", ...gone },
-      "busy.saturated": { FREED: "busy.available", IDLE: "ready", DRAIN: "draining.saturated", ...gone },
-      "draining.idle": { FIRST_TASK: "draining.available", UNDRAIN: "ready", ...gone },
-      "draining.available": {
-        FULL: "draining.saturated",
-        IDLE: "draining.idle",
-        UNDRAIN: "busy.available",
-        ...gone,
-      },
-      "draining.saturated": {
-        FREED: "draining.available",
-        IDLE: "draining.idle",
-        UNDRAIN: "busy.saturated",
-        ...gone,
-      },
-    });
-  });
-
-  it.each([
-    ["offline", "offline", false],
-    ["ready", "ready", false],
-    ["busy.available", "busy", false],
-    ["busy.saturated", "busy", false],
-    ["draining.idle", "ready", true],
-    ["draining.available", "busy", true],
-    ["draining.saturated", "busy", true],
-  ] as const)("says of %s that it is %s", (path, status, draining) => {
-    const snapshot = snapshotIn(agentMachine, path);
-    expect(agentStatus(snapshot)).toBe(status);
-    expect(isDraining(snapshot)).toBe(draining);
-    expect(describeAgent(snapshot)).toBe(path);
+  it("says of an agent what the coordinator says of its row", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const chart = new Chart();
+        let row = { online: false, isOwnDrain: false, draining: false, inFlight: 0 };
+        for (const each of steps) {
+          if (typeof each === "number") {
+            chart.sendAll(loadSignals({ before: row.inFlight, after: each, places: slots }));
+            row.inFlight = each;
+          } else {
+            if (chart.isOverBy(each)) continue;
+            chart.sendAll([each]);
+            row = rowAfter(row, each);
+          }
+          const expected = standingOf(rowOf(row));
+          expect({ ...chart.standing, ...(row.online ? {} : { draining: false }) }).toEqual(expected);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 });
+
+class Chart {
+  #snapshot = getNextSnapshot(agentMachine, getInitialSnapshot(agentMachine), { type: "START" });
+
+  sendAll(signals: readonly AgentSignal[]): void {
+    for (const signal of signals) this.#snapshot = getNextSnapshot(agentMachine, this.#snapshot, signal);
+  }
+
+  /** Whether the agent's life ends by it: nothing is said of it any more. */
+  isOverBy(signal: AgentSignal): boolean {
+    return !getNextSnapshot(agentMachine, this.#snapshot, signal).matches("alive");
+  }
+
+  get standing() {
+    return agentStanding(this.#snapshot);
+  }
+}
+
+type Known = { online: boolean; isOwnDrain: boolean; draining: boolean; inFlight: number };
+
+/** What the coordinator records once it has heard of it. */
+function rowAfter(row: Known, { type }: AgentSignal): Known {
+  switch (type) {
+    case "JOINED":
+      return { ...row, online: true };
+    case "LAPSED":
+      return { online: false, isOwnDrain: false, draining: false, inFlight: 0 };
+    case "FINISH":
+    case "STOP":
+      return { ...row, isOwnDrain: true, draining: true };
+    case "DRAIN":
+      return { ...row, draining: true };
+    case "UNDRAIN":
+      return { ...row, draining: row.isOwnDrain };
+    default:
+      return row;
+  }
+}
+
+function rowOf({ online, draining, inFlight }: Known): AgentRow {
+  const open = new Map(Array.from({ length: inFlight }, (_, at) => [`t${at}`, {}]));
+  // The function reads no more of a row than this.
+  return {
+    online,
+    draining: online && draining,
+    open,
+    maxConcurrent: slots,
+    prefetch: 0,
+  } as unknown as AgentRow;
+}
 
 describe("the signals of a change of load", () => {
   const typesOf = (change: Parameters<typeof loadSignals>[0]) => loadSignals(change).map(({ type }) => type);
@@ -85,29 +114,4 @@ describe("the signals of a change of load", () => {
   ])("%o is %o", (change, expected) => {
     expect(typesOf(change)).toEqual(expected);
   });
-
-  it("keeps the chart in the state that the load means, whatever the load does", () => {
-    const loads = fc.array(fc.oneof(fc.nat(6), fc.constantFrom("DRAIN" as const, "UNDRAIN" as const)));
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 4 }), loads, (places, steps) => {
-        const actor = createActor(agentMachine).start();
-        actor.send({ type: "JOINED" });
-        let load = 0;
-        let draining = false;
-        for (const step of steps) {
-          const sent: readonly AgentSignal[] =
-            typeof step === "number" ? loadSignals({ before: load, after: step, places }) : [{ type: step }];
-          if (typeof step === "number") load = step;
-          else draining = step === "DRAIN";
-          for (const signal of sent) actor.send(signal);
-          expect(describeAgent(actor.getSnapshot())).toBe(stateOf({ load, places, draining }));
-        }
-      }),
-    );
-  });
 });
-
-function stateOf({ load, places, draining }: { load: number; places: number; draining: boolean }): string {
-  if (load === 0) return draining ? "draining.idle" : "ready";
-  return `${draining ? "draining" : "busy"}.${load >= places ? "saturated" : "available"}`;
-}

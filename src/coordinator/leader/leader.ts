@@ -42,7 +42,6 @@ import type { JournalReads } from "../requests/journal-reads.ts";
 import { Reception } from "../requests/reception.ts";
 import type { Timing } from "../timing.ts";
 import { AgentDesk } from "./agent-desk.ts";
-import { AgentMirrors } from "./agent-mirror.ts";
 import { AwaitDesk } from "./await-desk.ts";
 import type { Victory } from "./campaign.ts";
 import { Commits } from "./commits.ts";
@@ -94,7 +93,6 @@ export type LeaderEnd =
 
 export class Leader {
   readonly term: Term;
-  readonly mirrors = new AgentMirrors();
   readonly presences: Presences;
   readonly monitor: Monitor;
   readonly reader: AuditReader;
@@ -152,7 +150,6 @@ export class Leader {
   /** Takes office: tells again what was not confirmed, and takes requests. */
   begin(): void {
     this.presences.restart(this.state);
-    this.mirrors.sync(this.state, this.state.agentById.keys());
     this.#telling.begin(this.#victory, this.committed);
     this.#reception.open();
     this.#pulse.begin();
@@ -250,8 +247,8 @@ export class Leader {
 
   /** What several of them work on. */
   get #shared() {
-    const { presences, monitor, mirrors, term, state } = this;
-    return { ...this.#deps, state, term, presences, monitor, mirrors, time: this.#victory.time };
+    const { presences, monitor, term, state } = this;
+    return { ...this.#deps, state, term, presences, monitor, time: this.#victory.time };
   }
 
   #startTurns(): Turns {

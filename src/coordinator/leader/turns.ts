@@ -15,7 +15,6 @@ import { Wake } from "../../scheduling/wake.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { type Commit, Inbox, type InboxEntry } from "../requests/inbox.ts";
-import type { AgentMirrors } from "./agent-mirror.ts";
 import { DueTimer } from "./due-timer.ts";
 import type { Held } from "./in-flight.ts";
 import type { JournalClock } from "./journal-clock.ts";
@@ -29,7 +28,6 @@ export interface TurnsDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly room: Pick<JournalRoom, "isTight">;
-  readonly mirrors: AgentMirrors;
 }
 
 export interface TurnsHooks {
@@ -111,7 +109,7 @@ export class Turns {
 
   /** One turn, in one batch: what waits, what is due, what can be assigned. A term ends with its last command. */
   run({ last }: { readonly last?: Command } = {}): void {
-    const { state, clock, random, room, mirrors } = this.#deps;
+    const { state, clock, random, room } = this.#deps;
     const startedMs = clock.monotonicMs();
     const { turn, at } = this.#begin();
     const entries: InboxEntry[] = [];
@@ -122,7 +120,6 @@ export class Turns {
     this.#isHeldBack = room.isTight;
     const didPlan = this.#isHeldBack || turn.plan();
     if (last !== undefined) turn.take(last);
-    mirrors.sync(state, turn.touchedAgents);
     this.#wake.touch(turn.touchedAgents);
     this.#hooks.take({ turn, at, entries });
     this.#dueTimer.set(this.#wake.nextAt(at), at);

@@ -34,7 +34,6 @@ import { tasksQuerySchema } from "../../protocol/task-list-schemas.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError } from "../requests/answers.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
@@ -225,7 +224,6 @@ export class Queries {
         bytesMax: this.#deps.transport.maxPayloadBytes,
         ...(query.value.rows === undefined ? {} : { page: query.value.rows }),
         ...(project === NO_PROJECT ? {} : { project: project as ProjectId }),
-        mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),
         counters: leader?.desk.counters ?? {},
@@ -357,10 +355,4 @@ function unreadable(cause: unknown): CodedError {
 function trimmed(firstIdx: BatchIndex): CodedError {
   const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start of what there is`;
   return codedError("WAGGLE_AUDIT_TRIMMED", sentence, { firstIdx });
-}
-
-function mirrorsOf(state: SwarmState): AgentMirrors {
-  const mirrors = new AgentMirrors();
-  mirrors.sync(state, state.agentById.keys());
-  return mirrors;
 }

@@ -18,11 +18,11 @@ import {
   type UserRow,
 } from "../../state/state.ts";
 import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
-import type { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Monitor } from "../leader/monitor.ts";
 import type { Presences } from "../leader/presence.ts";
 import { notYetRead, unknownTask } from "../requests/answers.ts";
 import { mostWithin, rowsWithin } from "../requests/fitting.ts";
+import { standingOf } from "./agent-standing.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { resourceStatuses } from "./resource-status.ts";
 import { observedBy, swarmMetricsOf } from "./swarm-status.ts";
@@ -39,7 +39,6 @@ export interface StatusSources {
   readonly page?: { readonly table: StatusTable; readonly from: number };
   /** Of all tables only the row of this project. */
   readonly project?: ProjectId;
-  readonly mirrors: AgentMirrors;
   /** Ids of those that stand by. Absent on a standby, as are the next two. */
   readonly standbys?: readonly string[];
   readonly presences?: Presences;
@@ -185,15 +184,13 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
   };
 }
 
-function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }: StatusSources): AgentStatus {
+function agentStatusOf(state: SwarmState, row: AgentRow, { presences }: StatusSources): AgentStatus {
   const reported = presences?.reported(row);
   const silentMs = row.online ? presences?.silentMs(row.id) : undefined;
   const outlivedMs = presences?.outlivedMs(row.id);
   return {
     id: row.id,
-    status: mirrors.status(row.id),
-    chart: mirrors.describe(row.id),
-    draining: row.draining,
+    ...standingOf(row),
     unresponsive: row.unresponsive,
     kinds: [...row.kinds].map((kind) => {
       const record = row.recordByKind.get(kind);
@@ -219,6 +216,8 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
       ? {}
       : {
           reported: {
+            status: reported.status,
+            saturated: reported.saturated ?? false,
             inFlight: reported.inFlight,
             ...(reported.successRate === undefined ? {} : { successRate: reported.successRate }),
             ...(reported.latencyMs === undefined ? {} : { latencyMs: reported.latencyMs }),

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { lockFolder } from "../../src/journal/file/folder-lock.ts";
+import { lockFolder } from "../../src/chain/file/folder-lock.ts";
 
 let folder: string;
 let lockPath: string;

@@ -1,0 +1,341 @@
+// The journal in files of this machine, for one coordinator at a time. Other processes may read it meanwhile
+// (file/reader.ts). Each segment is a folder `segments/<number>` with one append-only file, `records.log`.
+//
+// The one thing to know: nothing is answered before it is on the disk. A segment is created as `<number>.new` and then
+// renamed, and renamed to `<number>.removed` before it is deleted, so after a crash it is there whole or not at all.
+
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { assert } from "../assert.ts";
+import { systemClock } from "../clock.ts";
+import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Bell } from "./bell.ts";
+import { type FolderLock, lockFolder } from "./file/folder-lock.ts";
+import {
+  isNoSpace,
+  type JournalFile,
+  type OpenJournalFile,
+  openJournalFile,
+  reachingDisk,
+  syncFolder,
+  writeAll,
+} from "./file/handle.ts";
+import {
+  FileSegmentReader,
+  listSegments,
+  refuseEarlierForm,
+  segmentFolder,
+  segmentPath,
+  segmentsFolder,
+} from "./file/reader.ts";
+import { encodeHeader, HEADER_BYTES } from "./file/record.ts";
+import { sizeOf } from "./file/scan.ts";
+import { SegmentLog } from "./file/segment-log.ts";
+import { SegmentWriter, type WriterDeps } from "./file/writer.ts";
+import { readablePositions } from "./follow.ts";
+import type {
+  AppendOptions,
+  AppendOutcome,
+  Durability,
+  Journal,
+  JournalUsage,
+  Segment,
+  SegmentRecord,
+} from "./journal.ts";
+import { closedError, fullError } from "./journal-errors.ts";
+
+export interface FileJournalOptions {
+  /** Created if missing. While the journal is open it also holds `lock.json`. */
+  readonly folder: string;
+  /** Bound on the bytes of all segments; seals are stored beyond it. Default `limits.journalBytesMax`. */
+  readonly bytesMax?: number;
+  /** Default: the disk. Tests give one that fails. */
+  readonly openFile?: OpenJournalFile;
+}
+
+/** The tail of a segment that a crash left and opening cut off: never a record that was acknowledged. */
+export interface Recovery {
+  readonly segment: number;
+  readonly cutBytes: number;
+  /** Of the record that was being written, or the first of several. */
+  readonly atPosition: number;
+}
+
+export interface FileJournal extends Journal {
+  /** To be told to people. */
+  readonly recovered: readonly Recovery[];
+}
+
+const REMEDY =
+  "give it more room, where the disk has it: start its coordinator with a larger size for `--retain`";
+
+/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has it open, WAGGLE_JOURNAL_SETTINGS when the folder
+ *  holds a journal of an earlier form; JournalDamagedError; UnreachableError */
+export async function openFileJournal(options: FileJournalOptions): Promise<FileJournal> {
+  const { folder } = options;
+  await refuseEarlierForm(folder);
+  return await reachingDisk(async () => {
+    await makeFolder(segmentsFolder(folder));
+    const lock = await lockFolder(folder);
+    const journal = new OpenFileJournal(options, lock);
+    try {
+      await journal.load();
+      return journal;
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
+  });
+}
+
+/** Makes a folder, and those above it, that survive a power loss. */
+async function makeFolder(path: string): Promise<void> {
+  const folder = resolve(path);
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+interface OpenSegment {
+  readonly log: SegmentLog;
+  /** Undefined when the segment is sealed. */
+  writer: SegmentWriter | undefined;
+}
+
+class OpenFileJournal implements FileJournal {
+  readonly sharable = false;
+  readonly durability: Durability;
+  readonly recovered: Recovery[] = [];
+  readonly changes = new Bell();
+  readonly #folder: string;
+  readonly #bytesMax: number;
+  readonly #openFile: OpenJournalFile;
+  readonly #lock: FolderLock;
+  readonly #segments = new Map<number, OpenSegment>();
+  readonly #writerDeps: WriterDeps;
+  #broken: WaggleError | undefined;
+  /** Creations and removals, one after the other. */
+  #changing: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: FileJournalOptions, lock: FolderLock) {
+    const { folder, bytesMax = limits.journalBytesMax, openFile = openJournalFile } = options;
+    this.durability = {
+      class: "file",
+      sentence: `Every batch is on the disk, in ${folder}, before it is answered; it is as safe as that disk.`,
+    };
+    this.#folder = folder;
+    this.#bytesMax = bytesMax;
+    this.#openFile = openFile;
+    this.#lock = lock;
+    this.#writerDeps = {
+      changes: this.changes,
+      room: () => bytesMax - this.#bytes,
+      broken: () => this.#broken,
+      breakDown: (path, cause) => this.#breakDown(path, cause),
+    };
+  }
+
+  /** Reads the segments that the folder holds. A crash may have left one half created or half removed. */
+  async load(): Promise<void> {
+    const folder = segmentsFolder(this.#folder);
+    for (const name of await readdir(folder))
+      if (/^\d+\.(?:new|removed)$/.test(name)) await rm(join(folder, name), { recursive: true });
+    await syncFolder(folder);
+    for (const number of (await listSegments(this.#folder)) ?? []) await this.#loadSegment(number);
+  }
+
+  async list(): Promise<readonly number[]> {
+    this.#requireOpen();
+    return [...this.#segments.keys()].sort((one, other) => one - other);
+  }
+
+  segment(number: number): Segment {
+    return new FileSegment(number, this);
+  }
+
+  create(number: number): Promise<void> {
+    assert(Number.isSafeInteger(number) && number > 0, "segments are numbered from 1");
+    return this.#change(async () => {
+      if (this.#segments.has(number)) return;
+      if (this.#bytes + HEADER_BYTES > this.#bytesMax)
+        throw fullError(`the journal has used its ${this.#bytesMax} bytes`, REMEDY);
+      const file = await this.#createFile(number);
+      const log = new SegmentLog(number, segmentPath(this.#folder, number), this.#openFile);
+      this.#segments.set(number, { log, writer: new SegmentWriter(log, file, this.#writerDeps) });
+      this.changes.ring();
+    });
+  }
+
+  remove(number: number): Promise<void> {
+    return this.#change(async () => {
+      const segment = this.#segments.get(number);
+      if (segment === undefined) return;
+      const folder = segmentFolder(this.#folder, number);
+      await rename(folder, `${folder}.removed`);
+      this.#segments.delete(number);
+      this.changes.ring();
+      await segment.writer?.stop({ kind: "missing" });
+      await syncFolder(dirname(folder));
+      await rm(`${folder}.removed`, { recursive: true });
+    });
+  }
+
+  async usage(): Promise<JournalUsage> {
+    this.#requireOpen();
+    return { bytes: this.#bytes, bytesMax: this.#bytesMax, remedy: REMEDY };
+  }
+
+  /** A file of this machine is never out of reach for a while: nothing to listen for. */
+  onReconnected(): () => void {
+    return () => undefined;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** @throws UnreachableError when closed */
+  find(number: number): OpenSegment | undefined {
+    this.#requireOpen();
+    return this.#segments.get(number);
+  }
+
+  async #close(): Promise<void> {
+    this.changes.ring();
+    await Promise.all([...this.#segments.values()].map(({ writer }) => writer?.stop()));
+    await this.#changing;
+    await Promise.all([...this.#segments.values()].map(({ writer }) => writer?.stop()));
+    await this.#lock.release();
+  }
+
+  async #loadSegment(number: number): Promise<void> {
+    const log = new SegmentLog(number, segmentPath(this.#folder, number), this.#openFile);
+    const file = await log.open("write");
+    try {
+      const cutBytes = (await log.load(file)) - sizeOf(log.fileEnd);
+      if (cutBytes > 0) {
+        await file.truncate(sizeOf(log.fileEnd));
+        this.recovered.push({ segment: number, cutBytes, atPosition: log.last + 1 });
+      }
+      // A record that an earlier process wrote and did not sync is read from now on.
+      await file.datasync();
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    const writer = log.fileEnd.isSealed ? undefined : new SegmentWriter(log, file, this.#writerDeps);
+    if (writer === undefined) await file.close();
+    this.#segments.set(number, { log, writer });
+  }
+
+  async #createFile(number: number): Promise<JournalFile> {
+    const folder = segmentFolder(this.#folder, number);
+    const draft = `${folder}.new`;
+    let file: JournalFile | undefined;
+    try {
+      await mkdir(draft, { mode: 0o700 });
+      file = await this.#openFile(join(draft, "records.log"), "create");
+      await writeAll(file, [encodeHeader(number)], 0);
+      await file.datasync();
+      await syncFolder(draft);
+      await rename(draft, folder);
+      await syncFolder(dirname(folder));
+      return file;
+    } catch (cause) {
+      await file?.close();
+      for (const path of [draft, folder]) await rm(path, { recursive: true, force: true });
+      throw isNoSpace(cause) ? fullError(`no room on the disk (${messageOf(cause)})`) : cause;
+    }
+  }
+
+  #change(change: () => Promise<void>): Promise<void> {
+    const changed = this.#changing.then(async () => {
+      this.#requireOpen();
+      if (this.#broken !== undefined)
+        throw new UnreachableError(this.#broken.message, { cause: this.#broken });
+      await reachingDisk(change);
+    });
+    this.#changing = changed.catch(() => undefined); // thrown to the caller
+    return changed;
+  }
+
+  get #bytes(): number {
+    let bytes = 0;
+    for (const { log, writer } of this.#segments.values()) bytes += writer?.bytes ?? sizeOf(log.fileEnd);
+    return bytes;
+  }
+
+  #breakDown(path: string, cause: unknown): WaggleError {
+    this.#broken ??= new JournalDamagedError(
+      `${path} cannot be written any more (${messageOf(cause)}); check the disk and start again: opening the journal ` +
+        "finds out what it holds",
+      { cause },
+    );
+    return this.#broken;
+  }
+
+  #requireOpen(): void {
+    if (this.isClosed) throw closedError();
+  }
+}
+
+class FileSegment extends FileSegmentReader implements Segment {
+  readonly #journal: OpenFileJournal;
+
+  constructor(number: number, journal: OpenFileJournal) {
+    super(number, async () => journal.find(number)?.log);
+    this.#journal = journal;
+  }
+
+  async append(bytes: Uint8Array, expected: number, options: AppendOptions = {}): Promise<AppendOutcome> {
+    if (this.#journal.isClosed) return { kind: "unknown", cause: closedError() };
+    const kind = options.isOpened === true ? "opened" : "record";
+    return await this.#write({ kind, bytes, expected });
+  }
+
+  async *follow(from: number, signal: AbortSignal): AsyncGenerator<SegmentRecord> {
+    const { number } = this;
+    const { changes } = this.#journal;
+    const view = () => (this.#journal.isClosed ? "closed" : this.#journal.find(number)?.log.view);
+    const positions = readablePositions({ number, view, changes, clock: systemClock }, from, signal);
+    let records: AsyncGenerator<SegmentRecord> | undefined;
+    try {
+      for await (const _ of positions) {
+        records ??= this.#journal.find(number)?.log.records(from);
+        const next = await records?.next();
+        if (next?.done === false) yield next.value;
+      }
+    } finally {
+      await records?.return(undefined);
+    }
+  }
+
+  async seal(): Promise<boolean> {
+    const segment = this.#journal.find(this.number);
+    if (segment === undefined) return false;
+    const outcome = await this.#write({ kind: "seal", bytes: new Uint8Array(), expected: undefined });
+    if (outcome.kind === "missing") return false;
+    if (outcome.kind === "full") throw this.#unsealable(outcome.message);
+    if (outcome.kind === "unknown") throw this.#unsealable(messageOf(outcome.cause));
+    await segment.writer?.stop({ kind: "sealed" });
+    segment.writer = undefined;
+    return true;
+  }
+
+  #unsealable(reason: string): UnreachableError {
+    return new UnreachableError(`segment ${this.number} cannot be sealed: ${reason}`);
+  }
+
+  async #write(write: Parameters<SegmentWriter["write"]>[0]): Promise<AppendOutcome> {
+    const segment = this.#journal.find(this.number);
+    if (segment === undefined) return { kind: "missing" };
+    return (await segment.writer?.write(write)) ?? { kind: "sealed" };
+  }
+}

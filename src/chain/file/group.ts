@@ -1,0 +1,65 @@
+// One write of a segment's file: of the appends and seals that wait, those that fit one behind the other, and the
+// outcome of each if the write succeeds. Pure; writer.ts writes it.
+
+import { limits } from "../../limits.ts";
+import type { AppendOutcome } from "../journal.ts";
+import { behind, encodeRecord, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
+import type { FileEnd } from "./scan.ts";
+
+/** What a caller waits for: an append, or a seal. */
+export interface Write {
+  readonly kind: RecordKind;
+  readonly bytes: Uint8Array;
+  /** Undefined for a seal: the end, wherever it is. */
+  readonly expected: number | undefined;
+  readonly settle: (outcome: AppendOutcome) => void;
+}
+
+export interface Group {
+  /** In the order of the writes. */
+  readonly outcomes: readonly (readonly [Write, AppendOutcome])[];
+  readonly parts: readonly Uint8Array[];
+  readonly places: readonly Place[];
+  /** The segment's end after the write. */
+  readonly end: FileEnd;
+}
+
+/** @param room bytes that records may add; seals need none */
+export function cutGroup(writes: readonly Write[], start: FileEnd, room: number): Group {
+  const outcomes: [Write, AppendOutcome][] = [];
+  const parts: Uint8Array[] = [];
+  const places: Place[] = [];
+  let end = start;
+  for (const write of writes) {
+    const place = end.next;
+    const outcome = outcomeOf(write, end, room - (place.offset - start.next.offset));
+    outcomes.push([write, outcome]);
+    if (outcome.kind !== "stored") continue;
+    const isSeal = write.kind === "seal";
+    const body = isSeal ? encodeSealBody(end.opened) : write.bytes;
+    const { position } = place;
+    parts.push(...encodeRecord(body, { position, unsynced: places.length, kind: write.kind }));
+    if (isSeal) {
+      end = { ...end, isSealed: true };
+      continue;
+    }
+    places.push(place);
+    const opened = write.kind === "opened" ? place : end.opened;
+    end = { ...end, next: behind(place, body.length), opened };
+  }
+  return { outcomes, parts, places, end };
+}
+
+function outcomeOf({ kind, bytes, expected }: Write, end: FileEnd, room: number): AppendOutcome {
+  if (end.isSealed) return { kind: "sealed" };
+  if (kind === "seal") return { kind: "stored" };
+  if (expected !== end.next.position - 1) return { kind: "refused" };
+  if (bytes.length > limits.journalRecordBytesMax)
+    return {
+      kind: "full",
+      message: `a record of ${bytes.length} bytes exceeds the maximum of ${limits.journalRecordBytesMax}`,
+    };
+  if (HEAD_BYTES + bytes.length > room)
+    return { kind: "full", message: "the journal's files would exceed the bound on their bytes" };
+  return { kind: "stored" };
+}

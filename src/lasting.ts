@@ -1,0 +1,19 @@
+// An RxJS operator for a condition that must hold without a break before anything follows from it.
+
+import { distinctUntilChanged, map, NEVER, type OperatorFunction, switchMap, timer } from "rxjs";
+import type { Clock } from "./clock.ts";
+import { schedulerOn } from "./clock-scheduler.ts";
+
+/** Emits when the newest value has been `true` for `ms` without a break: once per such time. */
+export function lasting(
+  ms: number,
+  clock: Pick<Clock, "after" | "monotonicMs">,
+): OperatorFunction<boolean, void> {
+  const scheduler = schedulerOn(clock);
+  return (holds$) =>
+    holds$.pipe(
+      distinctUntilChanged(),
+      switchMap((holds) => (holds ? timer(ms, scheduler) : NEVER)),
+      map(() => undefined),
+    );
+}
