@@ -686,6 +686,27 @@ export const limits = {
   /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
   recentHashesMax: 4_096,
 
+  // --- compaction -----------------------------------------------------------------------------
+  /** A base is due when the batches behind the newest one outweigh it so many times: of what is written, a fifth is
+   *  bases… */
+  baseOutweighedTimes: 4,
+  /** …and have so many bytes: a restart reads as much in some seconds. */
+  baseSpacingBytesMin: 64 * 1024 ** 2,
+  /** Batches that are copied into the next segment together: as many as hide the way to a server, and 1 MiB in memory. */
+  copiesAtOnceMax: 64,
+  copiesAtOnceBytes: 1024 * 1024,
+  /** Few enough batches for the leader to copy while it takes no turn: some milliseconds. */
+  copiesLeftFew: 16,
+  /** …and a maker that does not get there in so many rounds leaves the rest to the leader: batches come as fast as they
+   *  are copied. */
+  copyRoundsMax: 50,
+  /** How often a maker looks whether the leader committed what it read. */
+  committedLookMs: 10,
+  /** Damage that a maker or a reader meets so often in a row is no server that fails over: the leader answers it. */
+  damagesMax: 2,
+  /** How often a leader looks whether segments are to be removed by their age. */
+  retentionLookMs: 60_000,
+
   // --- snapshots ------------------------------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
   snapshotPartBytesMax: 768 * 1024,

@@ -101,7 +101,8 @@ export async function verifyBase(segment: Segment, base: BaseRef): Promise<void>
   for await (const _ of readChunks(segment, manifest));
 }
 
-async function readManifest(segment: Segment, { position, hash }: BaseRef): Promise<Manifest> {
+/** @throws UnreachableError, JournalDamagedError */
+export async function readManifest(segment: Segment, { position, hash }: BaseRef): Promise<Manifest> {
   const found = await segment.read(position);
   const record = found === undefined ? undefined : decodeRecord(found.bytes);
   if (found === undefined || record?.kind !== "manifest" || hashOf(found.bytes) !== hash)

@@ -3,6 +3,8 @@
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Slices } from "../slices.ts";
 import { readBase } from "./base.ts";
 import { inspect } from "./inspect.ts";
 import type { Journal, SegmentRecord } from "./journal.ts";
@@ -25,7 +27,7 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
     const [first, ...rest] = await pathTo(deps.journal, live, hasBase);
     try {
       const replay = hasBase(first) ? await readFromBase(first, deps) : await readFromStart(first, deps);
-      await readThrough(replay, rest, deps.journal);
+      await readThrough(replay, rest, deps);
       return replay;
     } catch (error) {
       if (!(error instanceof BaseDamagedError) || first.opened.previous === undefined) throw error;
@@ -43,7 +45,7 @@ export async function readOn(held: Replay, live: LiveSegment, journal: Journal):
   const [first, ...rest] = await pathTo(journal, live, isReached);
   if (first.number === held.place?.segment) await requireHeld(held, journal);
   else enterNext(held, first);
-  await readThrough(held, rest, journal);
+  await readThrough(held, rest, { journal });
 }
 
 /** How a copy of a log compares with the log that a live segment ends. */
@@ -125,23 +127,26 @@ async function readFromBase(first: LiveSegment, { journal, clock }: LogDeps): Pr
   }
 }
 
-async function readFromStart(first: LiveSegment, { journal }: LogDeps): Promise<Replay> {
+async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay> {
   if (first.opened.tail.idx > 0)
     throw new JournalDamagedError(
       `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no base that can be read says what was before it`,
     );
   const replay = new Replay();
   replay.enter(first, first.position);
-  await readToEnd(replay, journal);
+  await readToEnd(replay, deps);
   return replay;
 }
 
+/** In slices where a clock is given. */
+type ReadingDeps = Pick<LogDeps, "journal"> & Partial<Pick<LogDeps, "clock">>;
+
 /** Reads the rest of the segment that was entered, and then each of the others. */
-async function readThrough(replay: Replay, others: readonly LiveSegment[], journal: Journal): Promise<void> {
-  await readToEnd(replay, journal);
+async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: ReadingDeps): Promise<void> {
+  await readToEnd(replay, deps);
   for (const next of others) {
     enterNext(replay, next);
-    await readToEnd(replay, journal);
+    await readToEnd(replay, deps);
   }
 }
 
@@ -155,10 +160,14 @@ function enterNext(replay: Replay, next: LiveSegment): void {
   replay.enter(next, next.position);
 }
 
-async function readToEnd(replay: Replay, journal: Journal): Promise<void> {
+async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promise<void> {
   const { place } = replay;
   if (place === undefined) return;
-  for await (const record of journal.segment(place.segment).replay(place.position + 1)) replay.take(record);
+  const slices = clock === undefined ? undefined : new Slices(clock, limits.snapshotSliceMs);
+  for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
+    replay.take(record);
+    if (slices?.isOver === true) await slices.pause();
+  }
 }
 
 async function requireHeld(held: Replay, journal: Journal): Promise<void> {

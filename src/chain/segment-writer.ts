@@ -62,6 +62,21 @@ export class SegmentWriter {
     }
   }
 
+  /** Appends records that are under way together. @throws as `put` */
+  async putAll(records: readonly Uint8Array[]): Promise<void> {
+    const { clock, signal } = this.#options;
+    signal.throwIfAborted();
+    const sentMonotonicMs = clock.monotonicMs();
+    const from = this.#position;
+    const outcomes = await Promise.all(records.map((bytes, at) => this.segment.append(bytes, from + at)));
+    signal.throwIfAborted();
+    const refused = outcomes.findIndex(({ kind }) => kind !== "stored");
+    const stored = refused < 0 ? records.length : refused;
+    if (stored > 0) this.sentMonotonicMs = sentMonotonicMs;
+    this.#position += stored;
+    for (const bytes of records.slice(stored)) await this.put(bytes); // finds those that are stored all the same
+  }
+
   /** Whether the record stands at its position though the append was not acknowledged. Steps over foreign records. */
   async #isThere(bytes: Uint8Array, outcome: AppendOutcome): Promise<boolean> {
     const { number } = this.segment;
