@@ -1,0 +1,166 @@
+// Makes the segment in which a leader goes on: claimed, with a base and copies of the batches behind it. The leader
+// appends to its own segment meanwhile, and opens the made one when only few batches are left to copy
+// (leader/segment-change.ts).
+//
+//   restore ─ claim ─ base ─ read the base back ─ copy what came meanwhile, round by round, until little came
+//
+// All is read from the journal, nothing from the leader's memory. A batch that can be read may still be uncommitted for
+// its leader, so base and copies wait for the leader's committed index.
+
+import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
+import type { Journal } from "../../chain/journal.ts";
+import { liveSegment } from "../../chain/live.ts";
+import { restore } from "../../chain/log.ts";
+import { encodeRecord } from "../../chain/records.ts";
+import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import { SegmentWriter } from "../../chain/segment-writer.ts";
+import type { Clock } from "../../clock.ts";
+import { JournalDamagedError, WaggleError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
+
+export interface MakeOrder {
+  /** Of the segment to make: above all that were listed. */
+  readonly number: number;
+  /** Of the leader's session. */
+  readonly life: string;
+  /** The segment that the leader appends to. */
+  readonly ledSegment: number;
+  /** The leader's last committed batch, as it is when asked. */
+  readonly committedIdx: () => number | Promise<number>;
+  /** Room for the segment; infinite without a bound. */
+  readonly bytesMax: number;
+}
+
+/** Claimed, not opened. */
+export interface MadeSegment {
+  readonly number: number;
+  /** Of its last record. */
+  readonly position: number;
+  readonly base: BaseRef;
+  /** The last batch that was copied; the base's own when none was. */
+  readonly copiedIdx: number;
+}
+
+export interface MakeDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+}
+
+/** @throws SegmentLostError when another session claimed or sealed the segment; JournalDamagedError, UnreachableError;
+ *  WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
+export async function makeNextSegment(
+  deps: MakeDeps,
+  order: MakeOrder,
+  signal: AbortSignal,
+): Promise<MadeSegment> {
+  const { journal, clock } = deps;
+  const { number, life } = order;
+  const committed = new CommittedBatches(order, clock, signal);
+  const live = await requireLive(journal, order.ledSegment);
+  const log = await restore(live, deps);
+  await committed.reach(log.tail.idx);
+
+  const segment = journal.segment(number);
+  const writer = new SegmentWriter({ segment, life, clock, signal });
+  await journal.create(number);
+  await writer.put(encodeRecord({ kind: "claim", segment: number, life }));
+  let writtenBytes = 0;
+  const put = (bytes: Uint8Array) => {
+    writtenBytes += bytes.length;
+    requireRoom(writtenBytes, order);
+    return writer.put(bytes);
+  };
+  const base = await writeBase(log, { life, clock, put });
+  await verifyBase(segment, base);
+  await new Copying(log, { ...deps, writer, committed }).run();
+  signal.throwIfAborted();
+  return { number, position: writer.position, base, copiedIdx: log.tail.idx };
+}
+
+/** A base that fills the journal would leave no room for the batches of its leader. */
+function requireRoom(bytes: number, { bytesMax }: MakeOrder): void {
+  if (bytes <= bytesMax) return;
+  const left = Math.max(0, Math.floor(bytesMax));
+  throw new WaggleError(
+    "WAGGLE_JOURNAL_FULL",
+    `a base needs more than the ${left} bytes that the journal has left for it; give the journal more room`,
+  );
+}
+
+async function requireLive(journal: Journal, number: number): Promise<LiveSegment> {
+  const live = await liveSegment(journal.segment(number));
+  if (live !== undefined) return live;
+  throw new JournalDamagedError(`segment ${number} cannot be read, in which the leader writes`);
+}
+
+/** Waits for the leader to commit what was read. */
+class CommittedBatches {
+  readonly #order: MakeOrder;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #idx = 0;
+
+  constructor(order: MakeOrder, clock: Clock, signal: AbortSignal) {
+    this.#order = order;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  async reach(idx: number): Promise<void> {
+    while (this.#idx < idx) {
+      this.#signal.throwIfAborted();
+      this.#idx = await this.#order.committedIdx();
+      if (this.#idx < idx) await pause(this.#clock, limits.committedLookMs, this.#signal);
+    }
+  }
+}
+
+interface CopyingDeps extends MakeDeps {
+  readonly writer: SegmentWriter;
+  readonly committed: CommittedBatches;
+}
+
+/** Copies batches byte for byte behind the base. The fold decides which records of the leader's segment count. */
+class Copying {
+  readonly #log: Replay;
+  readonly #deps: CopyingDeps;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+
+  constructor(log: Replay, deps: CopyingDeps) {
+    this.#log = log;
+    this.#deps = deps;
+  }
+
+  async run(): Promise<void> {
+    for (let round = 0; round < limits.copyRoundsMax; round += 1)
+      if ((await this.#copyRound()) < limits.copiesLeftFew) return;
+  }
+
+  /** @returns how many batches were stored since the round before */
+  async #copyRound(): Promise<number> {
+    const { journal } = this.#deps;
+    const { place, tail: before } = this.#log;
+    if (place === undefined) return 0;
+    for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
+      if (this.#log.take(record).kind !== "applied") continue;
+      this.#waiting.push(record.bytes);
+      this.#waitingBytes += record.bytes.length;
+      const isEnough =
+        this.#waiting.length >= limits.copiesAtOnceMax || this.#waitingBytes >= limits.copiesAtOnceBytes;
+      if (isEnough) await this.#copy();
+    }
+    await this.#copy();
+    return this.#log.tail.idx - before.idx;
+  }
+
+  async #copy(): Promise<void> {
+    const { writer, committed } = this.#deps;
+    const copies = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    await committed.reach(this.#log.tail.idx);
+    await writer.putAll(copies);
+  }
+}

@@ -1,0 +1,194 @@
+// A log with its leader, without a coordinator around it: turns of the core, each a batch in the leader's segment. The
+// leader goes on in a next segment as a coordinator does.
+
+import { expect } from "vitest";
+import type { Journal } from "../../../src/chain/journal.ts";
+import { findLive } from "../../../src/chain/live.ts";
+import { restore } from "../../../src/chain/log.ts";
+import { MemoryJournal, type MemoryJournalFaults } from "../../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../../src/chain/memory-store.ts";
+import { type ChainTail, encodeBatch, encodeRecord, hashOf } from "../../../src/chain/records.ts";
+import { emptyTail, type LiveSegment } from "../../../src/chain/replay.ts";
+import { SegmentWriter } from "../../../src/chain/segment-writer.ts";
+import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
+import type { MadeSegment, MakeOrder } from "../../../src/coordinator/compacting/make-next-segment.ts";
+import type { Command } from "../../../src/core/command.ts";
+import type { RecordedEvent } from "../../../src/core/step.ts";
+import { batchIndex, type Term, taskId } from "../../../src/ids.ts";
+import { fingerprint } from "../../support/fingerprint.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { submit, Turns } from "../../support/turns.ts";
+
+export const LIFE = "life-1";
+
+/** A journal as a server keeps it: in its page cache at first. */
+function inPageCache(journal: MemoryJournal): MemoryJournal {
+  Object.defineProperty(journal, "durability", { value: { class: "page-cache", sentence: "" } });
+  return journal;
+}
+
+export class LedLog {
+  readonly clock = new ManualClock();
+  readonly store: MemoryJournalStore;
+  readonly journal: MemoryJournal;
+  readonly turns = new Turns();
+  /** As the leader opened it, or continued it. */
+  live!: LiveSegment;
+  tail: ChainTail = emptyTail;
+  /** Of the newest committed batch. */
+  committedIdx = 0;
+  /** Called with each batch. */
+  onBatch: (recorded: readonly RecordedEvent[], bytes: number) => void = () => undefined;
+  #writer!: SegmentWriter;
+  readonly #bytesByIdx = new Map<number, Uint8Array>();
+  #eventsWritten = 0;
+  #tasks = 0;
+
+  private constructor(faults: MemoryJournalFaults, bytesMax: number | undefined) {
+    this.store = new MemoryJournalStore({
+      clock: this.clock,
+      ...(bytesMax === undefined ? {} : { bytesMax }),
+    });
+    this.journal = inPageCache(new MemoryJournal(this.store, faults));
+  }
+
+  /** Segment 1, with the batch that began the term. */
+  static async start(faults: MemoryJournalFaults = {}, bytesMax?: number): Promise<LedLog> {
+    const log = new LedLog(faults, bytesMax);
+    await log.journal.create(1);
+    log.#writer = log.writerOf(1, 0);
+    await log.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE }));
+    await log.#open(1, undefined);
+    await log.#write();
+    return log;
+  }
+
+  writerOf(number: number, position: number, journal: Journal = this.journal): SegmentWriter {
+    const { signal } = new AbortController();
+    return new SegmentWriter({
+      segment: journal.segment(number),
+      life: LIFE,
+      position,
+      clock: this.clock,
+      signal,
+    });
+  }
+
+  /** The leader's segment. */
+  get number(): number {
+    return this.live.number;
+  }
+
+  /** One turn; its batch is stored and committed. */
+  async turn(...commands: readonly Command[]): Promise<void> {
+    this.turns.turn(...commands);
+    await this.#write();
+  }
+
+  /** So many turns, each with a new task. @param payloadBytes of each */
+  async submit(count: number, payloadBytes = 0): Promise<void> {
+    for (let each = 0; each < count; each += 1) {
+      this.#tasks += 1;
+      await this.turn(submit({ id: taskId(`t${this.#tasks}`), payload: "x".repeat(payloadBytes) }));
+    }
+  }
+
+  /** One more batch, stored and not committed. */
+  async submitUncommitted(): Promise<void> {
+    const { committedIdx } = this;
+    await this.submit(1);
+    this.committedIdx = committedIdx;
+  }
+
+  order(number: number, overrides: Partial<MakeOrder> = {}): MakeOrder {
+    return {
+      number,
+      life: LIFE,
+      ledSegment: this.number,
+      committedIdx: () => this.committedIdx,
+      bytesMax: Number.POSITIVE_INFINITY,
+      ...overrides,
+    };
+  }
+
+  /** Made from the store, whatever ails the leader's handle. */
+  make(number: number, journal: Journal = this.journal): Promise<MadeSegment> {
+    const { signal } = new AbortController();
+    return baseMakerHere({ journal, clock: this.clock }).make(this.order(number), signal);
+  }
+
+  /** As leader/segment-change.ts does it. */
+  async changeTo({ number, position, base, copiedIdx }: MadeSegment): Promise<void> {
+    const { tail } = this;
+    const previous = { segment: this.number, idx: tail.idx, hash: tail.hash };
+    await this.#writer.put(
+      encodeRecord({ kind: "closing", segment: this.number, life: LIFE, reason: "next-segment" }),
+    );
+    await this.journal.segment(this.number).seal();
+    this.#writer = this.writerOf(number, position);
+    for (let idx = copiedIdx + 1; idx <= tail.idx; idx += 1)
+      await this.#writer.put(this.#bytesByIdx.get(idx) ?? new Uint8Array());
+    await this.#open(number, base, previous);
+  }
+
+  /** Makes a segment and goes on in it. */
+  async change(): Promise<void> {
+    await this.changeTo(await this.make(Math.max(...this.store.list()) + 1));
+  }
+
+  /** A restart reads from the store what the leader has. */
+  async expectWhole(): Promise<void> {
+    const journal = new MemoryJournal(this.store);
+    const { live } = await findLive(journal);
+    if (live === undefined) throw new Error("no segment is live");
+    const { state, tail } = await restore(live, { journal, clock: this.clock });
+    expect(tail).toEqual(this.tail);
+    expect(fingerprint(state)).toBe(fingerprint(this.turns.state));
+  }
+
+  async #open(
+    number: number,
+    base: MadeSegment["base"] | undefined,
+    previous?: LiveSegment["opened"]["previous"],
+  ): Promise<void> {
+    const opened: LiveSegment["opened"] = {
+      kind: "opened",
+      segment: number,
+      life: LIFE,
+      journal: "j",
+      term: 1 as Term,
+      leader: "c1",
+      tail: this.tail,
+      previous,
+      base,
+      recent: [],
+    };
+    await this.#writer.put(encodeRecord(opened), { isOpened: true });
+    const { live } = await findLive(new MemoryJournal(this.store));
+    if (live?.number !== number) throw new Error(`segment ${number} is live`);
+    this.live = live;
+  }
+
+  /** What the last turn decided. */
+  async #write(): Promise<void> {
+    const events = this.turns.events.slice(this.#eventsWritten);
+    this.#eventsWritten = this.turns.events.length;
+    if (events.length === 0) return;
+    const idx = batchIndex(this.tail.idx + 1);
+    const { at, state } = this.turns;
+    const header = { journal: "j", life: LIFE, term: 1 as Term, idx, prev: this.tail.hash, at };
+    const bytes = encodeBatch(
+      header,
+      events.map((event) => JSON.stringify(event)),
+    );
+    expect(state.idx).toBe(idx);
+    await this.#writer.put(bytes);
+    this.#bytesByIdx.set(idx, bytes);
+    this.tail = { journal: "j", term: 1 as Term, idx, hash: hashOf(bytes) };
+    this.committedIdx = idx;
+    this.onBatch(
+      events.map((event) => ({ event, json: "", project: "" })),
+      bytes.length,
+    );
+  }
+}

@@ -1,0 +1,223 @@
+// The next segment of a leader: a base and copies, made while the leader goes on, and nothing else.
+
+import { describe, expect, it } from "vitest";
+import { findLive } from "../../../src/chain/live.ts";
+import {
+  type AnswerFate,
+  MemoryJournal,
+  type MemoryRequest,
+  type RequestFate,
+} from "../../../src/chain/memory.ts";
+import { decodeRecord, encodeRecord } from "../../../src/chain/records.ts";
+import { SegmentLostError } from "../../../src/chain/segment-writer.ts";
+import { makeNextSegment } from "../../../src/coordinator/compacting/make-next-segment.ts";
+import { JournalDamagedError } from "../../../src/errors.ts";
+import { limits } from "../../../src/limits.ts";
+import { bytesOf } from "../../chain/records.ts";
+import { Gate } from "../../support/gate.ts";
+import { LedLog } from "./led-log.ts";
+
+const { signal } = new AbortController();
+
+/** The kinds of records in a segment, runs of one kind as one word. */
+async function formOf(log: LedLog, number: number): Promise<string> {
+  const kinds: string[] = [];
+  for await (const { bytes } of log.journal.segment(number).replay(1)) {
+    const kind = decodeRecord(bytes)?.kind ?? "foreign";
+    if (kinds.at(-1) !== kind) kinds.push(kind);
+  }
+  return kinds.join(" ");
+}
+
+/** Fails each append of the kind at which `isMet` says so. */
+function isAppendOf(request: MemoryRequest, kind: string): boolean {
+  return request.op === "append" && decodeRecord(request.bytes)?.kind === kind;
+}
+
+describe("the next segment of a leader", () => {
+  it("begins with the claim and a base of all that was committed, and is not live", async () => {
+    const log = await LedLog.start();
+    await log.submit(5);
+    const made = await log.make(2);
+    expect(made).toMatchObject({ number: 2, base: { idx: 6 }, copiedIdx: 6 });
+    expect(await formOf(log, 2)).toBe("claim chunk manifest");
+    expect(log.store.end(2)?.position).toBe(made.position);
+    expect((await findLive(log.journal)).live?.number).toBe(1);
+  });
+
+  it("is what a restart reads, once the leader opened it", async () => {
+    const log = await LedLog.start();
+    await log.submit(5);
+    const made = await log.make(2);
+    await log.submit(3); // the leader copies these
+    await log.changeTo(made);
+    await log.submit(2);
+    expect(await formOf(log, 2)).toBe("claim chunk manifest batch opened batch");
+    log.store.remove(1);
+    await log.expectWhole();
+  });
+
+  it("copies batches that come while the base is written, byte for byte", async () => {
+    const gate = new Gate();
+    const log = await LedLog.start();
+    const slow = new MemoryJournal(log.store, {
+      onRequest: async (request): Promise<RequestFate> => {
+        if (isAppendOf(request, "manifest")) await gate.opened;
+        return "deliver";
+      },
+    });
+    await log.submit(5);
+    const making = log.make(2, slow);
+    await log.clock.settle();
+    await log.submit(100); // more than are copied together
+    gate.open();
+    const made = await making;
+    expect(made).toMatchObject({ base: { idx: 6 }, copiedIdx: 106 });
+    await log.changeTo(made);
+    log.store.remove(1);
+    await log.expectWhole();
+  });
+
+  it("waits with base and copies for the leader to commit what can be read", async () => {
+    const log = await LedLog.start();
+    await log.submit(2);
+    await log.submitUncommitted();
+    let isMade = false;
+    const making = log.make(2).finally(() => {
+      isMade = true;
+    });
+    await log.clock.advance(1_000);
+    expect(isMade).toBe(false);
+    expect(log.store.list()).toEqual([1]);
+    log.committedIdx += 1;
+    await log.clock.advance(limits.committedLookMs);
+    expect(await making).toMatchObject({ base: { idx: 4 } });
+  });
+
+  it("skips foreign records, in the led segment and in its own", async () => {
+    const log = await LedLog.start();
+    await log.submit(2);
+    const chunks: string[] = [];
+    const slow = new MemoryJournal(log.store, {
+      onRequest: (request) => {
+        if (isAppendOf(request, "manifest") && chunks.length === 0) {
+          chunks.push("one");
+          log.store.insert(2, bytesOf("not ours"));
+        }
+        return "deliver";
+      },
+    });
+    const made = await log.make(2, slow);
+    expect(await formOf(log, 2)).toBe("claim chunk foreign manifest");
+    await log.changeTo(made);
+    log.store.remove(1);
+    await log.expectWhole();
+  });
+
+  it("loses no copy to lost requests and lost answers", async () => {
+    const log = await LedLog.start();
+    await log.submit(150);
+    let count = 0;
+    const gate = new Gate();
+    const shaky = new MemoryJournal(log.store, {
+      onRequest: async (request) => {
+        if (isAppendOf(request, "manifest")) await gate.opened;
+        if (request.op !== "append") return "deliver";
+        count += 1;
+        return count % 5 === 0 ? "lose" : "deliver";
+      },
+      onAnswer: (request) => (request.op === "append" && count % 7 === 0 ? "lose" : "deliver"),
+    });
+    const making = log.make(2, shaky);
+    await log.clock.settle();
+    await log.submit(150);
+    gate.open();
+    await log.clock.advance(60_000);
+    const made = await making;
+    expect(made.copiedIdx).toBe(301);
+    await log.changeTo(made);
+    log.store.remove(1);
+    await log.expectWhole();
+  });
+});
+
+describe("no segment is made", () => {
+  it("where another session claimed the number", async () => {
+    const log = await LedLog.start();
+    log.store.create(2);
+    log.store.insert(2, encodeRecord({ kind: "claim", segment: 2, life: "life-2" }));
+    await expect(log.make(2)).rejects.toThrow(SegmentLostError);
+    expect(await formOf(log, 2)).toBe("claim");
+  });
+
+  it("where a coordinator that takes the lead sealed it meanwhile", async () => {
+    const log = await LedLog.start();
+    const rival = new MemoryJournal(log.store, {
+      onRequest: (request) => {
+        if (isAppendOf(request, "manifest")) log.store.seal(2);
+        return "deliver";
+      },
+    });
+    await expect(log.make(2, rival)).rejects.toThrow(SegmentLostError);
+  });
+
+  it("where the base cannot be read back", async () => {
+    const log = await LedLog.start();
+    const worn = new MemoryJournal(log.store, {
+      onAnswer: (request) => {
+        if (isAppendOf(request, "manifest")) log.store.damageRecord(2, 2);
+        return "deliver";
+      },
+    });
+    await expect(log.make(2, worn)).rejects.toThrow(JournalDamagedError);
+  });
+
+  it("where a power loss takes the end of the base before the copies", async () => {
+    const log = await LedLog.start();
+    let batches = 0;
+    const worn = new MemoryJournal(log.store, {
+      onAnswer: async (request): Promise<AnswerFate> => {
+        if (isAppendOf(request, "manifest")) await log.submit(1);
+        return "deliver";
+      },
+      onRequest: (request) => {
+        if (isAppendOf(request, "batch") && batches === 0) {
+          batches += 1;
+          log.store.loseTail(2, 1);
+        }
+        return "deliver";
+      },
+    });
+    const making = log.make(2, worn);
+    const outcome = expect(making).rejects.toThrow(JournalDamagedError);
+    await log.clock.advance(60_000);
+    await outcome;
+  });
+
+  it("where the log cannot be read", async () => {
+    const log = await LedLog.start();
+    await log.submit(3);
+    log.store.loseRecords(1, 4);
+    await expect(log.make(2)).rejects.toThrow("record 4 of segment 1 is missing");
+    expect(log.store.list()).toEqual([1]);
+  });
+
+  it("where its leader's term ends", async () => {
+    const log = await LedLog.start();
+    await log.submitUncommitted();
+    const ending = new AbortController();
+    const making = makeNextSegment(log, log.order(2), ending.signal);
+    const outcome = expect(making).rejects.toThrow("the term is over");
+    await log.clock.settle();
+    ending.abort(new Error("the term is over"));
+    await outcome;
+  });
+
+  it("where the journal has no room for its base", async () => {
+    const log = await LedLog.start();
+    await log.submit(20, 1_000);
+    const making = makeNextSegment(log, log.order(2, { bytesMax: 5_000 }), signal);
+    await expect(making).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
+    expect(log.store.end(2)?.bytes).toBeLessThan(5_000);
+  });
+});
