@@ -177,6 +177,7 @@ const trimReasons = {
   "storage-short": "there was no room for more",
   hole: "the journal lost records",
   "tail-lost": "the journal lost its end",
+  lost: "the journal lost what was before",
 } as const;
 
 const slotWaitEnds = {

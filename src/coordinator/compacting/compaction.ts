@@ -1,0 +1,280 @@
+// Keeps the log of one term short: has the next segment made when a base is due, hands it to the leader, and has
+// segments removed that nobody needs (segment-retention.ts). All of it beside the leader, which waits for nothing here.
+//
+//   due ─ made (base-maker.ts) ─ changeTo ─ the leader goes on in it ─ changed ─ synced ─ old segments go
+//
+// A base is due when the batches behind the newest one outweigh it (newest-base.ts), after a day, while the journal is
+// short of room, and when the newest one cannot be read. None is made before the newest one is synced: with two at
+// short intervals neither would ever count as synced.
+//
+// One thing at a time. What fails is stated in the log and in the status, and tried again after a pause that doubles.
+// Damage that is met twice in a row is the leader's: it takes the lead again and writes a base from memory.
+
+import type { Logger } from "pino";
+import type { Journal } from "../../chain/journal.ts";
+import type { LiveSegment } from "../../chain/replay.ts";
+import type { Clock } from "../../clock.ts";
+import type { Command } from "../../core/command.ts";
+import type { RecordedEvent } from "../../core/step.ts";
+import { JournalDamagedError, messageOf } from "../../errors.ts";
+import type { BatchIndex, Instant } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { JournalRoom } from "../journal-room.ts";
+import type { BaseMaker } from "./base-maker.ts";
+import type { MadeSegment } from "./make-next-segment.ts";
+import { type Behind, baseSpacingBytes, findNewestBase, type NewestBase } from "./newest-base.ts";
+import { RetryPause } from "./retry-pause.ts";
+import { type AuditRetention, SegmentRetention } from "./segment-retention.ts";
+import { removeOwnUnfinished } from "./unfinished-segments.ts";
+
+export interface CompactionDeps {
+  readonly journal: Journal;
+  /** Of the leader's session. */
+  readonly life: string;
+  readonly maker: BaseMaker;
+  readonly retention: AuditRetention;
+  readonly room: Pick<JournalRoom, "isShort" | "usage" | "lookAgain">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A base is also due after so many events. Default: never for that. */
+  readonly everyEvents?: number;
+  /** In which the journal's server syncs what it stores. Default `limits.snapshotSyncMs`. */
+  readonly snapshotSyncMs?: number;
+}
+
+export interface CompactionHooks {
+  /** The next segment is ready: the leader goes on in it as soon as nothing is in flight. */
+  readonly changeTo: (made: MadeSegment) => void;
+  /** A command for the next turn. */
+  readonly ask: (command: Extract<Command, { type: "TrimAudit" }>) => void;
+  /** The leader's last committed batch. */
+  readonly committedIdx: () => number;
+  /** The log behind its newest base cannot be read from the journal: a new base is to be written from memory. */
+  readonly onDamaged: (error: JournalDamagedError) => void;
+  /** Segments were removed. */
+  readonly onRemoved: () => void;
+}
+
+export interface CompactionStatus {
+  /** Undefined while the log has no base that can be read, as far as it is known. */
+  readonly newest: NewestBase | undefined;
+  /** Why the last thing that was tried failed, until it does not. */
+  readonly failure: string | undefined;
+}
+
+/** A task of compaction that fails by itself. */
+interface Duty {
+  readonly retry: RetryPause;
+  /** For the log: what failed, and what follows. */
+  readonly failed: string;
+  failure: string | undefined;
+  /** Damage in a row. */
+  damages: number;
+}
+
+export class Compaction {
+  readonly #deps: CompactionDeps;
+  readonly #hooks: CompactionHooks;
+  readonly #retention: SegmentRetention;
+  readonly #ending = new AbortController();
+  readonly #making: Duty;
+  readonly #removing: Duty;
+  #live: LiveSegment;
+  /** Aborts what was begun in the segment that was led then, on the connection that there was. */
+  #attempt = new AbortController();
+  #newest: NewestBase | undefined;
+  #isNewestDamaged = false;
+  #isKnown = false;
+  #behind: Behind = { events: 0, bytes: 0 };
+  #highestNumber = 0;
+  /** Of the last making. */
+  #beganMonotonicMs = Number.NEGATIVE_INFINITY;
+  #isHandedOver = false;
+  #isBusy = false;
+  #isFull = false;
+
+  /** @param live the segment that the term begins in
+   *  @param auditFirstIdx the first batch that is kept, by the state */
+  constructor(
+    deps: CompactionDeps,
+    { live, auditFirstIdx }: { readonly live: LiveSegment; readonly auditFirstIdx: BatchIndex },
+    hooks: CompactionHooks,
+  ) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#live = live;
+    this.#making = this.#duty("the next segment of the journal could not be made; trying again");
+    this.#removing = this.#duty("old segments could not be removed; trying again");
+    this.#retention = new SegmentRetention(deps, { live, auditFirstIdx }, hooks);
+    const forget = deps.journal.onReconnected(() => this.#reconnected());
+    this.#ending.signal.addEventListener("abort", forget);
+  }
+
+  get status(): CompactionStatus {
+    const failure = this.#making.failure ?? this.#removing.failure;
+    return { newest: this.#newest, failure };
+  }
+
+  /** The first batch that is kept: earlier ones are removed, or are to be. */
+  get firstIdx(): BatchIndex {
+    return this.#retention.firstIdx;
+  }
+
+  /** The journal takes no batch, or takes batches again. */
+  full(isFull: boolean): void {
+    this.#isFull = isFull;
+  }
+
+  /** A batch was committed. @param bytes of its record */
+  committed(recorded: readonly RecordedEvent[], bytes: number): void {
+    const { events, bytes: before } = this.#behind;
+    this.#behind = { events: events + recorded.length, bytes: before + bytes };
+    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#retention.trimmed(event);
+  }
+
+  /** The leader goes on in another segment. */
+  changed(live: LiveSegment): void {
+    this.#live = live;
+    this.#beginAnew();
+    this.#isKnown = false;
+    this.#isHandedOver = false;
+    this.#retention.changed(live);
+  }
+
+  /** Looks whether something is due. @param at journal time */
+  look(at: Instant): void {
+    if (this.#isBusy || this.#ending.signal.aborted) return;
+    const { room } = this.#deps;
+    const isShort = room.isShort || this.#isFull;
+    if (this.#removing.retry.isOver && this.#retention.isDue(isShort))
+      void this.#do(this.#removing, (signal) => this.#remove(at, isShort, signal));
+    else if (!this.#making.retry.isOver || this.#isHandedOver) return;
+    else if (!this.#isKnown) void this.#do(this.#making, (signal) => this.#find(signal));
+    else if (this.#isDue(at)) void this.#do(this.#making, (signal) => this.#make(signal));
+  }
+
+  /** The term is over: what is being made is given up. */
+  end(): void {
+    this.#ending.abort();
+    this.#attempt.abort();
+  }
+
+  // --- what is due ----------------------------------------------------------------------------------
+
+  #isDue(at: Instant): boolean {
+    const { room, clock, everyEvents = Number.POSITIVE_INFINITY } = this.#deps;
+    const { events, bytes } = this.#behind;
+    if (this.#isNewestDamaged) return true;
+    if (events === 0 || this.#isFull || (this.#newest !== undefined && !this.#retention.isSynced))
+      return false;
+    const isOld = this.#newest !== undefined && at - this.#newest.at >= limits.snapshotMs;
+    const isMuch = events >= everyEvents || bytes >= baseSpacingBytes(this.#newest, room.usage);
+    const isShort = room.isShort && clock.monotonicMs() - this.#beganMonotonicMs >= limits.snapshotShortMs;
+    return isMuch || isOld || isShort;
+  }
+
+  #reconnected(): void {
+    this.#beginAnew();
+    this.#retention.reconnected();
+  }
+
+  #beginAnew(): void {
+    this.#attempt.abort();
+    this.#attempt = new AbortController();
+  }
+
+  // --- duties ---------------------------------------------------------------------------------------
+
+  #duty(failed: string): Duty {
+    return { retry: new RetryPause(this.#deps.clock), failed, failure: undefined, damages: 0 };
+  }
+
+  async #do(duty: Duty, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#attempt;
+    this.#isBusy = true;
+    try {
+      await run(signal);
+      if (signal.aborted) return;
+      duty.retry.reset();
+      duty.failure = undefined;
+      duty.damages = 0;
+    } catch (error) {
+      if (!signal.aborted) this.#failed(duty, error);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #failed(duty: Duty, error: unknown): void {
+    const retryMs = duty.retry.begin();
+    duty.failure = messageOf(error);
+    this.#deps.logger.error({ err: error, retryMs }, duty.failed);
+    duty.damages = error instanceof JournalDamagedError ? duty.damages + 1 : 0;
+    if (error instanceof JournalDamagedError && duty.damages >= limits.damagesMax)
+      this.#hooks.onDamaged(error);
+  }
+
+  async #find(signal: AbortSignal): Promise<void> {
+    const { newest, isDamaged, behind } = await findNewestBase(
+      this.#deps.journal,
+      this.#live,
+      this.#hooks.committedIdx(),
+    );
+    if (signal.aborted) return;
+    this.#newest = newest;
+    this.#isNewestDamaged = isDamaged;
+    this.#behind = behind;
+    this.#isKnown = true;
+  }
+
+  async #make(signal: AbortSignal): Promise<void> {
+    const { maker, life, clock, logger } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    this.#beganMonotonicMs = startedMs;
+    const number = await this.#nextNumber();
+    const ledSegment = this.#live.number;
+    const { committedIdx } = this.#hooks;
+    const order = { number, life, ledSegment, committedIdx, bytesMax: this.#freeBytes };
+    try {
+      const made = await maker.make(order, signal);
+      if (signal.aborted) return;
+      const tookMs = Math.round(clock.monotonicMs() - startedMs);
+      logger.info({ segment: number, idx: made.base.idx, tookMs }, "the next segment is ready, with a base");
+      this.#isHandedOver = true;
+      this.#hooks.changeTo(made);
+    } catch (error) {
+      if (!signal.aborted) await this.#removeUnfinished(signal);
+      throw error;
+    }
+  }
+
+  /** Room for a base: what is left serves the results of running tasks. */
+  get #freeBytes(): number {
+    const { bytes, bytesMax } = this.#deps.room.usage;
+    return bytesMax === undefined
+      ? Number.POSITIVE_INFINITY
+      : bytesMax * limits.journalUnassignedShare - bytes;
+  }
+
+  /** Above all that exist, and above all that this term used: a number is never used twice. */
+  async #nextNumber(): Promise<number> {
+    const numbers = await this.#deps.journal.list();
+    this.#highestNumber = Math.max(this.#highestNumber, this.#live.number, ...numbers) + 1;
+    return this.#highestNumber;
+  }
+
+  async #removeUnfinished(signal: AbortSignal): Promise<void> {
+    try {
+      const claim = await this.#nextNumber();
+      await removeOwnUnfinished(this.#deps, { ledSegment: this.#live.number, claim }, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#deps.logger.warn({ err: error }, "a segment without end was left behind");
+    }
+  }
+
+  async #remove(at: Instant, isShort: boolean, signal: AbortSignal): Promise<void> {
+    const { usage } = this.#deps.room;
+    const spacingBytes = baseSpacingBytes(this.#newest, usage);
+    await this.#retention.run({ at, isShort, isFull: this.#isFull, spacingBytes }, signal);
+  }
+}

@@ -1,0 +1,68 @@
+// The newest base of a log, what was committed behind it, and whether that is enough for another base.
+
+import { readManifest } from "../../chain/base.ts";
+import type { Journal, JournalUsage } from "../../chain/journal.ts";
+import { pathTo } from "../../chain/live.ts";
+import type { LiveSegment } from "../../chain/replay.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import type { BatchIndex, Instant } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+
+export interface NewestBase {
+  /** The last batch in it. */
+  readonly idx: BatchIndex;
+  /** Journal time. */
+  readonly at: Instant;
+  readonly bytes: number;
+}
+
+/** What was committed behind a base. */
+export interface Behind {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+export interface FoundBase {
+  /** Undefined while the log has none. */
+  readonly newest: NewestBase | undefined;
+  /** The log's newest base cannot be read. */
+  readonly isDamaged: boolean;
+  /** At least; of what is stored now. */
+  readonly behind: Behind;
+}
+
+/** @param live the segment that the log ends in, with batches up to `lastIdx`
+ *  @throws UnreachableError; JournalDamagedError when a segment behind the base is missing */
+export async function findNewestBase(
+  journal: Journal,
+  live: LiveSegment,
+  lastIdx: number,
+): Promise<FoundBase> {
+  const path = await pathTo(journal, live, ({ opened }) => opened.base !== undefined);
+  const ends = await Promise.all(path.map(({ number }) => journal.segment(number).end()));
+  const storedBytes = ends.reduce((bytes, end) => bytes + (end?.bytes ?? 0), 0);
+  const [first] = path;
+  const { base } = first.opened;
+  if (base === undefined)
+    return { newest: undefined, isDamaged: false, behind: { events: lastIdx, bytes: storedBytes } };
+  try {
+    const { tail, at, chunks } = await readManifest(journal.segment(first.number), base);
+    const bytes = chunks.reduce((sum, [, size]) => sum + size, 0);
+    const behind = { events: lastIdx - tail.idx, bytes: Math.max(0, storedBytes - bytes) };
+    return { newest: { idx: tail.idx, at, bytes }, isDamaged: false, behind };
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    return { newest: undefined, isDamaged: true, behind: { events: lastIdx - base.idx, bytes: storedBytes } };
+  }
+}
+
+/** Batches behind a base after which the next one is due: they outweigh it, or take so much of a journal's room that
+ *  segments before it are to be removed in time. */
+export function baseSpacingBytes(
+  base: Pick<NewestBase, "bytes"> | undefined,
+  { bytesMax = Number.POSITIVE_INFINITY }: Pick<JournalUsage, "bytesMax">,
+): number {
+  const baseBytes = base?.bytes ?? 0;
+  const outweighing = Math.max(limits.baseOutweighedTimes * baseBytes, limits.baseSpacingBytesMin);
+  return Math.min(outweighing, Math.max(baseBytes, bytesMax * limits.snapshotJournalShare));
+}
