@@ -15,8 +15,6 @@ function sentence(event: Event): string {
       return `term ${event.term} began, led by ${event.leader}`;
     case "TermRenewed":
       return "the leader is alive";
-    case "TermEnded":
-      return event.to === undefined ? "the leader stepped down" : `the leader stepped down for ${event.to}`;
     case "TaskSubmitted":
       return `${event.task.id} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
     case "TaskRetried":

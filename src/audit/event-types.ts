@@ -7,7 +7,6 @@ import { nearMisses } from "../state/near-miss.ts";
 const known: Readonly<Record<EventType, true>> = {
   TermStarted: true,
   TermRenewed: true,
-  TermEnded: true,
   TaskSubmitted: true,
   TaskRetried: true,
   TaskReleased: true,

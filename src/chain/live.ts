@@ -2,8 +2,8 @@
 // ends in the live segment with the highest number; each live segment names the one that it continues.
 
 import { JournalDamagedError } from "../errors.ts";
-import type { Journal, Segment } from "./journal.ts";
-import { decodeRecord, type Opened } from "./records.ts";
+import type { Journal, Segment, SegmentRecord } from "./journal.ts";
+import { decodeRecord, hashOf } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
 export interface Listing {
@@ -28,9 +28,7 @@ export async function liveSegment(segment: Segment): Promise<LiveSegment | undef
   const claimant = await claimantOf(segment);
   const found = await readOr(() => segment.opened(), undefined);
   if (found === undefined) return undefined;
-  const opened = openedIn(found.bytes, segment.number, claimant);
-  if (opened !== undefined) return { number: segment.number, opened, position: found.position };
-  return await scanForOpened(segment, claimant);
+  return liveIn(found, segment, claimant) ?? (await scanForOpened(segment, claimant));
 }
 
 /** The session that claimed a segment: undefined when its first record is not there or is no claim.
@@ -69,9 +67,9 @@ async function scanForOpened(
   claimant: string | undefined,
 ): Promise<LiveSegment | undefined> {
   try {
-    for await (const { position, bytes } of segment.replay(1)) {
-      const opened = openedIn(bytes, segment.number, claimant);
-      if (opened !== undefined) return { number: segment.number, opened, position };
+    for await (const record of segment.replay(1)) {
+      const live = liveIn(record, segment, claimant);
+      if (live !== undefined) return live;
     }
   } catch (error) {
     if (!(error instanceof JournalDamagedError)) throw error;
@@ -79,10 +77,15 @@ async function scanForOpened(
   return undefined;
 }
 
-function openedIn(bytes: Uint8Array, number: number, claimant: string | undefined): Opened | undefined {
-  const record = decodeRecord(bytes);
-  if (record?.kind !== "opened" || record.segment !== number) return undefined;
-  return claimant === undefined || record.life === claimant ? record : undefined;
+function liveIn(
+  { bytes, position }: SegmentRecord,
+  { number }: Segment,
+  claimant: string | undefined,
+): LiveSegment | undefined {
+  const opened = decodeRecord(bytes);
+  if (opened?.kind !== "opened" || opened.segment !== number) return undefined;
+  if (claimant !== undefined && opened.life !== claimant) return undefined;
+  return { number, opened, openedHash: hashOf(bytes), position };
 }
 
 async function readOr<Read>(read: () => Promise<Read>, otherwise: Read): Promise<Read> {

@@ -5,12 +5,13 @@
 import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import type { Journal, ReplayOptions, SegmentRecord } from "./journal.ts";
 import { liveSegment } from "./live.ts";
-import { type Batch, decodeRecord, hashOf } from "./records.ts";
+import { type Batch, type BatchHeader, decodeBatchHeader, decodeRecord, hashOf } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
-/** A batch, and its record's bytes. */
+/** A batch as it is stored. */
 export interface StoredBatch {
-  readonly batch: Batch;
+  readonly header: BatchHeader;
+  /** Of its record. */
   readonly bytes: Uint8Array;
 }
 
@@ -44,7 +45,7 @@ export class LogReader {
       const start = Math.max(live.opened.base?.position ?? live.position, positionOf(live, next) - 1) + 1;
       for await (const record of this.#journal.segment(live.number).replay(start, options)) {
         const stored = batchIn(record, live, next);
-        if (stored === undefined || (prev !== undefined && stored.batch.prev !== prev)) continue;
+        if (stored === undefined || (prev !== undefined && stored.header.prev !== prev)) continue;
         yield stored;
         prev = hashOf(record.bytes);
         next += 1;
@@ -64,10 +65,10 @@ export class LogReader {
     const record = await segment.read(position);
     if (record === undefined) return undefined;
     const stored = batchIn(record, live, idx);
-    if (stored !== undefined) return stored.batch;
+    if (stored !== undefined) return decodedBatch(stored);
     for await (const later of segment.replay(position + 1)) {
       const found = batchIn(later, live, idx);
-      if (found !== undefined) return found.batch;
+      if (found !== undefined) return decodedBatch(found);
     }
     return undefined;
   }
@@ -113,9 +114,14 @@ function batchIn(
   { opened, position: openedAt }: LiveSegment,
   idx: number,
 ): StoredBatch | undefined {
-  const record = decodeRecord(bytes);
-  if (record?.kind !== "batch" || record.idx !== idx || record.journal !== opened.journal) return undefined;
+  const header = decodeBatchHeader(bytes);
+  if (header?.idx !== idx || header.journal !== opened.journal) return undefined;
   const isCopy = position < openedAt;
-  const isOfWriter = record.life === opened.life && record.term === opened.term;
-  return isCopy || isOfWriter ? { batch: record, bytes } : undefined;
+  const isOfWriter = header.life === opened.life && header.term === opened.term;
+  return isCopy || isOfWriter ? { header, bytes } : undefined;
+}
+
+function decodedBatch({ bytes }: StoredBatch): Batch | undefined {
+  const record = decodeRecord(bytes);
+  return record?.kind === "batch" ? record : undefined;
 }

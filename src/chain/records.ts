@@ -147,13 +147,26 @@ export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   return isWhole[kind]?.(record) === true ? ({ kind, ...record } as LogRecord) : undefined;
 }
 
+const BATCH_HEAD = encoder.encode(`{"v":${FORMAT_VERSION},"kind":"batch",`);
+const EVENTS = Buffer.from(',"events":[');
+
+/** What a batch says of itself, without its events; undefined when the record is no batch. */
+export function decodeBatchHeader(bytes: Uint8Array): BatchHeader | undefined {
+  if (Buffer.compare(bytes.subarray(0, BATCH_HEAD.length), BATCH_HEAD) !== 0) return undefined;
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES_MAX));
+  const end = head.indexOf(EVENTS);
+  if (end < 0) return undefined;
+  const record = decodeRecord(encoder.encode(`${head.toString("utf8", 0, end)},"events":[]}`));
+  return record?.kind === "batch" ? record : undefined;
+}
+
 /** SHA-256, base64url: the link of the chain, and a chunk's checksum. */
 export function hashOf(bytes: Uint8Array): string {
   return hash("sha256", bytes, "base64url");
 }
 
 const CHUNK_HEAD = encoder.encode(`{"v":${FORMAT_VERSION},"kind":"chunk",`);
-const HEAD_BYTES_MAX = 256;
+const HEAD_BYTES_MAX = 512;
 
 function chunkOf(bytes: Uint8Array): Chunk | undefined {
   if (Buffer.compare(bytes.subarray(0, CHUNK_HEAD.length), CHUNK_HEAD) !== 0) return undefined;

@@ -32,10 +32,13 @@ export interface Place {
   readonly position: number;
 }
 
-/** A segment's `Opened`, and its position. */
+/** A segment, and its `Opened`. */
 export interface LiveSegment {
   readonly number: number;
   readonly opened: Opened;
+  /** `hashOf` that record. */
+  readonly openedHash: string;
+  /** Of that record. */
   readonly position: number;
 }
 

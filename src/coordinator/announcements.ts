@@ -6,8 +6,7 @@
 // so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
 // is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
 // (docs/adr/0012-a-journal-that-loses-records.md). While the journal is full, or has less room than who leads
-// says that it needs, that one is left to lead for T, as if it had appended. And where somebody says that it can read
-// no snapshot, the leader looks whether it can. Announcements decide nothing else.
+// says that it needs, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
@@ -45,18 +44,13 @@ export class Announcements {
   /** Longest not heard first. */
   readonly #heardById = new Map<string, Heard>();
   #wait: Wait | undefined;
-  #snapshotsMissedMonotonicMs = Number.NEGATIVE_INFINITY;
 
-  /** Who can read no snapshot is nobody yet: neither stands by nor holds anything. Who ends stands by no more; what it
-   *  held counts on, for a word that comes late takes nothing back. */
+  /** A coordinator that ends stands by no more; what it held counts on, for a message that comes late takes nothing
+   *  back. */
   note(beat: CoordinatorBeat, monotonicMs: number): void {
     if (beat.leaves === true) {
       const known = this.#heardById.get(beat.id);
       if (known !== undefined) known.hasLeft = true;
-      return;
-    }
-    if (beat.lacksSnapshots === true) {
-      this.#snapshotsMissedMonotonicMs = monotonicMs;
       return;
     }
     const said = { beat, monotonicMs };
@@ -110,11 +104,6 @@ export class Announcements {
     return [...this.#heardById.values()]
       .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
       .map(({ beat }) => beat);
-  }
-
-  /** Whether somebody announced no longer than `withinMs` ago that it can read no snapshot. */
-  areSnapshotsMissed({ now, withinMs }: { now: number; withinMs: number }): boolean {
-    return now - this.#snapshotsMissedMonotonicMs <= withinMs;
   }
 
   /** Whether somebody announced no longer than `withinMs` ago that it holds more than `own`. To be asked by who cannot

@@ -29,6 +29,8 @@ export interface AnnouncerDeps {
   readonly isLeading: () => boolean;
   /** Of the batch for which the journal has no room, where it leads and that is so. */
   readonly neededBytes: () => number | undefined;
+  /** A standby says that it cannot read a segment. */
+  readonly onUnreadable: (segment: number) => void;
 }
 
 export class Announcer {
@@ -39,7 +41,7 @@ export class Announcer {
   }
 
   /** @param more `began` with the first of a term, `leaves` with the last of all */
-  announce(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots" | "leaves"> = {}): void {
+  announce(more: Pick<CoordinatorBeat, "began" | "cannotRead" | "leaves"> = {}): void {
     const { transport, subjects } = this.#deps;
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
@@ -86,10 +88,11 @@ export class Announcer {
     const beat = decode(data, coordinatorBeatSchema);
     if (!beat.ok || beat.value.id === id) return false;
     announcements.note(beat.value, clock.monotonicMs());
+    if (beat.value.cannotRead !== undefined) this.#deps.onUnreadable(beat.value.cannotRead);
     return true;
   }
 
-  #announcement(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots" | "leaves"> = {}): Uint8Array {
+  #announcement(more: Pick<CoordinatorBeat, "began" | "cannotRead" | "leaves"> = {}): Uint8Array {
     const { id, held, isLeading, neededBytes } = this.#deps;
     const { term, idx } = held();
     return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });

@@ -1,45 +1,51 @@
-// A coordinator's process on one swarm: follows the journal warm (follower.ts), campaigns when it is time
-// (candidacy.ts), leads while the journal lets it (leader.ts), and stands by again when it is deposed. The charts in
-// machines/ say where it is; this file owns them and does what they call for.
+// A coordinator: one process that follows the journal, takes the lead when its leader is silent, and leads. Its life is
+// the chart machines/coordinator.ts; here is what each state does.
 //
-// Authoritative is the journal alone: who leads is whoever's `TermStarted` is the highest in it. A coordinator that
-// starts campaigns at once where the last term ended of its own accord, or nothing was ever written, and nobody else
-// is there; else it stands by. Whoever is refused has lost, and reads on. A leader's state runs ahead of the journal,
-// so that of one that was deposed is thrown away and folded anew; a campaign that is lost changes nothing.
+//   restoring    reads the log from its newest base                       (chain/log.ts)
+//   following    reads on, and says when the leader is silent             (following/)
+//   takingLead   closes the live segment and opens the next one           (taking-lead/)
+//   leading      takes requests, decides, appends                         (leader/)
 //
-// Not here: how the journal is read, and when what was read is thrown away (follower.ts), and what coordinators say to
-// each other (announcer.ts).
+// Authoritative is the journal alone: the writer of the live segment with the highest number leads. Queries are answered in
+// all states but `restoring`.
 
 import type { Logger } from "pino";
-import { BehaviorSubject, type Observable } from "rxjs";
-import { createActor } from "xstate";
-import { type CoordinatorSignal, coordinatorMachine } from "../../machines/coordinator.ts";
-import { type LeadershipSignal, leadershipMachine } from "../../machines/leadership.ts";
+import { BehaviorSubject, distinctUntilChanged, type Observable } from "rxjs";
+import { type ActorRefFrom, createActor, fromCallback, fromPromise } from "xstate";
+import {
+  type CoordinatorSignal,
+  type CoordinatorSnapshot,
+  coordinatorMachine,
+  type EndTerm,
+} from "../../machines/coordinator.ts";
+import type { Journal } from "../chain/journal.ts";
+import { findLive } from "../chain/live.ts";
+import { restore } from "../chain/log.ts";
+import { LogReader } from "../chain/log-reader.ts";
+import { RecentBatches } from "../chain/recent-batches.ts";
+import { Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import { type JournalDamagedError, WaggleError } from "../errors.ts";
+import { InvariantError, UnreachableError, WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
-import type { Journal } from "../journal/journal.ts";
-import { lostWithinError } from "../journal/journal-errors.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { SwarmState } from "../state/state.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Announcer } from "./announcer.ts";
-import type { PendingBatch } from "./append/sends.ts";
-import type { Compaction } from "./compaction/compactor.ts";
-import { ReadableSnapshots } from "./compaction/readable-snapshots.ts";
+import { Following } from "./following/following.ts";
 import { JournalRoom } from "./journal-room.ts";
-import type { Victory } from "./leader/campaign.ts";
+import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { Leader, type LeaderEnd } from "./leader/leader.ts";
+import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
-import { DeadRecordLog } from "./repair/dead-records.ts";
-import { JournalWatch } from "./repair/journal-watch.ts";
 import { JournalReads } from "./requests/journal-reads.ts";
-import { Candidacy } from "./standby/candidacy.ts";
-import { Follower } from "./standby/follower.ts";
-import { requireItsJournal } from "./standby/lost-journal.ts";
+import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
+
+/** Of a coordinator's session, in characters. */
+const LIFE_LENGTH = 12;
 
 export interface CoordinatorOptions {
   /** Names this process to people; stands in the journal as the term's leader. */
@@ -47,9 +53,6 @@ export interface CoordinatorOptions {
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
-  /** Snapshots beside the journal, and how it is kept short by them. Absent where there are none: the journal is
-   *  read from its first record, and grows. */
-  readonly compaction?: Compaction;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -59,31 +62,32 @@ export interface CoordinatorOptions {
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
 
+/** What a checker may look at; production code does not. */
+export interface CoordinatorProbe {
+  /** The state, not to be changed, and good until it goes on. Undefined while batches in flight are in it. */
+  readonly settledState: SwarmState | undefined;
+  /** Hash of the newest batch in that; empty before the first, undefined with it. */
+  readonly settledHash: string | undefined;
+  /** Decided and not committed, oldest first. */
+  readonly pending: readonly PendingBatch[];
+}
+
 export interface Coordinator {
   /** The present role, then each change; completes when stopped or halted. */
   readonly role$: Observable<Role>;
-  /** After that much silence of the leader it campaigns, ms: T of the term that it follows, and the jitter. */
+  /** After that much silence of the leader it takes the lead, ms: T of the term that it follows, and the jitter. */
   readonly silenceMsMax: number;
-  /** What it has made of the journal, for checkers: not to be changed, and good until it goes on. Undefined while
-   *  batches of its own are in flight, which the state contains. */
-  readonly settledState: SwarmState | undefined;
-  /** Of the newest batch in that, and so of all before it; "" before the first, undefined with it. */
-  readonly settledHash: string | undefined;
-  /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it holds no
-   *  batch of it, as who began at a snapshot whose end is not found. */
-  readonly heldFromSeq: number;
-  /** What it decided and the journal may not have, oldest first, for checkers. */
-  readonly pending: readonly PendingBatch[];
+  readonly probe: CoordinatorProbe;
   /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
   whenLeading(): Promise<Term>;
   /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
   readonly closed: Promise<WaggleError | undefined>;
-  /** Hands over and ends: settles what is in flight, says so in the journal. Idempotent. Leaves the transport and
-   *  the journal open: they belong to the caller. */
+  /** Hands over and ends: settles what is in flight, closes its segment. Idempotent. Leaves the transport and the
+   *  journal open: they belong to the caller. */
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator. Resolves once the journal is read: it stands by, or campaigns where nobody leads.
+/** Starts a coordinator. Resolves once the journal is read: it follows, or takes the lead where no other coordinator is.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const coordinator = new RunningCoordinator(options);
@@ -94,132 +98,104 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Coo
 class RunningCoordinator implements Coordinator {
   readonly closed: Promise<WaggleError | undefined>;
   readonly #options: CoordinatorOptions;
+  readonly #life: string;
   readonly #subjects: Subjects;
-  readonly #life = createActor(coordinatorMachine).start();
-  readonly #leadership = createActor(leadershipMachine).start();
-  readonly #role = new BehaviorSubject<Role>("standing-by");
-  readonly #queries: Queries;
-  readonly #reads: JournalReads;
-  readonly #room: JournalRoom;
   /** Of the terms that it leads. */
   readonly #timing: Timing;
-  readonly #subscriptions: Subscription[] = [];
-  #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
+  readonly #actor: ActorRefFrom<typeof coordinatorMachine>;
+  readonly #role = new BehaviorSubject<Role>("standing-by");
+  readonly #logReader: LogReader;
+  readonly #recentBatches = new RecentBatches();
+  readonly #followedTime = new FollowedTime();
+  readonly #room: JournalRoom;
+  readonly #reads: JournalReads;
+  readonly #queries: Queries;
   readonly #announcements = new Announcements();
   readonly #announcer: Announcer;
-  readonly #readable: ReadableSnapshots;
-  readonly #watch: JournalWatch;
-  readonly #deadLog: DeadRecordLog;
-  readonly #follower: Follower;
-  #candidacy: Candidacy | undefined;
+  readonly #subscriptions: Subscription[] = [];
+  #log: Replay | undefined;
+  #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
-  #isStopping = false;
-  #isOver = false;
   #cancelBeat: (() => void) | undefined;
+  #hasStarted = false;
 
   constructor(given: CoordinatorOptions) {
-    // Several write one log: each line says which it is about.
+    // Several coordinators write one log: each line says which it is about.
     const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
+    const { journal, clock, logger, random } = options;
     this.#options = options;
+    this.#life = random.id(LIFE_LENGTH);
     this.#subjects = subjectsOf(options.swarm);
     this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
-    this.closed = new Promise((resolve) => {
-      this.#resolveClosed = resolve;
-    });
+    this.#logReader = new LogReader(journal);
     this.#announcer = new Announcer({
       ...options,
       subjects: this.#subjects,
       announcements: this.#announcements,
-      held: () => this.#leader?.committed ?? this.#follower.copy.replay.position,
+      held: () => this.#leader?.committed ?? this.#log?.tail ?? { term: 0, idx: 0 },
       isLeading: () => this.#leader !== undefined,
       neededBytes: () => this.#leader?.neededBytes,
+      onUnreadable: (segment) => this.#leader?.cannotBeRead(segment),
     });
-    this.#room = new JournalRoom(options.journal, options.clock, options.logger);
-    this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options);
-    this.#deadLog = new DeadRecordLog(options);
-    this.#follower = new Follower(
-      {
-        ...options,
-        deadLog: this.#deadLog,
-        snapshots: options.compaction?.snapshots,
-        readable: this.#readable,
-        announcer: this.#announcer,
-        announcements: this.#announcements,
-        timing: this.#timing,
-      },
-      {
-        onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
-        onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
-        onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
-        onTime: () => this.#campaign(),
-        onHalted: (cause) => this.#halt(cause),
-      },
-    );
-    this.#watch = new JournalWatch(
-      { ...options, readable: this.#readable },
-      {
-        onHole: ({ firstSeq, missing }) => this.#foundHole(lostWithinError(firstSeq, missing)),
-        onPurged: (firstSeq) => this.#leader?.purgedBelow(firstSeq),
-        onDamaged: (error) => this.#halt(error),
-      },
-    );
+    this.#room = new JournalRoom(journal, clock, logger);
     this.#reads = new JournalReads({
       ...options,
+      logReader: this.#logReader,
       isLeading: () => this.#leader !== undefined,
-      isLed: () => this.#announcements.isLed(0, this.#follower.lately),
+      isLed: () => this.#announcements.isLed(0, this.#lately),
     });
     this.#queries = new Queries({
       ...options,
       reads: this.#reads,
       room: this.#room,
       subjects: this.#subjects,
+      recentBatches: this.#recentBatches,
       leader: () => this.#leader,
-      copy: () => this.#follower.copy,
+      log: () => this.#heldLog,
       standbys: () => this.#standbys,
+    });
+    this.#actor = this.#createActor();
+    this.closed = new Promise((resolve) => {
+      this.#actor.subscribe({ complete: () => resolve(this.#ended()) });
     });
   }
 
   get role$(): Observable<Role> {
-    return this.#role.asObservable();
-  }
-
-  get settledState(): SwarmState | undefined {
-    if (this.#leader === undefined) return this.#follower.copy.replay.state;
-    return this.#leader.isSettled ? this.#leader.state : undefined;
-  }
-
-  get settledHash(): string | undefined {
-    if (this.#leader === undefined) return this.#follower.copy.replay.position.hash;
-    return this.#leader.isSettled ? this.#leader.tailHash : undefined;
-  }
-
-  get pending(): readonly PendingBatch[] {
-    return this.#leader?.pending ?? [];
-  }
-
-  get heldFromSeq(): number {
-    const { recent, replay } = this.#follower.copy;
-    return recent.heldFromSeq(this.#leader?.lastSeq ?? replay.position.seq); // a leader's state is ahead of that
+    return this.#role.pipe(distinctUntilChanged());
   }
 
   get silenceMsMax(): number {
-    return this.#follower.timing.silenceMsMax;
+    return this.#followedTiming.silenceMsMax;
+  }
+
+  get probe(): CoordinatorProbe {
+    const leader = this.#leader;
+    if (leader === undefined)
+      return { settledState: this.#heldLog.state, settledHash: this.#heldLog.tail.hash, pending: [] };
+    const { isSettled, state, tailHash, pending } = leader;
+    return {
+      settledState: isSettled ? state : undefined,
+      settledHash: isSettled ? tailHash : undefined,
+      pending,
+    };
   }
 
   async start(): Promise<void> {
     const { transport } = this.#options;
-    await this.#follower.begin();
-    await this.#watch.begin();
-    this.#signal({ type: "READY" });
+    const started = new Promise<void>((resolve, reject) => {
+      this.#actor.subscribe((snapshot) => {
+        this.#changed(snapshot);
+        if (snapshot.matches("halted")) reject(coded(snapshot.context.error));
+        else if (!snapshot.matches("restoring")) resolve();
+      });
+    });
     this.#subscriptions.push(
-      transport.subscribe(this.#subjects.queryPattern, (message) => this.#queries.take(message)),
+      transport.subscribe(this.#subjects.queryPattern, (message) => {
+        if (this.#hasStarted) this.#queries.take(message);
+      }),
     );
-    const isAlone = await this.#isAlone();
-    this.#subscriptions.push(this.#announcer.takePart());
-    await transport.flush();
-    if (isAlone) this.#campaign();
-    else this.#follower.standBy();
-    this.#beat();
+    this.#actor.start();
+    await started;
   }
 
   whenLeading(): Promise<Term> {
@@ -237,184 +213,268 @@ class RunningCoordinator implements Coordinator {
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#signal({ type: "STOP" });
-    if (this.#leader === undefined) this.#end(undefined);
-    else this.#leader.end();
-    const cancel = this.#options.clock.after(limits.handOverMs, () => this.#abandon());
+    this.#actor.send({ type: "STOP" });
     await this.closed;
-    cancel();
   }
 
-  // --- the start ----------------------------------------------------------------------------------
+  // --- the chart ------------------------------------------------------------------------------------
 
-  /** Whether nobody leads, and nobody else is there who might or who holds more of the journal: asks, before it
-   *  listens itself. @throws JournalDamagedError where that one's journal is gone */
-  async #isAlone(): Promise<boolean> {
-    const { journal, logger } = this.#options;
-    const { position, lastEventType } = this.#follower.copy.replay;
-    const isNew = position.seq === 0;
+  #createActor(): ActorRefFrom<typeof coordinatorMachine> {
+    const machine = coordinatorMachine.provide({
+      actors: {
+        restore: fromPromise(({ signal }) => this.#restore(signal)),
+        follow: fromCallback<CoordinatorSignal>(({ sendBack }) => this.#follow(sendBack)),
+        takeLead: fromPromise(({ signal }) => this.#takeLead(signal)),
+        lead: fromCallback<EndTerm>(({ sendBack, receive }) => {
+          const leader = this.#lead(sendBack);
+          receive(() => leader.end());
+          return () => this.#leave(leader);
+        }),
+      },
+      delays: { handOver: limits.handOverMs },
+    });
+    const { clock } = this.#options;
+    return createActor(machine, {
+      clock: {
+        setTimeout: (run, ms) => clock.after(ms, run),
+        clearTimeout: (cancel: () => void) => cancel?.(),
+      },
+    });
+  }
+
+  #changed(snapshot: CoordinatorSnapshot): void {
+    if (snapshot.status === "active") this.#role.next(snapshot.matches("leading") ? "leading" : "standing-by");
+  }
+
+  /** @returns why, when it halted */
+  #ended(): WaggleError | undefined {
+    const snapshot = this.#actor.getSnapshot();
+    const error = snapshot.matches("halted") ? coded(snapshot.context.error) : undefined;
+    if (error !== undefined)
+      this.#options.logger.fatal({ err: error, code: error.code }, "halted: this coordinator does nothing more");
+    this.#queries.stop();
+    this.#reads.stop();
+    this.#announcer.announce({ leaves: true });
+    this.#cancelBeat?.();
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#role.next(error === undefined ? "stopped" : "halted");
+    this.#role.complete();
+    return error;
+  }
+
+  // --- restoring ------------------------------------------------------------------------------------
+
+  async #restore(signal: AbortSignal): Promise<"alone" | "accompanied"> {
+    const { journal, clock, logger } = this.#options;
+    const isFirst = !this.#hasStarted;
+    const startedMs = clock.monotonicMs();
+    this.#log = undefined;
+    for (;;) {
+      try {
+        const { live } = await findLive(journal);
+        this.#log = live === undefined ? undefined : await restore(live, { journal, clock });
+        break;
+      } catch (error) {
+        if (isFirst || !(error instanceof UnreachableError)) throw error;
+        logger.warn({ err: error }, "the journal cannot be read; trying again");
+        await pause(clock, limits.journalRetryMsMax, signal);
+        signal.throwIfAborted();
+      }
+    }
+    this.#tellRestored(clock.monotonicMs() - startedMs);
+    if (!isFirst) return "accompanied";
     const other = journal.sharable ? await this.#announcer.greet() : undefined;
-    if (isNew && other !== undefined) await requireItsJournal(other, journal);
-    if (isNew && other === undefined) logger.info("nothing was ever written here: a new journal begins");
-    if (!journal.sharable) return true;
-    return (isNew || lastEventType === "TermEnded") && other === undefined;
+    this.#subscriptions.push(this.#announcer.takePart());
+    await this.#options.transport.flush();
+    this.#hasStarted = true;
+    this.#beat();
+    const isNew = this.#log === undefined;
+    if (isNew && other === undefined) logger.info("no journal yet: a new one begins");
+    if (!journal.sharable) return "alone";
+    const isClosed = this.#log?.closing?.reason === "handing-over";
+    return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
   }
 
-  // --- leading ------------------------------------------------------------------------------------
+  #tellRestored(ms: number): void {
+    if (this.#log === undefined) return;
+    const { idx, term } = this.#log.tail;
+    const { leader } = this.#log.state;
+    this.#options.logger.info({ idx, term, leader, tookMs: Math.round(ms) }, "the journal was read");
+  }
 
-  #campaign(): void {
-    this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
-    this.#room.lookAgain(); // a standby's figure may be of long ago
-    this.#candidacy = new Candidacy(
+  // --- following ------------------------------------------------------------------------------------
+
+  #follow(sendBack: (signal: CoordinatorSignal) => void): () => void {
+    const { clock, transport, id, logger } = this.#options;
+    const following = new Following(
+      this.#log,
       {
         ...this.#options,
-        timeoutMs: this.#timing.timeoutMs,
         announcements: this.#announcements,
-        readable: this.#readable,
-        follower: this.#follower,
+        tellUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
+        isConnected: () => transport.status() === "connected",
+        timing: () => this.#followedTiming,
       },
       {
-        onWon: (victory) => this.#guarded(() => this.#lead(victory)),
-        onNotElected: () => this.#notElected(),
-        onHalted: (error) => this.#halt(error),
+        onBatch: ({ idx, at, events, term }, bytes) => {
+          this.#followedTime.read(at, clock.monotonicMs());
+          this.#recentBatches.add(idx, bytes, clock.monotonicMs());
+          for (const event of events)
+            if (event.type === "TermStarted" && event.leader !== id) {
+              logger.info({ leader: event.leader, term }, "standing by: another coordinator leads");
+              this.#logReader.changed();
+            }
+        },
+        onRestored: (log) => {
+          this.#log = log;
+          this.#logReader.changed();
+        },
+        onTime: () => sendBack({ type: "SILENT" }),
+        onHalted: (error) => sendBack({ type: "HALT", error }),
       },
     );
+    return () => following.end();
   }
 
-  #notElected(): void {
-    this.#candidacy = undefined;
-    this.#leadershipSignal({ type: "REFUSED" });
-  }
+  // --- taking the lead ------------------------------------------------------------------------------
 
-  #lead(victory: Victory): void {
-    this.#candidacy = undefined;
-    this.#leadershipSignal({ type: "WON" });
-    for (const record of victory.records) this.#follower.take(record);
-    this.#leadershipSignal({ type: "REPLAYED" });
-    this.#signal({ type: "ELECTED" });
-    const { replay, recent, foundSnapshots } = this.#follower.copy;
-    const deps = {
-      ...this.#options,
-      subjects: this.#subjects,
-      room: this.#room,
-      reads: this.#reads,
-      recent,
-      foundSnapshots,
-      readable: this.#readable,
-      deadLog: this.#deadLog,
-      announcements: this.#announcements,
-      timing: this.#timing,
-      standbys: () => this.#standbys,
-    };
-    const leader = new Leader(deps, replay, victory, (end) => this.#leaderEnded(end));
-    this.#leader = leader;
-    this.#options.logger.info({ term: leader.term }, "leading");
-    leader.begin();
-    if (this.#leader !== leader) return; // it broke as it began
-    this.#announcer.announce({ began: true });
-    this.#role.next("leading");
-    const hole = this.#follower.seenHole.take();
-    if (hole !== undefined) this.#foundHole(hole);
-  }
-
-  /** Whoever leads rescues what was lost; a standby remembers it, should it come to lead. */
-  #foundHole(lost: JournalDamagedError): void {
-    if (this.#leader === undefined) this.#follower.seenHole.saw(lost);
-    else this.#leader.rescue(lost);
-  }
-
-  #leaderEnded(end: LeaderEnd): void {
-    if (this.#leader !== undefined)
-      this.#follower.time.read(this.#leader.now, this.#options.clock.monotonicMs());
-    this.#leader = undefined;
-    if (end.kind === "halted") return this.#halt(end.error);
-    if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);
-    this.#leadershipSignal({ type: "DEPOSED" });
-    this.#signal({ type: "DEPOSED" });
-    this.#role.next("standing-by");
-    if (end.kind === "deposed") {
-      this.#options.logger.warn("deposed: another coordinator leads");
-      void this.#follower.foldAnew();
-    } else {
-      this.#options.logger.info("handed over: standing by");
-      this.#follower.copy.goOnFrom(end.folded);
-      this.#announcer.announce();
-      this.#follower.standBy();
+  async #takeLead(signal: AbortSignal): Promise<"won" | "stands-by"> {
+    const { logger, clock } = this.#options;
+    this.#room.lookAgain(); // a standby's figure may be of long ago
+    try {
+      const taken = await takeLead(this.#log, this.#takeLeadDeps, signal);
+      this.#log = taken.log;
+      if (taken.kind === "stand-by") {
+        logger.info("not leading: another coordinator goes first");
+        return "stands-by";
+      }
+      this.#taken = taken;
+      return "won";
+    } catch (error) {
+      if (!(error instanceof WaggleError) || error.code !== "WAGGLE_JOURNAL_FULL") throw error;
+      logger.error({ err: error }, "the journal is full: no coordinator can lead until there is room");
+      await pause(clock, limits.journalRetryMsMax, signal);
+      return "stands-by";
     }
   }
 
-  get #standbys(): readonly string[] {
-    return this.#announcements.standbys(this.#follower.lately);
+  get #takeLeadDeps(): TakeLeadDeps {
+    return {
+      ...this.#options,
+      life: this.#life,
+      timing: this.#followedTiming,
+      isLed: () => this.#announcements.isLed(0, this.#lately),
+      isMoreHeld: (own) => this.#isMoreHeld(own),
+    };
   }
 
-  // --- other coordinators -------------------------------------------------------------------------
+  /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. */
+  async #isMoreHeld(own: { readonly term: number; readonly idx: number }): Promise<boolean> {
+    const { clock, journal, logger } = this.#options;
+    if (!journal.sharable) return false;
+    const { askMs, timeoutMs } = this.#followedTiming;
+    await this.#announcer.ask(askMs, new AbortController().signal);
+    const ahead = this.#announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs });
+    if (ahead === undefined) return false;
+    const { id, idx, term } = ahead.beat;
+    const said = { coordinator: id, idx, term, own: own.idx };
+    if (ahead.isBelieved) logger.info(said, "another coordinator holds more of the journal; it goes first");
+    else logger.error(said, "a coordinator says that it holds more of the journal and never shows it; going on");
+    return ahead.isBelieved;
+  }
+
+  // --- leading --------------------------------------------------------------------------------------
+
+  #lead(sendBack: (signal: CoordinatorSignal) => void): Leader {
+    const taken = this.#taken;
+    if (taken === undefined) throw new InvariantError("a coordinator leads a segment that it opened");
+    this.#taken = undefined;
+    this.#logReader.changed();
+    const deps = {
+      ...this.#options,
+      life: this.#life,
+      subjects: this.#subjects,
+      room: this.#room,
+      reads: this.#reads,
+      recentBatches: this.#recentBatches,
+      logReader: this.#logReader,
+      time: this.#journalClock(taken.log),
+      timing: this.#timing,
+      taking: { ...this.#takeLeadDeps, timing: this.#timing },
+      standbys: () => this.#standbys,
+    };
+    const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));
+    this.#leader = leader;
+    this.#options.logger.info({ term: leader.term }, "leading");
+    leader.begin();
+    this.#announcer.announce({ began: true });
+    return leader;
+  }
+
+  #journalClock({ state }: Replay): JournalClock {
+    const { clock, logger } = this.#options;
+    const time = new JournalClock(clock, { lastAt: state.at, followed: this.#followedTime }, (skewMs) =>
+      logger.warn({ skewMs: Math.round(skewMs) }, "the wall clock and journal time differ: taken up slowly"),
+    );
+    const unledMs = time.now() - state.at;
+    if (state.idx > 0 && unledMs > limits.clockSkewMsMax)
+      logger.info({ unledMs }, "no leader for a while; timers that expired meanwhile fire now");
+    return time;
+  }
+
+  #leaderEnded(leader: Leader, end: LeaderEnd): CoordinatorSignal {
+    const { logger, clock } = this.#options;
+    this.#followedTime.read(leader.now, clock.monotonicMs());
+    switch (end.kind) {
+      case "deposed":
+        logger.warn("deposed: another coordinator leads");
+        return { type: "DEPOSED" };
+      case "handed-over":
+        logger.info("handed over: standing by");
+        this.#log = end.log;
+        return { type: "HANDED_OVER" };
+      case "ended":
+        return { type: "ENDED" };
+      case "halted":
+        return { type: "HALT", error: end.error };
+    }
+  }
+
+  /** The chart left `leading`. */
+  #leave(leader: Leader): void {
+    leader.abandon();
+    if (this.#leader === leader) this.#leader = undefined;
+  }
+
+  // --- other coordinators ---------------------------------------------------------------------------
+
+  /** By the T of the term that it follows; of its own while there is none. */
+  get #followedTiming(): Timing {
+    const { leaderTimeoutMs } = this.#heldLog.state;
+    return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
+  }
+
+  get #heldLog(): Replay {
+    this.#log ??= new Replay();
+    return this.#log;
+  }
+
+  get #lately() {
+    return { now: this.#options.clock.monotonicMs(), withinMs: this.#followedTiming.timeoutMs };
+  }
+
+  get #standbys(): readonly string[] {
+    return this.#announcements.standbys(this.#lately);
+  }
 
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
     this.#announcer.announce();
-    this.#watch.look();
-    this.#cancelBeat = this.#options.clock.after(this.#follower.timing.beatMs, () => this.#beat());
+    this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
   }
+}
 
-  // --- endings ------------------------------------------------------------------------------------
-
-  #guarded(run: () => void): void {
-    try {
-      run();
-    } catch (cause) {
-      this.#halt(cause);
-    }
-  }
-
-  #halt(cause: unknown): void {
-    if (this.#isOver) return;
-    const error =
-      cause instanceof WaggleError
-        ? cause
-        : new WaggleError("WAGGLE_INVARIANT", "the coordinator met an error it does not know", { cause });
-    this.#options.logger.fatal({ err: error, code: error.code }, "halted");
-    this.#signal({ type: "HALT" });
-    this.#leadershipSignal({ type: "HALT" });
-    this.#role.next("halted");
-    this.#end(error);
-  }
-
-  /** The journal cannot be written: what is in flight stays unknown to whoever asked, as after a crash. */
-  #abandon(): void {
-    this.#options.logger.warn("the journal does not answer: ending without a word in it");
-    this.#leader?.abandon();
-  }
-
-  #end(error: WaggleError | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#leader?.abandon();
-    this.#queries.stop();
-    this.#announcer.announce({ leaves: true });
-    this.#follower.end();
-    this.#candidacy?.abandon();
-    this.#watch.stop();
-    this.#reads.stop();
-    this.#deadLog.stop();
-    this.#cancelBeat?.();
-    for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    if (error === undefined) {
-      // Who was not leading had nothing to hand over, and has stopped already.
-      if (this.#life.getSnapshot().status === "active") this.#signal({ type: "HANDED_OVER" });
-      this.#role.next("stopped");
-    }
-    this.#role.complete();
-    this.#resolveClosed(error);
-  }
-
-  /** A chart that has come to its end takes nothing more, and complains. */
-  #signal(signal: CoordinatorSignal): void {
-    if (this.#life.getSnapshot().status === "active") this.#life.send(signal);
-  }
-
-  #leadershipSignal(...signals: readonly LeadershipSignal[]): void {
-    for (const signal of signals)
-      if (this.#leadership.getSnapshot().status === "active") this.#leadership.send(signal);
-  }
+function coded(cause: unknown): WaggleError {
+  if (cause instanceof WaggleError) return cause;
+  return new WaggleError("WAGGLE_INVARIANT", "the coordinator met an error it does not know", { cause });
 }

@@ -3,7 +3,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
-import type { Journal, JournalUsage } from "../journal/journal.ts";
+import type { Journal, JournalUsage } from "../chain/journal.ts";
 import { limits } from "../limits.ts";
 import { Lookout } from "./lookout.ts";
 

@@ -80,7 +80,6 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       state.leaderTimeoutMs = event.timeoutMs;
       return;
     case "TermRenewed":
-    case "TermEnded":
     case "TasksRefused":
       return;
     case "AuditTrimmed":

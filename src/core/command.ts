@@ -65,14 +65,12 @@ export type Command =
       readonly type: "StartTerm";
       readonly term: Term;
       readonly leader: string;
-      /** Random, of this attempt to lead. */
-      readonly campaign: string;
+      /** Hash of the record that opened the term's first segment. */
+      readonly opened: string;
       /** T of this term, ms, positive. */
       readonly timeoutMs: number;
     }
   | { readonly type: "RenewTerm" }
-  /** `to`: the coordinator that is to lead next; absent when any may. */
-  | { readonly type: "EndTerm"; readonly to?: string }
   | {
       readonly type: "SubmitTask";
       readonly task: TaskSpec;

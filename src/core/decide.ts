@@ -34,13 +34,11 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
         type: "TermStarted",
         term: command.term,
         leader: command.leader,
-        campaign: command.campaign,
+        opened: command.opened,
         timeoutMs: command.timeoutMs,
       });
     case "RenewTerm":
       return decided({ type: "TermRenewed" });
-    case "EndTerm":
-      return decided({ type: "TermEnded", ...(command.to === undefined ? {} : { to: command.to }) });
     case "SubmitTask":
       return decideSubmit(state, command, at);
     case "CancelTask":

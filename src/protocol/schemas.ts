@@ -721,8 +721,8 @@ export const coordinatorBeatSchema = z.object({
   began: z.literal(true).optional(),
   /** It leads, and the journal has no room for its next batch, of so many bytes: another would find none either. */
   neededBytes: z.number().int().nonnegative().optional(),
-  /** It can read no snapshot that leads to where the journal begins: whoever leads looks whether any can be read. */
-  lacksSnapshots: z.literal(true).optional(),
+  /** The standby cannot read this segment of the journal: the leader goes on in a new one. */
+  cannotRead: z.number().int().positive().optional(),
   /** It ends, and stands by no more. */
   leaves: z.literal(true).optional(),
 });

@@ -106,16 +106,13 @@ export type Event =
       readonly type: "TermStarted";
       readonly term: Term;
       readonly leader: string;
-      /** Random, of this attempt to lead: a coordinator that was started again and read an older journal may write all
-       *  the rest alike, in the very same millisecond of journal time. */
-      readonly campaign: string;
+      /** Hash of the record that opened the term's first segment: after a loss two terms may have one number, and never
+       *  one hash. */
+      readonly opened: string;
       /** T: whoever stands by waits for at least so much silence before it campaigns, ms. */
       readonly timeoutMs: number;
     }
   | { readonly type: "TermRenewed" }
-  /** The leader stepped down of its own accord: a standby need not wait for its silence; where one is named, only that
-   *  one need not. */
-  | { readonly type: "TermEnded"; readonly to?: string }
   // tasks
   | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
   /** A task that had ended, but not completed, lives again: its next round begins. */

@@ -29,7 +29,7 @@ afterEach(async () => {
 /** What the journal holds, read past the client. */
 async function journal(): Promise<JournaledEvent[]> {
   const events: JournaledEvent[] = [];
-  for await (const { bytes } of test.store.open().replay(1)) {
+  for await (const { bytes } of test.new MemoryJournal(store).replay(1)) {
     const { idx, term, at, events: ofBatch } = JSON.parse(Buffer.from(bytes).toString()) as Batch;
     for (const event of ofBatch) events.push({ idx, term, at, event });
   }

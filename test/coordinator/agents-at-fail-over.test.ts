@@ -6,7 +6,8 @@ import { type Agent, startAgent } from "../../src/agent/agent.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { Transport } from "../../src/transport/transport.ts";
@@ -31,14 +32,14 @@ beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
   first = new HeldJournal(store);
-  second = store.open();
+  second = new MemoryJournal(store);
   [running, starts, aborts, agents] = [new Map(), [], [], []];
   swarm = await startTestSwarm({ clock, store, random: noJitter, journal: first.journal });
   standby = await swarm.startAnother("c2", second);
 });
 afterEach(async () => {
   first.release();
-  first.journal.setCutOff(false);
+  first.journal.setOffline(false);
   const stopped = Promise.all([...agents.map((agent) => agent.stop()), swarm.stop()]);
   await clock.advance(4 * limits.handOverMs);
   await stopped;
@@ -88,13 +89,13 @@ function events<Type extends Event["type"]>(type: Type): Extract<Event, { type: 
 /** The first leader goes on with its append stored and unanswered, or not even stored. */
 function failNextAppend(how: "stored" | "lost"): void {
   if (how === "stored") first.hold();
-  else first.journal.setCutOff(true);
+  else first.journal.setOffline(true);
 }
 
 /** The first leader is gone; the second leads. */
 async function killFirst(): Promise<void> {
   swarm.hub.cut(swarm.transportById.get("c1") as Transport);
-  first.journal.setCutOff(true);
+  first.journal.setOffline(true);
   await clock.advance(3 * limits.leaderTimeoutMs);
   expect(await standby.whenLeading()).toBe(2);
 }
@@ -190,8 +191,8 @@ describe("a journal that lost its end with all who remembered it", () => {
     await clock.advance(limits.heartbeatMs);
     expect(starts).toEqual(["t1#1", "t2#1", "t3#1"]);
     for (const id of ["c1", "c2"]) swarm.hub.cut(swarm.transportById.get(id) as Transport);
-    first.journal.setCutOff(true);
-    second.setCutOff(true);
+    first.journal.setOffline(true);
+    second.setOffline(true);
     store.loseTail(store.lastSeq - known);
     await swarm.startAnother("c3");
     await clock.advance(3 * limits.leaderTimeoutMs);
@@ -220,12 +221,12 @@ describe("two leaders", () => {
     await joined();
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(2.5 * limits.leaderTimeoutMs);
     await end("t1");
     await clock.advance(limits.requestTimeoutMs);
     expect(events("TaskCompleted")).toMatchObject([{ task: "t1", result: "t1#1" }]);
-    first.journal.setCutOff(false);
+    first.journal.setOffline(false);
     await clock.advance(2 * limits.leaderTimeoutMs);
     expect(events("TaskCompleted")).toHaveLength(1);
     expect(await swarm.client.task("t1")).toMatchObject({ state: "completed", attempts: 1 });

@@ -10,8 +10,9 @@ import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../.
 import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { BatchPlaces } from "../../src/journal/batch-places.ts";
-import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/state.ts";
@@ -119,7 +120,7 @@ describe("an await about tasks that have ended", () => {
     clock = new ManualClock();
     log = keptLog();
     const store = new MemoryJournalStore();
-    journal = store.open();
+    journal = new MemoryJournal(store);
     swarm = await startTestSwarm({ clock, store, journal, logger: log.logger });
     const agent = await swarm.agent("a1");
     await swarm.submit(...ids);

@@ -69,7 +69,7 @@ describe("a journal that takes nothing more", () => {
   it("leaves whoever asked without an answer until there is room, and then forgets none of them", async () => {
     const store = new MemoryJournalStore();
     let isFull = false;
-    const journal = store.open({
+    const journal = new MemoryJournal(store, {
       onRequest: (): RequestFate => (isFull ? { kind: "full", message: "disk full" } : "deliver"),
     });
     swarm = await startTestSwarm({ clock, store, journal });

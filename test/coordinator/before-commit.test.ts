@@ -1,7 +1,8 @@
 // Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";

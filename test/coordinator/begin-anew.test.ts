@@ -6,7 +6,8 @@ import { ReadableSnapshots } from "../../src/coordinator/compaction/readable-sna
 import { mayBeginAnew } from "../../src/coordinator/standby/begin-anew.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { forkError } from "../../src/journal/journal-errors.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { Replay } from "../../src/journal/replay.ts";

@@ -8,8 +8,9 @@ import { FollowedTime } from "../../src/coordinator/leader/journal-clock.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
-import type { Journal } from "../../src/journal/journal.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { Journal } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -27,7 +28,7 @@ beforeEach(() => {
 });
 
 function campaign(
-  journal: Journal = store.open(),
+  journal: Journal = new MemoryJournal(store),
   { recent = new RecentRecords(), seq = 0, announcements = new Announcements() } = {},
 ): void {
   new Campaign(
@@ -62,7 +63,7 @@ it("is won where somebody else writes in less time than it takes to compare what
     alien();
     recent.add(store.at(seq) ?? expect.fail("it stands there"), 0, { isDead: true });
   }
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const read = journal.read.bind(journal);
   let compared = 0;
   journal.read = async (seq) => {
@@ -78,7 +79,7 @@ it("is won where somebody else writes in less time than it takes to compare what
 
 it("is not sent again where another holds more of a journal that lost its end, however long that went on meanwhile", async () => {
   const announcements = new Announcements();
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const append = vi.spyOn(journal, "append");
   insertUnknown();
   const read = vi.spyOn(journal, "read").mockRejectedValue(new UnreachableError("nobody answers"));
@@ -95,7 +96,7 @@ it("is not sent again where another holds more of a journal that lost its end, h
 
 it("waits anew for who holds more after the journal went on, by what it could not read", async () => {
   const announcements = new Announcements();
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const append = vi.spyOn(journal, "append");
   announcements.note(holder, clock.monotonicMs());
   campaign(journal, { announcements });

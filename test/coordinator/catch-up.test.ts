@@ -292,17 +292,17 @@ describe("what is found and is damaged", () => {
 
 describe("a server that does not answer", () => {
   it("is an error to who starts", async () => {
-    journal.setCutOff(true);
+    journal.setOffline(true);
     await begin();
     expect(outcome).toBeInstanceOf(UnreachableError);
   });
 
   it("is waited for by who runs", async () => {
-    journal.setCutOff(true);
+    journal.setOffline(true);
     await begin({ isPatient: true });
     await clock.advance(10 * limits.lossPatienceMs);
     expect(outcome).toBe("reading");
-    journal.setCutOff(false);
+    journal.setOffline(false);
     await clock.advance(limits.catchUpRetryMs);
     expectWhole();
   });
@@ -371,10 +371,10 @@ describe("a journal that ends before its snapshot goes on", () => {
 
   it("…also where it had lost less before the server was away", async () => {
     await begin({ isPatient: true });
-    journal.setCutOff(true);
+    journal.setOffline(true);
     await clock.advance(limits.catchUpRetryMs);
     stored.journal.loseTail(lost);
-    journal.setCutOff(false);
+    journal.setOffline(false);
     await expectAwaited(2 * lost);
   });
 

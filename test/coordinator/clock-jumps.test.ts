@@ -4,7 +4,8 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, stopped, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
@@ -60,9 +61,9 @@ beforeEach(async () => {
     },
   );
   const store = new MemoryJournalStore();
-  firstJournal = store.open();
+  firstJournal = new MemoryJournal(store);
   swarm = await startTestSwarm({ clock: walls.c1, random: noJitter, store, logger, journal: firstJournal });
-  secondJournal = store.open();
+  secondJournal = new MemoryJournal(store);
   await swarm.startAnother("c2", secondJournal, { clock: walls.c2 });
   agent = await swarm.agent("a1");
 });
@@ -142,7 +143,7 @@ describe.each(jumps)("a wall clock that jumps %s", (_, offMs) => {
     expect(alarms).toEqual([]);
     const before = journalTime();
     const startedMs = clock.monotonicMs();
-    firstJournal.setCutOff(true);
+    firstJournal.setOffline(true);
     await live(9);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
     const passedMs = clock.monotonicMs() - startedMs;
@@ -156,12 +157,12 @@ describe.each(jumps)("a wall clock that jumps %s", (_, offMs) => {
     walls.c1.offMs = offMs;
     const before = journalTime();
     const startedMs = clock.monotonicMs();
-    firstJournal.setCutOff(true);
+    firstJournal.setOffline(true);
     await live(8);
-    firstJournal.setCutOff(false);
+    firstJournal.setOffline(false);
     await live(2);
     expect(await swarm.client.status()).toMatchObject({ leader: "c2" });
-    secondJournal.setCutOff(true);
+    secondJournal.setOffline(true);
     await live(8);
     expect(await swarm.client.status()).toMatchObject({ leader: "c1" });
     const passedMs = clock.monotonicMs() - startedMs;

@@ -742,9 +742,9 @@ describe("a place that the journal counts and never finds", () => {
     const { writer, store } = await unanswered();
     store.loseMiddle(2, 1);
     await writer.play(limits.readBackPatienceMs - limits.appendRetryMs);
-    writer.journal.setCutOff(true);
+    writer.journal.setOffline(true);
     await writer.play(limits.readBackPatienceMs);
-    writer.journal.setCutOff(false);
+    writer.journal.setOffline(false);
     await writer.play(limits.readBackPatienceMs - limits.appendRetryMs);
     expect(writer.log).toEqual(["committed 1@1"]);
   });

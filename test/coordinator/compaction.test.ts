@@ -327,7 +327,7 @@ describe("a coordinator that stands by", () => {
     for (let round = 0; round < 3; round += 1) await compacted.work(12);
     const { swarm, journal, clock } = compacted;
     const next = await swarm.startAnother("c2");
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     journal.purgeBelow(12); // of a full journal, and nothing of it was put on record
     await clock.advance(limits.journalLookMs + limits.pulseMs);
@@ -350,7 +350,7 @@ describe("a coordinator that stands by", () => {
     const next = await swarm.startAnother("c2");
     await clock.advance(limits.journalLookMs * 2);
     swarm.watched.settled();
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     journal.loseMiddle(1, 11); // nobody purged them
     const { read } = MemoryJournal.prototype;
@@ -375,9 +375,9 @@ describe("a coordinator that stands by", () => {
     const { swarm, clock, journal } = compacted;
     const way = journal.open();
     const standby = await swarm.startAnother("c2", way);
-    way.setCutOff(true);
+    way.setOffline(true);
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
-    way.setCutOff(false);
+    way.setOffline(false);
     await clock.advance(limits.leaderTimeoutMs);
     await swarm.coordinator.stop();
     await clock.advance(limits.leaderTimeoutMs * 3);
@@ -393,7 +393,7 @@ describe("a coordinator that stands by", () => {
     const { swarm, clock, journal } = compacted;
     const way = journal.open();
     await swarm.startAnother("c2", way);
-    way.setCutOff(true);
+    way.setOffline(true);
     const { position, state } = swarm.watched.settled();
     for (const prev of ["of another line", "of yet another"]) {
       const header = { ...position, idx: batchIndex(position.idx + 1), prev, at: state.at };
@@ -401,7 +401,7 @@ describe("a coordinator that stands by", () => {
     }
     await compacted.work(12);
     expect(compacted.snapshots.places("manifest").length).toBeGreaterThan(0);
-    way.setCutOff(false);
+    way.setOffline(false);
     await clock.advance(limits.leaderTimeoutMs);
     expect(log.lines.filter(({ msg }) => msg.includes("beginning anew"))).toMatchObject([
       { coordinator: "c2" },

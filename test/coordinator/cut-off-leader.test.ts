@@ -4,7 +4,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Leader } from "../../src/coordinator/leader/leader.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -19,7 +20,7 @@ let agent: WireAgent;
 beforeEach(async () => {
   clock = new ManualClock();
   const store = new MemoryJournalStore();
-  journal = store.open();
+  journal = new MemoryJournal(store);
   swarm = await startTestSwarm({ clock, store, journal });
   agent = await swarm.agent("a1");
 });
@@ -108,11 +109,11 @@ describe("beside others who may lead", () => {
     await swarm.client.submit(tasks);
     const heal = cutLeader();
     await clock.advance(deafMs - 3 * limits.pulseMs);
-    journal.setCutOff(true); // both expire, and a batch of each is on its way
+    journal.setOffline(true); // both expire, and a batch of each is on its way
     await clock.advance(4 * limits.pulseMs);
     heal();
     await clock.advance(limits.agentLostMs + 1_000);
-    journal.setCutOff(false);
+    journal.setOffline(false);
     await clock.advance(deafMs);
     const { state, lastEventType } = swarm.watched.settled();
     expect([state.taskById.size, lastEventType]).toEqual([0, "TermEnded"]);
@@ -154,9 +155,9 @@ describe("beside others who may lead", () => {
 
 it("whose server was away leads on, though the journal is back before its connection is", async () => {
   const heal = cutLeader();
-  journal.setCutOff(true);
+  journal.setOffline(true);
   await clock.advance(5 * deafMs);
-  journal.setCutOff(false);
+  journal.setOffline(false);
   await clock.advance(limits.reconnectMsMax);
   heal();
   await clock.advance(deafMs);

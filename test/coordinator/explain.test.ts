@@ -4,7 +4,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
 import { taskId } from "../../src/ids.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";
@@ -110,7 +111,7 @@ describe("why a task waits", () => {
     const bytesMax = 1_000_000;
     const usage = { bytes: 0, bytesMax, remedy: "buy a disk" };
     const journalOf = (store: MemoryJournalStore) =>
-      Object.assign(store.open(), { usage: async () => ({ ...usage }) });
+      Object.assign(new MemoryJournal(store), { usage: async () => ({ ...usage }) });
     const store = new MemoryJournalStore();
     swarm = await startTestSwarm({ clock, store, journal: journalOf(store) });
     swarm.watched.mayHoldBack = true;

@@ -1,7 +1,8 @@
 // A journal that has no room for the leader's next batch, and some for another's term.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -22,7 +23,7 @@ beforeEach(async () => {
   clock = new ManualClock();
   isLate = false;
   store = new MemoryJournalStore({ bytesMax });
-  const journal = store.open({
+  const journal = new MemoryJournal(store, {
     onRequest: () => (isLate ? { kind: "full", message: "no room" } : "deliver"),
   });
   swarm = await startTestSwarm({ clock, store, journal, random: noJitter });
@@ -52,7 +53,7 @@ it.each([
 });
 
 it("is left to its leader for T once it has room, for that one has yet to find out", async () => {
-  const way = store.open();
+  const way = new MemoryJournal(store);
   let hasRoom = false;
   let sawRoom = false;
   way.usage = async () => {
@@ -71,7 +72,7 @@ it("is left to its leader for T once it has room, for that one has yet to find o
 });
 
 it("is looked at anew by who campaigns, whose last figure may be of long ago", async () => {
-  const way = store.open();
+  const way = new MemoryJournal(store);
   const usage = way.usage.bind(way);
   let asks = 0;
   way.usage = async () => {

@@ -3,7 +3,8 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -17,7 +18,7 @@ let swarm: TestSwarm;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  store = new MemoryJournalStore();
+  store = new MemoryJournalStore({ clock });
   first = new HeldJournal(store);
   swarm = await startTestSwarm({ clock, store, journal: first.journal, random: noJitter });
 });
@@ -112,9 +113,9 @@ describe("a leader that hands over", () => {
   });
 
   it("leads again after T of silence when the one that was to lead is gone", async () => {
-    const away = store.open();
+    const away = new MemoryJournal(store);
     await swarm.startAnother("c2", away);
-    away.setCutOff(true);
+    away.setOffline(true);
     await transfer({ to: "c2" });
     await clock.advance(timeoutMs - limits.pulseMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
@@ -166,11 +167,11 @@ describe("a hand-over that was done", () => {
 
   it("is answered by nobody when the leader was deposed meanwhile: nothing definite is known", async () => {
     await standbys("c2");
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     const unanswered = expect(transfer()).rejects.toThrow(/timeout/);
     await clock.advance(2 * timeoutMs);
     await unanswered;
-    first.journal.setCutOff(false);
+    first.journal.setOffline(false);
     await clock.advance(limits.appendRetryMs);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
   });

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { ReadBudget } from "../../src/coordinator/requests/read-budget.ts";
 import { BackpressureError, UnreachableError } from "../../src/errors.ts";
-import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
+import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
 import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { keptLog } from "../support/kept-log.ts";
@@ -173,7 +173,7 @@ describe("a standby", () => {
     const swarm = await startTestSwarm({ clock, logger: log.logger });
     onTestFinished(() => swarm.stop());
     await swarm.client.submit([{ id: "t1", kind: "k" }]);
-    const journal = swarm.store.open();
+    const journal = new MemoryJournal(swarm.store);
     await swarm.startAnother("c2", journal);
     await clock.advance(limits.leaderTimeoutMs); // it hears the leader
     const replay = journal.replay.bind(journal);

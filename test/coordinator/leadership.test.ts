@@ -8,8 +8,9 @@ import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
-import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { JournalRecord } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import type { Event } from "../../src/state/event.ts";
@@ -28,7 +29,7 @@ let log: ReturnType<typeof keptLog>;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  store = new MemoryJournalStore();
+  store = new MemoryJournalStore({ clock });
   first = new HeldJournal(store);
   log = keptLog();
   swarm = await startTestSwarm({
@@ -40,7 +41,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  first.journal.setCutOff(false);
+  first.journal.setOffline(false);
   first.release();
   await stopped(swarm, clock); // what was unknown is asked again, once no rival was heard
 });
@@ -53,7 +54,7 @@ const submit = (...ids: string[]) =>
 
 /** A standby's way to the journal is its own. */
 async function aStandby(id = "c2"): Promise<{ coordinator: Coordinator; journal: MemoryJournal }> {
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   return { coordinator: await swarm.startAnother(id, journal), journal };
 }
 
@@ -95,9 +96,9 @@ async function answersOf(subject: string, message: object) {
 describe("the log", () => {
   it("names in each line the coordinator that it is about", async () => {
     const { coordinator: second } = await aStandby();
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(silenceMs);
-    first.journal.setCutOff(false);
+    first.journal.setOffline(false);
     await clock.advance(silenceMs);
     expect(log.lines).toMatchObject([
       { coordinator: "c1", msg: "nothing was ever written here: a new journal begins" },
@@ -119,7 +120,7 @@ describe("the log", () => {
 describe("a standby", () => {
   it("takes over when the leader has been silent for T, not before", async () => {
     const { coordinator } = await aStandby();
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(silenceMs);
     expect(roleOf(coordinator)).toBe("standing-by");
     await clock.advance(silenceMs * limits.electionJitterShare + limits.pulseMs);
@@ -140,7 +141,7 @@ describe("a standby", () => {
     scribble();
     await clock.advance(2 * silenceMs);
     expect(roleOf(coordinator)).toBe("standing-by"); // the leader goes on behind them
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(1.5 * silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
   });
@@ -167,7 +168,7 @@ describe("a standby", () => {
     const { coordinator } = await aStandby();
     const transport = swarm.transportById.get("c2");
     if (transport === undefined) throw new Error("c2 has a connection");
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(silenceMs - limits.pulseMs);
     clock.stall(silenceMs);
     await clock.advance(silenceMs - limits.pulseMs);
@@ -182,11 +183,11 @@ describe("a standby", () => {
 
   it("goes on waiting while it cannot read the journal", async () => {
     const { coordinator, journal } = await aStandby();
-    first.journal.setCutOff(true);
-    journal.setCutOff(true);
+    first.journal.setOffline(true);
+    journal.setOffline(true);
     await clock.advance(5 * silenceMs);
     expect(roleOf(coordinator)).toBe("standing-by");
-    journal.setCutOff(false);
+    journal.setOffline(false);
     await clock.advance(3 * silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
   });
@@ -208,7 +209,7 @@ describe("a standby", () => {
     journal.isDead = true;
     await submit("t1");
     journal.isDead = false; // only what reads anew meets another server
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(limits.standbyStuckMs);
     expect(roleOf(coordinator)).toBe("standing-by");
     await clock.advance(3 * silenceMs);
@@ -270,23 +271,23 @@ describe("a standby", () => {
 
 describe("a term's own time-out", () => {
   it("is what a standby waits for, whatever its own", async () => {
-    const quick = await swarm.startAnother("c2", store.open(), { leaderTimeoutMs: 1_000 });
+    const quick = await swarm.startAnother("c2", new MemoryJournal(store), { leaderTimeoutMs: 1_000 });
     expect(quick.silenceMsMax).toBe(silenceMs * (1 + limits.electionJitterShare));
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(silenceMs - limits.pulseMs);
     expect(roleOf(quick)).toBe("standing-by");
     await clock.advance(2 * limits.pulseMs + limits.campaignAskShare * silenceMs);
     expect(roleOf(quick)).toBe("leading");
     expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(1_000);
 
-    const slow = await swarm.startAnother("c3", store.open(), { leaderTimeoutMs: 10_000 });
+    const slow = await swarm.startAnother("c3", new MemoryJournal(store), { leaderTimeoutMs: 10_000 });
     await quick.stop();
     expect(await slow.whenLeading()).toBe(3);
     expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(10_000);
   });
 
   it("of 1 s is kept by beats three times as often, and ends trust after 0.8 s", async () => {
-    const journal = store.open();
+    const journal = new MemoryJournal(store);
     const leader = await swarm.startAnother("c2", journal, { leaderTimeoutMs: 1_000 });
     await swarm.coordinator.stop();
     await leader.whenLeading();
@@ -299,12 +300,12 @@ describe("a term's own time-out", () => {
     expect(beats).toBeLessThanOrEqual(40 * limits.leaderBeatsPerTimeout);
 
     await standby.stop();
-    journal.setCutOff(true);
+    journal.setOffline(true);
     const status = () => answersOf(subjects.query("_", "status"), {});
     expect(await status()).toMatchObject([{ leader: "c2" }]);
     await clock.advance(1_000 * limits.leaderTrustShare);
     expect(await status()).toEqual([]);
-    journal.setCutOff(false);
+    journal.setOffline(false);
     await clock.advance(limits.appendTimeoutMs);
   });
 });
@@ -387,7 +388,7 @@ describe("a new leader", () => {
     [
       "that fell silent",
       async () => {
-        first.journal.setCutOff(true);
+        first.journal.setOffline(true);
         await clock.advance(2 * silenceMs);
       },
     ],
@@ -444,7 +445,7 @@ describe("a deposed leader", () => {
   it("answers nothing definite, tells agents nothing, and stands by with everybody's state", async () => {
     const agent = await swarm.agent("a1");
     const { coordinator } = await aStandby();
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(2 * silenceMs);
     expect([roleOf(swarm.coordinator), roleOf(coordinator)]).toEqual(["leading", "leading"]);
     // Both hear what follows; only one of them may say anything.
@@ -455,7 +456,7 @@ describe("a deposed leader", () => {
     await clock.advance(silenceMs);
     expect(agent.pushes.all.filter(({ term: by }) => by !== 2)).toEqual([]);
 
-    first.journal.setCutOff(false);
+    first.journal.setOffline(false);
     await clock.advance(2 * limits.appendRetryMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
     const [leader, standby] = await answersOf(subjects.query("_", "status"), {});
@@ -465,9 +466,9 @@ describe("a deposed leader", () => {
 
   it("takes over again when the other goes", async () => {
     const { coordinator } = await aStandby();
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(2 * silenceMs);
-    first.journal.setCutOff(false);
+    first.journal.setOffline(false);
     await clock.advance(2 * limits.appendRetryMs);
     await coordinator.stop();
     await clock.settle();
@@ -601,7 +602,7 @@ describe("stopping", () => {
   });
 
   it("comes to an end with a question waiting, on a journal that has no beats", async () => {
-    const journal = new MemoryJournalStore().open();
+    const journal = new MemoryJournalStore({ clock }).open();
     Object.assign(journal, { sharable: false });
     const alone = await startTestSwarm({ clock, journal });
     const status = alone.client.status();
@@ -651,7 +652,7 @@ describe("stopping", () => {
       await looked;
       return position();
     };
-    first.journal.setCutOff(true);
+    first.journal.setOffline(true);
     await clock.advance(2 * silenceMs);
     await coordinator.stop();
     const before = store.lastSeq;
@@ -664,13 +665,13 @@ describe("stopping", () => {
 
 describe("starting", () => {
   it("fails where the journal cannot be read", async () => {
-    const journal = store.open();
-    journal.setCutOff(true);
+    const journal = new MemoryJournal(store);
+    journal.setOffline(true);
     await expect(swarm.startAnother("c2", journal)).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
   });
 
   it("leads an empty journal at once, and a journal that nobody else can open", async () => {
-    const alone = new MemoryJournalStore();
+    const alone = new MemoryJournalStore({ clock });
     const one = await startTestSwarm({ clock, store: alone });
     await one.stop();
     const journal = alone.open();
@@ -684,7 +685,7 @@ describe("starting", () => {
 
 describe("a batch that does not fit what stands before it", () => {
   it("halts whoever reads it, standby or leader", async () => {
-    const other = new MemoryJournalStore();
+    const other = new MemoryJournalStore({ clock });
     const damaged = await startTestSwarm({ clock, store: other });
     const standby = await damaged.startAnother("c2");
     const { idx, hash, journal } = damaged.watched.settled().position;

@@ -4,7 +4,8 @@ import { expect, it, vi } from "vitest";
 import { type LineOwner, ownerOfEnd } from "../../src/coordinator/repair/line-end.ts";
 import { batchIndex, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type ChainTail, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { following } from "../support/following.ts";
@@ -35,7 +36,7 @@ async function ask({ records, mayReplace = false, mayLack = false }: Scene): Pro
   const { folded } = fourBatches();
   const store = new MemoryJournalStore();
   for (const bytes of records) store.insertRival(bytes);
-  return ownerOfEnd(store.lastSeq, folded, { journal: store.open(), mayReplace, mayLack });
+  return ownerOfEnd(store.lastSeq, folded, { journal: new MemoryJournal(store), mayReplace, mayLack });
 }
 
 it("is ours where it ends with a batch of ours, dead records behind it or not", async () => {
@@ -57,7 +58,7 @@ it("is ours where it ends with a batch of ours that was said to be lost, for its
   const store = new MemoryJournalStore();
   for (const bytes of records.slice(0, 3)) store.insertRival(bytes);
   for (const mayReplace of [false, true])
-    expect(await ownerOfEnd(3, restarted, { journal: store.open(), mayReplace })).toBe("ours");
+    expect(await ownerOfEnd(3, restarted, { journal: new MemoryJournal(store), mayReplace })).toBe("ours");
 });
 
 it("is another's where a batch goes on behind ours, in the place of one of ours or not", async () => {
@@ -97,7 +98,7 @@ it("is ours to whoever stands by where all before dead records was purged, but f
   for (const bytes of [...records, alien]) store.insertRival(bytes);
   store.purgeBelow(5);
   const asked = (mayReplace = false) =>
-    ownerOfEnd(store.lastSeq, folded, { journal: store.open(), mayReplace });
+    ownerOfEnd(store.lastSeq, folded, { journal: new MemoryJournal(store), mayReplace });
   expect([await asked(), await asked(true)]).toEqual(["ours", "unknown"]);
   store.insertRival(following(third, 2));
   expect([await asked(), await asked(true)]).toEqual(["another", "unknown"]);
@@ -110,7 +111,7 @@ it("is not known where a record is not found", async () => {
   const store = new MemoryJournalStore();
   for (const bytes of [...records, alien]) store.insertRival(bytes);
   for (const hidden of [5, 4]) {
-    const journal = store.open();
+    const journal = new MemoryJournal(store);
     const read = journal.read.bind(journal);
     vi.spyOn(journal, "read").mockImplementation(async (seq) => (seq === hidden ? undefined : read(seq)));
     expect(await ownerOfEnd(5, folded, { journal, mayReplace: true })).toBe("unknown");

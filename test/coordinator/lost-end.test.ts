@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { UnreachableError } from "../../src/errors.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
-import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { JournalRecord } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { keptLog } from "../support/kept-log.ts";
@@ -23,12 +24,12 @@ let log: ReturnType<typeof keptLog>;
 beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
-  first = store.open();
+  first = new MemoryJournal(store);
   log = keptLog();
   swarm = await startTestSwarm({ clock, store, journal: first, random: noJitter, logger: log.logger });
 });
 afterEach(async () => {
-  first.setCutOff(false);
+  first.setOffline(false);
   await stopped(swarm, clock);
 });
 
@@ -49,11 +50,11 @@ describe("a leader whose journal lost its end", () => {
   it("holds it from the first record on, a batch in flight or not", async () => {
     await swarm.submit("t1");
     expect(swarm.coordinator.heldFromSeq).toBe(1);
-    first.setCutOff(true);
+    first.setOffline(true);
     const answer = swarm.submit("t2");
     await clock.settle();
     expect([swarm.coordinator.settledState, swarm.coordinator.heldFromSeq]).toEqual([undefined, 1]);
-    first.setCutOff(false);
+    first.setOffline(false);
     await clock.advance(timeoutMs);
     await answer;
   });
@@ -127,21 +128,21 @@ describe("a leader whose journal lost its end", () => {
 
 describe("a leader that was out of touch while another was elected", () => {
   it("leaves it to that one to put back what the journal lost of both", async () => {
-    const second = store.open();
+    const second = new MemoryJournal(store);
     const successor = await swarm.startAnother("c2", second);
     await swarm.submit("t1");
     const { lastSeq } = store;
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.submit("void").catch(() => undefined); // sent to the journal again and again
     await clock.advance(2 * timeoutMs);
     expect(roleOf(successor)).toBe("leading");
     await swarm.submit("t2");
-    second.setCutOff(true);
+    second.setOffline(true);
     store.loseTail(store.lastSeq - lastSeq);
-    first.setCutOff(false);
+    first.setOffline(false);
     await clock.advance(4 * timeoutMs);
     expect(store.lastSeq).toBe(lastSeq);
-    second.setCutOff(false);
+    second.setOffline(false);
     await clock.advance(timeoutMs);
     expect([roleOf(swarm.coordinator), roleOf(successor)]).toEqual(["standing-by", "leading"]);
     expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
@@ -151,9 +152,9 @@ describe("a leader that was out of touch while another was elected", () => {
 /** A way to the store that ends when something is to be appended. */
 function openUntilAppend(): ReturnType<MemoryJournalStore["open"]> {
   let isOnce = true;
-  const journal: ReturnType<MemoryJournalStore["open"]> = store.open({
+  const journal: ReturnType<MemoryJournalStore["open"]> = new MemoryJournal(store, {
     onRequest: () => {
-      if (isOnce) journal.setCutOff(true);
+      if (isOnce) journal.setOffline(true);
       isOnce = false;
       return "deliver";
     },
@@ -170,24 +171,24 @@ describe("a candidate whose election found no way to the journal while another w
   beforeEach(async () => {
     own = openUntilAppend();
     candidate = await swarm.startAnother("c2", own);
-    elected = store.open();
+    elected = new MemoryJournal(store);
     successor = await swarm.startAnother("c3", elected);
     await swarm.submit("t1");
     const { lastSeq } = store;
-    first.setCutOff(true);
+    first.setOffline(true);
     await clock.advance(1.5 * timeoutMs);
     expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
     await swarm.submit("t2");
-    elected.setCutOff(true);
+    elected.setOffline(true);
     store.loseTail(store.lastSeq - lastSeq);
-    own.setCutOff(false);
+    own.setOffline(false);
   });
 
   it("leaves it to that one to put back what the journal lost", async () => {
     const { lastSeq } = store;
     await clock.advance(3 * timeoutMs);
     expect(store.lastSeq).toBe(lastSeq);
-    elected.setCutOff(false);
+    elected.setOffline(false);
     await clock.advance(timeoutMs);
     expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
     expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
@@ -197,7 +198,7 @@ describe("a candidate whose election found no way to the journal while another w
     await clock.advance((limits.announcementWaitsMax + 2) * timeoutMs);
     expect(roleOf(candidate)).toBe("leading");
     // Whoever holds what is lost finds another line in its place, and says so.
-    elected.setCutOff(false);
+    elected.setOffline(false);
     await clock.advance(2 * timeoutMs);
     expect(await successor.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
   });
@@ -214,20 +215,20 @@ describe("a candidate whose election found no way to the journal while the leade
    *  @param changed called right before anything does */
   async function writeOn(batches: number, changed: () => void = () => undefined): Promise<void> {
     isAway = true;
-    own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    own = new MemoryJournal(store, { onRequest: () => (isAway ? "lose" : "deliver") });
     candidate = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     lastSeq = store.lastSeq;
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.submit("t2").catch(() => undefined); // where that one stood
     await clock.advance(1.5 * timeoutMs); // a candidate by now
     changed();
     store.loseTail(1);
-    first.setCutOff(false);
+    first.setOffline(false);
     while (store.lastSeq < lastSeq + 1) await clock.advance(limits.pulseMs);
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(2 - batches);
     isAway = false;
   }
@@ -268,11 +269,11 @@ describe("a candidate that was not elected", () => {
     const own = openUntilAppend();
     const candidate = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
-    first.setCutOff(true);
+    first.setOffline(true);
     await clock.advance(1.5 * timeoutMs);
     const fromSeq = store.lastSeq + 1;
     for (const text of ["somebody", "else's", "records"]) store.insertRival(Buffer.from(text));
-    first.setCutOff(false);
+    first.setOffline(false);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     while (store.lastSeq < fromSeq + 3) await clock.advance(limits.pulseMs); // the leader goes on behind them
     const { read } = own;
@@ -284,7 +285,7 @@ describe("a candidate that was not elected", () => {
       }
       return found;
     };
-    own.setCutOff(false);
+    own.setOffline(false);
     await clock.advance(timingOf(timeoutMs).beatMs); // it looks again once in each
     own.read = read;
     await clock.advance(limits.pulseMs);
@@ -300,7 +301,7 @@ describe("a standby whose journal lost its end", () => {
     await swarm.submit("t1");
     await swarm.submit("t2");
     const before = bytesFrom(1);
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(2);
     await clock.advance(2 * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
@@ -313,7 +314,7 @@ describe("a standby whose journal lost its end", () => {
     const whole = await swarm.startAnother("c2");
     await swarm.submit("t1");
     await swarm.submit("t2");
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(2);
     const short = await swarm.startAnother("c3"); // begins with what is left
     await clock.advance(2 * timeoutMs);
@@ -322,24 +323,24 @@ describe("a standby whose journal lost its end", () => {
   });
 
   it("that holds less asks before it campaigns: another may hold more since it last said so", async () => {
-    const second = store.open();
+    const second = new MemoryJournal(store);
     const behind = await swarm.startAnother("c2", second);
     await swarm.submit("t1");
-    first.setCutOff(true);
+    first.setOffline(true);
     const betweenMs = timeoutMs / limits.leaderBeatsPerTimeout / 2;
     await clock.advance(betweenMs);
     const whole = await swarm.startAnother("c3"); // says what it holds between two words of the others
     await clock.advance(0.93 * timeoutMs - betweenMs);
-    second.setCutOff(true);
-    first.setCutOff(false);
+    second.setOffline(true);
+    first.setOffline(false);
     const { lastSeq } = store;
     const answer = swarm.submit("t2");
     await clock.advance(limits.appendRetryMs);
     expect(await answer).toMatchObject({ answers: [{ ok: true }] });
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     store.loseTail(store.lastSeq - lastSeq);
-    second.setCutOff(false);
+    second.setOffline(false);
     await clock.advance(2 * timeoutMs);
     expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
     expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
@@ -349,7 +350,7 @@ describe("a standby whose journal lost its end", () => {
     await swarm.startAnother("c2");
     await swarm.submit("t1");
     const whole = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(1);
     const short = await swarm.startAnother("c3");
     await clock.advance(timeoutMs / limits.leaderBeatsPerTimeout); // c2 says what it holds
@@ -366,7 +367,7 @@ describe("a standby whose journal lost its end", () => {
     const standby = await swarm.startAnother("c2");
     const liar = { id: "c9", term: 1e9, idx: 1e12, leading: false };
     swarm.client.transport.publish(subjects.coordinator, encode(liar));
-    first.setCutOff(true);
+    first.setOffline(true);
     await clock.advance(limits.announcementTimeouts * timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
     await clock.advance(2 * timeoutMs);
@@ -376,7 +377,7 @@ describe("a standby whose journal lost its end", () => {
   it("does not wait for ever for what somebody announces again and again, under one name after the other", async () => {
     const standby = await swarm.startAnother("c2");
     await swarm.submit("t1");
-    first.setCutOff(true);
+    first.setOffline(true);
     let names = 0;
     const lie = () => {
       names += 1;
@@ -417,7 +418,7 @@ describe("a standby whose journal lost its end", () => {
     await clock.settle();
     store.loseTail(2);
     await swarm.submit("t2"); // where the first of them stood
-    first.setCutOff(true);
+    first.setOffline(true);
     for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
     await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
@@ -452,7 +453,7 @@ describe("a standby whose journal lost its end", () => {
   it("…and however long nobody answers, while nobody leads", async () => {
     const { standby, hiding } = await replacedBehind("cannot be asked for");
     await clock.advance(timeoutMs / 2); // more of the leader's, behind which it finds what was replaced
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     await clock.advance(3 * limits.lossPatienceRunningMs);
     hiding.how = undefined;
@@ -462,20 +463,20 @@ describe("a standby whose journal lost its end", () => {
   });
 
   it("leaves dead records at its end away where another has read what stood in their place", async () => {
-    const second = store.open();
+    const second = new MemoryJournal(store);
     const behind = await swarm.startAnother("c2", second);
     const whole = await swarm.startAnother("c3");
     await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
-    second.setCutOff(true);
+    second.setOffline(true);
     store.loseTail(1);
     const { lastSeq } = store;
     await swarm.submit("t2"); // where that one stood
     await clock.advance(timeoutMs / limits.leaderBeatsPerTimeout - 1);
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(store.lastSeq - lastSeq);
-    second.setCutOff(false);
+    second.setOffline(false);
     await clock.advance(4 * timeoutMs);
     expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
     expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
@@ -486,7 +487,7 @@ describe("a standby whose journal lost its end", () => {
     const standby = await swarm.startAnother("c2");
     await swarm.submit("t1");
     await swarm.submit("t2");
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(2);
     for (const text of ["x", "y"]) store.insertRival(Buffer.from(text)); // as long as before
     await clock.advance(2 * timeoutMs);

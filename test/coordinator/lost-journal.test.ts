@@ -1,7 +1,8 @@
 // A coordinator that starts on an empty journal while another holds batches of the swarm's: it begins no new swarm.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
@@ -31,7 +32,7 @@ it("halts and says what to do, and writes nothing", async () => {
 });
 
 it("stands by where the other has only begun since it looked", async () => {
-  const journal = swarm.store.open();
+  const journal = new MemoryJournal(swarm.store);
   const position = journal.position.bind(journal);
   let looks = 0;
   journal.replay = async function* () {

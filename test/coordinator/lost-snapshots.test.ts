@@ -48,7 +48,7 @@ async function advance(ms: number): Promise<void> {
 async function leaderDies(): Promise<void> {
   const { swarm } = compacted;
   swarm.watched.settled();
-  first.setCutOff(true);
+  first.setOffline(true);
   swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
 }
 
@@ -134,12 +134,12 @@ describe("where no snapshot can be read", () => {
     const own = journal.open();
     const standby = await swarm.startAnother("c2", own);
     compacted.spoilAll();
-    own.setCutOff(true);
+    own.setOffline(true);
     await leaderDies();
     const starting = swarm.startAnother("c3");
     await advance(2 * limits.lossPatienceRunningMs);
     expect(times("halted")).toBe(0);
-    own.setCutOff(false);
+    own.setOffline(false);
     await advance(2 * limits.leaderTimeoutMs + limits.snapshotRetryMs + 4 * limits.catchUpRetryMs);
     const started = await starting;
     await standby.whenLeading();
@@ -307,10 +307,10 @@ it("storage that was away for long, and is back, has one that failed tried again
   const next = await swarm.startAnother("c2");
   await next.whenLeading();
   const snapshots = compacted.opened ?? expect.fail("it opened the snapshots");
-  (snapshots as MemorySnapshotStore).setCutOff(true);
+  (snapshots as MemorySnapshotStore).setOffline(true);
   await compacted.reconnect("c2");
   await advance(2 * limits.snapshotRetryMsMax);
-  (snapshots as MemorySnapshotStore).setCutOff(false);
+  (snapshots as MemorySnapshotStore).setOffline(false);
   await advance(limits.snapshotRetryMsMax);
   compacted.spoilNewest();
   compacted.failures = 1;
@@ -323,9 +323,9 @@ it("storage that was away for long, and is back, has one that failed tried again
 it("storage that is away is not taken for lost", async () => {
   await purged();
   const snapshots = compacted.opened ?? expect.fail("the leader opened the snapshots");
-  snapshots.setCutOff(true);
+  snapshots.setOffline(true);
   await compacted.reconnect();
   expect(times(saved)).toBe(0);
   expect(times("it could not be asked whether the snapshots can be read")).toBe(1);
-  snapshots.setCutOff(false);
+  snapshots.setOffline(false);
 });

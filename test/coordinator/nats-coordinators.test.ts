@@ -13,7 +13,7 @@ import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
-import type { Journal } from "../../src/journal/journal.ts";
+import type { Journal } from "../../src/chain/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
 import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";

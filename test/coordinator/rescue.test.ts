@@ -7,7 +7,7 @@ import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { hashOf } from "../../src/journal/batch.ts";
-import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
+import type { AppendOutcome, JournalRecord } from "../../src/chain/journal.ts";
 import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshotStore, MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
@@ -41,7 +41,7 @@ beforeEach(async () => {
   isForgetful = false;
   isPurgeOfHelp = false;
   isLostUnheard = false;
-  second = store.open();
+  second = new MemoryJournal(store);
   first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
   swarm = await startTestSwarm({
     clock,
@@ -60,7 +60,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  first.setCutOff(false);
+  first.setOffline(false);
   onPut = () => "deliver";
   await stopped(swarm, clock);
 });
@@ -146,7 +146,7 @@ describe("a hole under an unchanged end", () => {
     onPut = () => gate.opened;
     loseRecord(3);
     await looked();
-    first.setCutOff(true);
+    first.setOffline(true);
     gate.open();
     await clock.settle();
     const next = await swarm.startAnother("c2");
@@ -273,7 +273,7 @@ describe("a hole under an unchanged end", () => {
   it("that a standby found is rescued by it once it leads", async () => {
     const standby = await swarm.startAnother("c2");
     await swarm.submit("t1");
-    first.setCutOff(true);
+    first.setOffline(true);
     loseRecord(2);
     await clock.advance(2 * timeoutMs);
     expect(roleOf(standby)).not.toBe("leading"); // another record may stand there, and not be found yet
@@ -283,26 +283,26 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("that a standby met, and another rescued, is not rescued again by it once it leads", async () => {
-    const own = store.open();
+    const own = new MemoryJournal(store);
     const standby = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     await clock.settle();
-    own.setCutOff(true);
+    own.setOffline(true);
     const { lastSeq } = store;
     for (const id of ["t2", "t3"]) await swarm.submit(id);
     loseRecord(lastSeq + 1);
     const gate = aGate();
     onPut = () => gate.opened;
-    own.setCutOff(false);
+    own.setOffline(false);
     await looked();
-    own.setCutOff(true);
+    own.setOffline(true);
     gate.open();
     await clock.advance(timeoutMs);
-    own.setCutOff(false); // it begins anew at the leader's snapshot
+    own.setOffline(false); // it begins anew at the leader's snapshot
     await clock.advance(2 * timeoutMs);
     expect([roleOf(standby), standby.settledState?.taskById.size]).toEqual(["standing-by", 3]);
     swarm.watched.settled();
-    first.setCutOff(true);
+    first.setOffline(true);
     await clock.advance(2 * timeoutMs);
     expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["leading", 1]);
   });
@@ -394,7 +394,7 @@ describe("a journal that acknowledges what it does not keep", () => {
     const purge = first.purgeThrough.bind(first);
     first.purgeThrough = async (seq) => {
       const isPurged = await purge(seq);
-      first.setCutOff(true);
+      first.setOffline(true);
       return isPurged;
     };
     await swarm.submit("t1");
@@ -414,7 +414,7 @@ describe("a journal that acknowledges what it does not keep", () => {
     await untilSure();
     await clock.advance(limits.readBackPatienceMs);
     isForgetful = false;
-    first.setCutOff(true);
+    first.setOffline(true);
     const next = await swarm.startAnother("c9");
     await clock.advance(2 * timeoutMs);
     expect([roleOf(next), (await swarm.client.status()).tasks.queued]).toEqual(["leading", 2]);
@@ -548,7 +548,7 @@ describe("an end that no leader holds any more", () => {
 
   function loseLeaderAndEnd(lastSeq: number): void {
     swarm.watched.settled();
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     store.loseTail(store.lastSeq - lastSeq);
   }
@@ -574,11 +574,11 @@ describe("an end that no leader holds any more", () => {
     await loseWhatTheSnapshotHolds();
     const gate = aGate();
     onPut = () => gate.opened;
-    const own = store.open();
+    const own = new MemoryJournal(store);
     void swarm.startAnother("c9", own).catch(() => undefined);
     await untilLed();
     expect(snapshots.places("manifest")).toHaveLength(1); // it is about to save it
-    own.setCutOff(true);
+    own.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c9") ?? expect.fail("c9 has a connection"));
     gate.open();
     await clock.settle();
@@ -591,18 +591,18 @@ describe("an end that no leader holds any more", () => {
   });
 
   it("is not left by a standby that had not read it, and would lead without it", async () => {
-    const own = store.open();
+    const own = new MemoryJournal(store);
     const standby = await swarm.startAnother("c2", own);
     for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.settle();
-    own.setCutOff(true);
+    own.setOffline(true);
     const { lastSeq } = store;
     await swarm.submit("t3");
     loseRecord(2);
     await looked();
     expect(snapshots.places("manifest")).toHaveLength(1);
     loseLeaderAndEnd(lastSeq);
-    own.setCutOff(false);
+    own.setOffline(false);
     await untilLed();
     await clock.advance(2 * limits.readBackPatienceMs);
     expect(roleOf(standby)).toBe("leading");
@@ -652,10 +652,10 @@ describe("an end that no leader holds any more", () => {
     loseLeaderAndEnd(position.seq);
     const standby = await swarm.startAnother("c2", second);
     const connection = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
-    second.setCutOff(true);
+    second.setOffline(true);
     swarm.hub.cut(connection);
     store.loseTail(6);
-    const own = store.open({ onRequest: () => (store.lastSeq < position.seq ? "deliver" : "lose") });
+    const own = new MemoryJournal(store, { onRequest: () => (store.lastSeq < position.seq ? "deliver" : "lose") });
     let successor: Coordinator | undefined;
     void swarm.startAnother("c9", own).then((started) => {
       successor = started;
@@ -665,7 +665,7 @@ describe("an end that no leader holds any more", () => {
     while (store.lastSeq < position.seq) await clock.advance(limits.pulseMs);
     swarm.hub.cut(swarm.transportById.get("c9") ?? expect.fail("c9 has a connection"));
     const reconnect = () => {
-      second.setCutOff(false);
+      second.setOffline(false);
       swarm.hub.heal(connection);
     };
     return { standby, reconnect, known: [...ids, "t9"] };
@@ -696,7 +696,7 @@ describe("an end that no leader holds any more", () => {
    *  appends is lost until `isAway` is false. */
   async function goneOnBehindADeadRecord() {
     const fate = { isAway: false };
-    const own = store.open({ onRequest: () => (fate.isAway ? "lose" : "deliver") });
+    const own = new MemoryJournal(store, { onRequest: () => (fate.isAway ? "lose" : "deliver") });
     const standby = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
@@ -765,7 +765,7 @@ describe("an end that no leader holds any more", () => {
     const standby = await swarm.startAnother("c2", journal);
     for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs);
-    cutOff?.setCutOff(true);
+    cutOff?.setOffline(true);
     await clock.advance(timeoutMs);
     loseLeaderAndEnd(2);
     const bytes = rival?.();
@@ -789,7 +789,7 @@ describe("an end that no leader holds any more", () => {
   }
 
   it("is gone on without by a standby that has folded it, and no sooner than 2·T", async () => {
-    const standby = await leftToAStandby(store.open());
+    const standby = await leftToAStandby(new MemoryJournal(store));
     await clock.advance(limits.announcementTimeouts * timeoutMs);
     expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
     await expectGoneOn(standby);
@@ -827,7 +827,7 @@ describe("an end that no leader holds any more", () => {
     ["another batch of the same term", () => rivalsTerm({ term: 1 }, 0)],
     ["nothing that can be read", () => "somebody else's"],
   ])("is not gone on without where %s stands at what is left", async (_, rival) => {
-    await expectHalted(await leftToAStandby(store.open(), { rival }));
+    await expectHalted(await leftToAStandby(new MemoryJournal(store), { rival }));
   });
 
   /** …and of what stands before it nothing is found. */
@@ -854,9 +854,9 @@ describe("an end that no leader holds any more", () => {
   it("is kept by a standby that has folded it, however long the server was away since it was not found", async () => {
     const { standby, hiding } = await leftUnfound();
     await clock.advance(limits.lossPatienceRunningMs);
-    hiding.setCutOff(true);
+    hiding.setOffline(true);
     await clock.advance(limits.lossPatienceRunningMs);
-    hiding.setCutOff(false);
+    hiding.setOffline(false);
     await clock.advance(limits.lossPatienceRunningMs - timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
     hiding.isHiding = false;
@@ -865,7 +865,7 @@ describe("an end that no leader holds any more", () => {
 
   it("is gone on without by a candidate that has folded it, whose election the journal did not take before", async () => {
     let isAway = false;
-    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const own = new MemoryJournal(store, { onRequest: () => (isAway ? "lose" : "deliver") });
     const standby = await swarm.startAnother("c2", own);
     for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);
@@ -889,7 +889,7 @@ describe("an end that no leader holds any more", () => {
   it.each(["full", "lose"] as const)(
     "is kept by a standby that has folded it while the storage of snapshots says or does: %s",
     async (fate) => {
-      const standby = await leftToAStandby(store.open());
+      const standby = await leftToAStandby(new MemoryJournal(store));
       onPut = () => fate;
       await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
       expect(roleOf(standby)).toBe("standing-by");
@@ -900,7 +900,7 @@ describe("an end that no leader holds any more", () => {
   );
 
   it("is kept by a standby that has folded it while what is put is not given back", async () => {
-    const standby = await leftToAStandby(store.open());
+    const standby = await leftToAStandby(new MemoryJournal(store));
     const chunk = vi.spyOn(MemorySnapshotStore.prototype, "chunk").mockResolvedValue(undefined);
     await clock.advance(limits.lossPatienceRunningMs);
     expect(chunk).toHaveBeenCalled();
@@ -911,13 +911,13 @@ describe("an end that no leader holds any more", () => {
   });
 
   it.each([0, 1])("is left by a standby to another that saved it and %i more and went on", async (more) => {
-    const own = store.open();
+    const own = new MemoryJournal(store);
     const third = await swarm.startAnother("c3", own);
-    const standby = await leftToAStandby(store.open(), { cutOff: more === 1 ? own : undefined });
-    own.setCutOff(true);
+    const standby = await leftToAStandby(new MemoryJournal(store), { cutOff: more === 1 ? own : undefined });
+    own.setOffline(true);
     await expectGoneOn(standby);
     await swarm.submit("t3");
-    own.setCutOff(false);
+    own.setOffline(false);
     await untilLed();
     expect([roleOf(standby), roleOf(third)]).toEqual(["leading", "standing-by"]);
     expect([...(third.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
@@ -931,7 +931,7 @@ describe("an end that no leader holds any more", () => {
     const standby = await swarm.startAnother("c2", second);
     await swarm.submit("t5");
     swarm.watched.settled();
-    first.setCutOff(true);
+    first.setOffline(true);
     store.loseTail(store.lastSeq - 4);
     return standby;
   }
@@ -941,7 +941,7 @@ describe("an end that no leader holds any more", () => {
     expect(standby.heldFromSeq).toBeGreaterThan(swarm.coordinator.heldFromSeq);
     await clock.advance((limits.announcementTimeouts + 2) * timeoutMs);
     expect(store.lastSeq).toBe(4);
-    first.setCutOff(false);
+    first.setOffline(false);
     await clock.advance(2 * timeoutMs);
     expect([await queued(), snapshots.places("manifest").length]).toEqual([5, 1]);
     expect(swarm.watched.settled().state.taskById.size).toBe(5);
@@ -951,9 +951,9 @@ describe("an end that no leader holds any more", () => {
     await loseWhatOnlyTheLeaderHolds();
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     await clock.advance((limits.announcementTimeouts + 1) * timeoutMs);
-    second.setCutOff(true);
+    second.setOffline(true);
     await clock.advance(limits.announcementTimeouts * timeoutMs);
-    second.setCutOff(false);
+    second.setOffline(false);
     await clock.advance(timeoutMs + limits.pulseMs);
     expect([store.lastSeq, snapshots.places("manifest").length]).toEqual([4, 1]);
   });
@@ -967,7 +967,7 @@ describe("an end that no leader holds any more", () => {
     swarm.watched.settled();
     const seqs = Array.from({ length: store.lastSeq - 4 }, (_, at) => 5 + at);
     const lost = seqs.map((seq) => store.at(seq)?.bytes ?? none);
-    first.setCutOff(true);
+    first.setOffline(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
     store.loseTail(lost.length);
     const manifests = snapshots.places("manifest").length;
@@ -986,7 +986,7 @@ describe("an end that no leader holds any more", () => {
     swarm.hub.cut(connection);
     await untilLed();
     expect(roleOf(standby)).toBe("leading");
-    first.setCutOff(false);
+    first.setOffline(false);
     swarm.hub.heal(connection);
     await clock.advance(4 * timeoutMs);
     expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
@@ -999,7 +999,7 @@ describe("an end that no leader holds any more", () => {
     swarm.hub.cut(connection);
     await untilLed();
     const manifests = vi.spyOn(MemorySnapshotStore.prototype, "manifests").mockResolvedValue([]);
-    first.setCutOff(false);
+    first.setOffline(false);
     swarm.hub.heal(connection);
     await clock.advance(limits.readBackPatienceMs / 2);
     manifests.mockRestore();

@@ -5,7 +5,8 @@ import { type HeldEnd, isSavedByAnother } from "../../src/coordinator/repair/sav
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { Run } from "../../src/journal/batch-places.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { ChainPosition } from "../../src/journal/replay.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
@@ -37,7 +38,7 @@ function askAs(held: HeldEnd, manifest: Manifest, ...records: readonly Uint8Arra
   const reaching = async function* (isReaching: (position: ChainPosition) => boolean) {
     if (isReaching(manifest.position)) yield manifest;
   };
-  return isSavedByAnother(held, { journal: store.open(), readable: { reaching } });
+  return isSavedByAnother(held, { journal: new MemoryJournal(store), readable: { reaching } });
 }
 
 it("is where a batch behind a snapshot of it continues that, dead records between or not", async () => {
@@ -89,13 +90,13 @@ it("…nor where the place of that one was written over by somebody whom everybo
       yield saved({ seq: 3 }, stoodAt2);
     },
   };
-  expect(await isSavedByAnother({ committed: [own] }, { journal: store.open(), readable })).toBe(false);
+  expect(await isSavedByAnother({ committed: [own] }, { journal: new MemoryJournal(store), readable })).toBe(false);
 });
 
 it("is not known while it is not found what stands where it ends", async () => {
   const store = new MemoryJournalStore();
   for (const bytes of [alien, alien, following(own, 4)]) store.insertRival(bytes);
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const { read } = journal;
   let isHidden = true;
   journal.read = async (seq) => (seq === 2 && isHidden ? undefined : read.call(journal, seq));
@@ -115,7 +116,7 @@ it("is known after a few records, however many follow", async () => {
     line.push(following({ ...own, idx: batchIndex(idx), hash: hashOf(line.at(-1) as Uint8Array) }, 2));
   const store = new MemoryJournalStore();
   for (const bytes of [alien, ...line]) store.insertRival(bytes);
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const read = vi.spyOn(journal, "read");
   const readable = {
     async *reaching() {
@@ -141,7 +142,7 @@ it("is where a later term's snapshot went past it, and its batch stands there or
   const store = new MemoryJournalStore();
   for (const bytes of [batch, following(own, 2)]) store.insertRival(bytes);
   const standsAt = (seq: number) => ({
-    journal: store.open(),
+    journal: new MemoryJournal(store),
     readable: {
       async *reaching() {
         yield saved(later, [[9, seq, 12]]);

@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Presences } from "../../src/coordinator/leader/presence.ts";
 import { agentId, assignmentNumber } from "../../src/ids.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Heartbeat } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";

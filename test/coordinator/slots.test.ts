@@ -2,7 +2,8 @@
 // the journal are brought into line when messages are lost, leaders change or somebody dies.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -34,7 +35,7 @@ beforeEach(async () => {
   a3 = await swarm.agent("a3", { kinds: [] });
 });
 afterEach(async () => {
-  first.journal.setCutOff(false);
+  first.journal.setOffline(false);
   first.release();
   await stopped(swarm, clock);
 });
@@ -349,7 +350,7 @@ it("everything works on under a new leader, which says again what was granted", 
   await acquire(a1, "h1");
   await acquire(a2, "h2", { weight: 3 });
   await swarm.startAnother("c2");
-  first.journal.setCutOff(true);
+  first.journal.setOffline(true);
   await clock.advance(2 * limits.leaderTimeoutMs);
   expect(await a1.push("slots-granted")).toMatchObject({ term: 2, handles: ["h1"] });
   expect(await acquire(a2, "h2", { weight: 3 })).toMatchObject({ term: 2, answer: waiting });

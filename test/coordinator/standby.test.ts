@@ -4,7 +4,8 @@ import { expect, it, vi } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
 import { Standby } from "../../src/coordinator/standby/standby.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { Gate } from "../support/gate.ts";
@@ -15,7 +16,7 @@ it("calls nobody behind its last call, which came while the journal was asked wh
   const clock = new ManualClock();
   const timing = timingOf(1_000);
   const store = new MemoryJournalStore();
-  const journal = store.open();
+  const journal = new MemoryJournal(store);
   const gate = new Gate();
   const usage = await journal.position();
   const asked = vi.spyOn(journal, "position").mockImplementation(() => gate.opened.then(() => usage));

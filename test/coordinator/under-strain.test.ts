@@ -2,7 +2,8 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { Event } from "../../src/state/event.ts";
@@ -83,8 +84,8 @@ it("questions behind a batch in flight are bounded like those before it", async 
 });
 
 it("a leader cut off from its journal refuses nobody: its successor may have accepted", async () => {
-  const second = await swarm.startAnother("c2", store.open());
-  held.journal.setCutOff(true);
+  const second = await swarm.startAnother("c2", new MemoryJournal(store));
+  held.journal.setOffline(true);
   await clock.advance(2 * limits.leaderTimeoutMs);
   expect(await second.whenLeading()).toBe(2);
   for (const id of ["a", "b", "c"]) {
@@ -95,7 +96,7 @@ it("a leader cut off from its journal refuses nobody: its successor may have acc
   for (let asked = 0; asked < limits.inboxDepthMax + 500; asked += 5_000) await ask(5_000);
   const refusals = answers.filter((answer) => answer.includes("WAGGLE_BACKPRESSURE"));
   expect(refusals).toEqual([]);
-  held.journal.setCutOff(false);
+  held.journal.setOffline(false);
 });
 
 it("a refused submit says nothing of another project's task", async () => {
@@ -143,12 +144,12 @@ it("nothing follows a term's end, whatever is asked or falls due meanwhile", asy
   await clock.settle();
   await stopped;
   expect(eventsIn().at(-1)).toEqual({ type: "TermEnded" });
-  const second = await swarm.startAnother("c2", store.open());
+  const second = await swarm.startAnother("c2", new MemoryJournal(store));
   expect(await second.whenLeading()).toBe(2);
 });
 
 it("a stop ends though the journal is away", async () => {
-  held.journal.setCutOff(true);
+  held.journal.setOffline(true);
   const stopped = swarm.coordinator.stop();
   await clock.advance(limits.handOverMs - 100);
   expect(await isSettled(stopped)).toBe(false);
@@ -199,10 +200,10 @@ it("one that is silent still is, once the journal lets that be decided", async (
 it("an assignment of the batch that starts a term is sent once", async () => {
   const agent = await swarm.agent("a1");
   await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + limits.leaderTimeoutMs }]);
-  const second: Coordinator = await swarm.startAnother("c2", store.open());
-  held.journal.setCutOff(true);
+  const second: Coordinator = await swarm.startAnother("c2", new MemoryJournal(store));
+  held.journal.setOffline(true);
   await clock.advance(2 * limits.leaderTimeoutMs);
   await second.whenLeading();
   expect(agent.pushes.all.filter(({ type }) => type === "assign")).toHaveLength(1);
-  held.journal.setCutOff(false);
+  held.journal.setOffline(false);
 });

@@ -8,7 +8,7 @@ export class HeldJournal {
   #open: () => void = () => undefined;
 
   constructor(store: MemoryJournalStore) {
-    this.journal = store.open({
+    this.journal = new MemoryJournal(store, {
       onAnswer: async (): Promise<AnswerFate> => {
         await this.#opened;
         return "deliver";

@@ -4,8 +4,9 @@
 import { pino } from "pino";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { hashOf } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { JournalRecord } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type MemorySnapshotFaults, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { type Folded, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import type { FoundSnapshots } from "../../src/journal/snapshot/found.ts";

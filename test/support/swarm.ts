@@ -6,8 +6,9 @@ import { type Clock, type Random, systemClock, systemRandom } from "../../src/cl
 import type { Compaction } from "../../src/coordinator/compaction/compactor.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
-import type { Journal } from "../../src/journal/journal.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { Journal } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
@@ -94,7 +95,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const watched = new WatchedJournal(store);
   const running: Coordinator[] = [];
   const transportById = new Map<string, Transport>();
-  const startAnother: TestSwarm["startAnother"] = async (id, journal = store.open(), more = {}) => {
+  const startAnother: TestSwarm["startAnother"] = async (id, journal = new MemoryJournal(store), more = {}) => {
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
     transportById.set(id, transport);
@@ -117,7 +118,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   };
   const { leaderTimeoutMs } = options;
   const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
-  const coordinator = await startAnother("c1", options.journal ?? store.open(), ofFirst);
+  const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
   await coordinator.whenLeading();
   const client = new WireParty(hub.connect());
   return {

@@ -24,7 +24,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
+import type { JournalRecord } from "../../src/chain/journal.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";

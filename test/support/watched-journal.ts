@@ -4,7 +4,7 @@
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { Succession } from "../../src/core/succession.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
+import type { JournalRecord } from "../../src/chain/journal.ts";
 import type { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { type DeadReason, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";

@@ -42,7 +42,7 @@ export interface FollowingDeps {
 }
 
 export interface FollowingHooks {
-  readonly onBatch: (batch: Batch) => void;
+  readonly onBatch: (batch: Batch, bytes: Uint8Array) => void;
   /** It was read anew: the log that is followed is another object. */
   readonly onRestored: (log: Replay) => void;
   /** It is time to take the lead. The last call. */
@@ -170,7 +170,7 @@ export class Following {
         const verdict = log.take(record);
         if (verdict.kind !== "applied") continue;
         this.#heard();
-        this.#hooks.onBatch(verdict.batch);
+        this.#hooks.onBatch(verdict.batch, record.bytes);
       }
     } catch (error) {
       if (error instanceof JournalDamagedError) this.#cannotRead(live);

@@ -21,7 +21,7 @@ import type { Outbox } from "./outbox.ts";
 import type { BeatVerdict, Presences } from "./presence.ts";
 
 export interface AgentDeskDeps {
-  readonly term: Term;
+  readonly term: () => Term;
   readonly state: SwarmState;
   readonly subjects: Subjects;
   readonly transport: Transport;

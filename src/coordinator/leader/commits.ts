@@ -1,80 +1,66 @@
-// The way of a leader's turns to their commits, in order, and what is held back until then.
+// How a leader's turns are committed, and what may be said before: append before visible.
 //
-//   turn → batch in flight (in-flight.ts) → journal (committer.ts) → committed → told
+//   take ─ a batch into the segment (writer.ts) ─ stored, and all before it → told
+//        ─ nothing to record: answered with the newest batch in flight, or at once while the leader's lease holds
 //
-// The rule: nothing leaves before its commit. Effects, events and answers of a turn are held with its batch, and
-// so is every answer that was only read from the state: it leaves with the newest batch that this state contains.
-// Where no batch is in flight, the leader must be able to show an append that was acknowledged and *sent* less
-// than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
+// The segment is changed in two ways, and no turn is taken meanwhile:
 //
-// While the journal may have lost records, what is committed is not told either, and while the state is saved that
-// stands for them, no turn is taken (embargo.ts, rescue.ts). Not here: what a turn is (turns.ts), and what is told
-// (telling.ts).
+//   planned  the next segment is ready, nothing is in flight → segment-change.ts; the term goes on
+//   faulty   the segment does not hold what was stored in it → the lead is taken again from what is held, with a base:
+//            what was in flight is in that base, and so committed; a new term begins
+//
+// Not here: what a turn holds (turns.ts), what is told (telling.ts).
 
 import type { Logger } from "pino";
-import type { Clock } from "../../clock.ts";
-import { InvariantError, type JournalDamagedError } from "../../errors.ts";
-import type { BatchIndex, Term } from "../../ids.ts";
-import type { Journal, JournalRecord } from "../../journal/journal.ts";
-import type { RecentRecords } from "../../journal/recent-records.ts";
-import type { DeadReason, Folded, Replay } from "../../journal/replay.ts";
-import type { Manifest } from "../../journal/snapshot/manifest.ts";
-import type { SnapshotStore } from "../../journal/snapshot-store.ts";
-import type { TrimReason } from "../../state/event.ts";
-import type { Announcements } from "../announcements.ts";
-import { Committer, type Full, type Stored } from "../append/committer.ts";
-import type { PendingBatch } from "../append/sends.ts";
-import { UnacknowledgedLog } from "../append/unacknowledged-log.ts";
-import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
-import type { DeadRecordLog } from "../repair/dead-records.ts";
-import { Embargo } from "../repair/embargo.ts";
-import { ownerOfEnd } from "../repair/line-end.ts";
-import { tellKeptOut, tellRefilled, tellRefused } from "../repair/lost-end-log.ts";
-import { type LossReason, Rescue } from "../repair/rescue.ts";
-import { savedCheck } from "../repair/saved-end.ts";
+import type { Journal } from "../../chain/journal.ts";
+import type { RecentBatches } from "../../chain/recent-batches.ts";
+import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import { SegmentLostError } from "../../chain/segment-writer.ts";
+import type { Clock, Random } from "../../clock.ts";
+import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../../errors.ts";
+import { type BatchIndex, batchIndex, type Term } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import { type TakeLeadDeps, type TakenLead, takeLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
 import { type Held, InFlight } from "./in-flight.ts";
-import { RivalCheck } from "./rival-check.ts";
+import { changeSegment, closeSegment, type LeftSegment, type NextSegment } from "./segment-change.ts";
+import { SegmentWatch, type Watched } from "./segment-watch.ts";
 import { Trust } from "./trust.ts";
+import { UnacknowledgedLog } from "./unacknowledged-log.ts";
+import { type Full, type PendingBatch, type Stored, Writer } from "./writer.ts";
 
 export interface CommitsDeps {
-  readonly term: Term;
-  readonly timing: Timing;
+  readonly id: string;
+  /** Of this coordinator's session. */
+  readonly life: string;
   readonly journal: Journal;
-  readonly recent: RecentRecords;
-  /** Absent where there are none: then nothing can be rescued. */
-  readonly snapshots: SnapshotStore | undefined;
-  readonly readable: ReadableSnapshots;
-  /** Of the other coordinators. */
-  readonly announcements: Announcements;
+  readonly recentBatches: RecentBatches;
+  readonly timing: Timing;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
-  readonly deadLog: DeadRecordLog;
+  /** For a segment that is faulty. */
+  readonly taking: TakeLeadDeps;
 }
 
-/** What is asked of the leader whose turns are committed, and what it is told. */
 export interface CommitsHooks {
   readonly isOver: () => boolean;
-  /** A turn that does nothing but renew the term. */
-  readonly appendBeat: () => void;
   /** Turns are taken again. */
   readonly resume: () => void;
-  /** Puts on record from which batch on the journal is whole. */
-  readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
-  /** A batch is stored. @param bytes of its record */
-  readonly onStored: (held: Held, record: { readonly seq: number; readonly bytes: number }) => void;
-  /** A snapshot of the state is durable. */
-  readonly onSaved: (manifest: Manifest, reason: LossReason) => void;
-  /** A batch is committed: tells what was held back with it, perhaps some time later. */
+  /** A batch is stored. */
+  readonly onStored: (held: Held, bytes: number) => void;
+  /** A batch is committed: tells what was held back with it. */
   readonly tell: (held: Held, commit: Commit) => void;
   /** Nothing is in flight: answers what was only read. */
   readonly answer: (entries: readonly InboxEntry[]) => void;
-  /** A batch is committed: there is room for the next turn. */
-  readonly onCommitted: (held: Held) => void;
-  /** No room in the journal; said once until there is room again, and then with nothing. */
+  readonly onCommitted: () => void;
+  /** The segment is another one now. @param isNewTerm the lead was taken again: batches before it may be lost to readers */
+  readonly onSegment: (live: LiveSegment, isNewTerm: boolean) => void;
+  /** No room in the journal; called once until there is room again, and then with undefined. */
   readonly onFull: (full: Full | undefined) => void;
-  /** Another leads: nothing uncommitted will ever be. */
+  /** Another coordinator leads: nothing uncommitted will ever be. */
   readonly onDeposed: () => void;
   /** The term cannot go on. */
   readonly onBroken: (cause: unknown) => void;
@@ -82,59 +68,55 @@ export interface CommitsHooks {
 
 export class Commits {
   readonly #deps: CommitsDeps;
-  readonly #replay: Replay;
+  readonly #log: Replay;
   readonly #hooks: CommitsHooks;
   readonly #inFlight: InFlight;
   readonly #trust: Trust;
-  readonly #committer: Committer;
-  readonly #embargo = new Embargo();
-  readonly #rescue: Rescue;
+  readonly #watch: SegmentWatch;
+  readonly #unacknowledged: UnacknowledgedLog;
+  readonly #ending = new AbortController();
+  #live: LiveSegment;
+  #writer: Writer;
+  /** The segment is being changed. */
+  #isChanging = false;
+  /** The connection broke, and the segment was not found as it was left yet. */
+  #isDoubted = false;
+  #next: NextSegment | undefined;
 
-  /** @param replay up to and with the term's own `TermStarted`
-   *  @param provenMonotonicMs when the term's start was sent */
-  constructor(deps: CommitsDeps, replay: Replay, provenMonotonicMs: number, hooks: CommitsHooks) {
+  constructor(deps: CommitsDeps, taken: TakenLead & { readonly kind: "won" }, hooks: CommitsHooks) {
+    const { log, sentMonotonicMs } = taken;
+    const { live } = log;
+    if (live === undefined) throw new InvariantError("a leader has a segment");
     this.#deps = deps;
-    this.#replay = replay;
+    this.#log = log;
     this.#hooks = hooks;
-    this.#inFlight = new InFlight(replay);
-    this.#trust = new Trust(deps, provenMonotonicMs);
-    this.#rescue = new Rescue(deps, this.#embargo, {
-      isOver: hooks.isOver,
-      isSettled: () => this.isSettled,
-      committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
-      folded: (seq) => this.folded(seq),
-      continueBehind: (seq) => {
-        replay.places.goOnBehind(seq);
-        this.#committer.continueBehind(seq);
-      },
-      appendBeat: hooks.appendBeat,
-      saved: hooks.onSaved,
-      resume: hooks.resume,
-      trimAudit: hooks.trimAudit,
-      forked: (error) => this.#forked(error),
-      broke: hooks.onBroken,
+    this.#live = live;
+    this.#inFlight = new InFlight(deps.life, log.tail, live.opened.term);
+    this.#trust = new Trust(deps, sentMonotonicMs);
+    this.#unacknowledged = new UnacknowledgedLog(deps);
+    this.#writer = this.#startWriter(live);
+    this.#watch = new SegmentWatch(deps, {
+      watched: () => this.#watched,
+      onReconnected: () => this.#doubt(),
+      onWhole: () => this.#whole(),
+      onSuperseded: () => this.#deposed(),
+      onFaulty: (error) => void this.#renew(error),
+      onBroken: hooks.onBroken,
     });
-    this.#committer = this.#startCommitter();
   }
 
-  /** To be called when the term begins. */
-  begin(): void {
-    void this.#rescue.trimBehindLosses();
+  get term(): Term {
+    return this.#inFlight.term;
   }
 
-  /** Up to where the journal is committed. */
+  /** Up to where the log is committed. */
   get committed(): Commit {
-    return this.#inFlight.committed;
+    return this.#inFlight.commit;
   }
 
   /** The identity of the journal. */
   get journalId(): string {
-    return this.#inFlight.journalId;
-  }
-
-  /** The last record of the journal that is known: a committed batch, or a dead one behind it. */
-  get lastSeq(): number {
-    return this.#committer.lastSeq;
+    return this.#inFlight.tail.journal;
   }
 
   /** Of the next turn's batch. */
@@ -142,31 +124,35 @@ export class Commits {
     return this.#inFlight.nextIdx;
   }
 
-  /** What the state contains and is not committed, oldest first. */
-  get pending(): readonly PendingBatch[] {
-    return this.#committer.pending;
+  /** Of the newest batch in the state. */
+  get tailHash(): string {
+    return this.#inFlight.tail.hash;
   }
 
-  /** Whether all that the state contains is committed. */
+  /** The segment that is led. */
+  get segment(): LiveSegment {
+    return this.#live;
+  }
+
+  /** What the state contains and is not committed, oldest first. */
+  get pending(): readonly PendingBatch[] {
+    return this.#writer.pending;
+  }
+
   get isSettled(): boolean {
     return this.#inFlight.newest === undefined;
   }
 
-  /** Whether a turn may be taken now. */
+  /** Whether a turn may be taken now; `resume` is called, or a batch is committed, when one may be again. */
   get takesTurns(): boolean {
-    if (!this.#committer.hasRoom) return false; // a commit makes some
-    if (this.#embargo.holdsTurns) return false; // what lifts it resumes them
-    return !this.#inFlight.hasTermEnd; // nothing follows a term's end
-  }
-
-  /** Whether a beat is to be appended though no turn may be taken: it shows that the leader lives. */
-  get takesBeats(): boolean {
-    return this.#embargo.takesBeats;
+    return (
+      this.#writer.hasRoom && !this.#isChanging && this.#next === undefined && !this.#ending.signal.aborted
+    );
   }
 
   /** Whether something definite may be said without a commit. */
   get isTrusted(): boolean {
-    return this.#embargo.isLifted && this.#trust.isProven;
+    return !this.#isChanging && !this.#isDoubted && this.#trust.isProven;
   }
 
   /** Whether an idle leader is to show that it lives, where somebody stands by. */
@@ -175,7 +161,7 @@ export class Commits {
   }
 
   /** Takes a turn, behind the others: appends its batch. One without events has its answers leave with the newest
-   *  batch in flight; or at once where there is none and the leader may trust itself, else with a beat. */
+   *  batch in flight; or at once where there is none and the lease holds, else with a batch that says nothing else. */
   take(held: Held): void {
     if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
       held.turn.take({ type: "RenewTerm" });
@@ -185,30 +171,42 @@ export class Commits {
     else this.#hooks.answer(held.entries);
   }
 
-  /** The journal up to the newest batch, to go on behind the record `seq`; by default, the last one that is known. */
-  folded(seq = this.#committer.lastSeq): Folded {
-    return this.#inFlight.folded(seq);
-  }
-
-  /** What a restart would read is lost: saves the state once nothing is in flight. */
-  rescue(reason: LossReason, lost: JournalDamagedError): void {
-    this.#rescue.saveAtRest(reason, lost);
-  }
-
-  /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
+  /** Looks whether the segment holds what was stored in it, when the last look is old. */
   look(): void {
-    this.#rescue.look();
+    this.#watch.look();
   }
 
-  /** The server may have lost something: the next look asks, however young the last answer is. */
-  lookSoon(): void {
-    this.#rescue.lookSoon();
+  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. */
+  cannotBeRead(segment: number): void {
+    if (segment !== this.#live.number || this.#isChanging) return;
+    void this.#renew(new JournalDamagedError(`a standby cannot read segment ${segment}`));
+  }
+
+  /** Goes on in the next segment as soon as nothing is in flight. */
+  changeTo(next: NextSegment): void {
+    this.#next = next;
+    this.#changeWhenSettled();
+  }
+
+  /** Ends the segment so that another coordinator may lead. Nothing is in flight. @throws as `closeSegment` */
+  async close(to: string | undefined): Promise<void> {
+    this.#isChanging = true;
+    this.#writer.stop();
+    const closing = { reason: "handing-over", ...(to === undefined ? {} : { to }) } as const;
+    await closeSegment(this.#left, closing, this.#deps, this.#ending.signal);
+  }
+
+  /** The log up to what is committed, for whoever stands by next. */
+  get log(): Replay {
+    this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
+    return this.#log;
   }
 
   /** The term is over: what is in flight is left as it is. */
   stop(): void {
-    this.#committer.stop();
-    this.#rescue.stop();
+    this.#ending.abort();
+    this.#writer.stop();
+    this.#watch.stop();
   }
 
   /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
@@ -216,78 +214,159 @@ export class Commits {
     return this.isSettled ? this.isTrusted : this.#trust.willBeProven;
   }
 
+  // --- batches --------------------------------------------------------------------------------------
+
   #append(held: Held): void {
     const batch = this.#inFlight.add(held);
+    this.#log.recent.add(batch.idx, batch.hash);
+    this.#deps.recentBatches.add(batch.idx, batch.bytes, this.#deps.clock.monotonicMs());
     this.#trust.appended();
-    this.#committer.append(batch);
+    this.#writer.append(batch);
   }
 
-  #startCommitter(): Committer {
-    const { logger } = this.#deps;
-    const unacknowledged = new UnacknowledgedLog(this.#deps);
-    const deps = {
-      ...this.#deps,
-      position: this.#replay.position,
-      rivals: new RivalCheck({
-        ...this.#deps,
-        provenMonotonicMs: () => this.#trust.provenMonotonicMs,
-        isOver: this.#hooks.isOver,
-        of: () => this.journalId,
-      }),
-      isSaved: savedCheck(this.#deps),
-      ownerOfEnd: (lastSeq: number, { mayLack }: { readonly mayLack: boolean }) => {
-        const { journal } = this.#deps;
-        return ownerOfEnd(lastSeq, this.folded(lastSeq), { journal, mayReplace: true, mayLack });
+  #startWriter({ number, position }: LiveSegment): Writer {
+    const { life, journal, clock, logger } = this.#deps;
+    return new Writer(
+      { life, segment: journal.segment(number), position, clock },
+      {
+        onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
+        onFull: (full) => this.#hooks.onFull(full),
+        onSealed: () => this.#deposed(),
+        onFaulty: (error) => void this.#renew(error),
+        onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.tell(cause, sentMonotonicMs),
+        onForeign: (at) => {
+          this.#log.foreignRecords += 1;
+          logger.warn(
+            { segment: number, position: at },
+            "a foreign record stands in the journal; going on behind it",
+          );
+        },
       },
-    };
-    return new Committer(deps, {
-      onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
-      onDead: (record, reason) => this.#sawDead(record, reason),
-      onRefilled: (records) => {
-        tellRefilled(logger, records);
-        this.#rescue.lookSoon();
-      },
-      onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescue.saveLostTail(lastSeq, error)),
-      onTailKeptOut: (cause) => tellKeptOut(logger, cause),
-      onPlaceRefused: (error) => tellRefused(logger, error),
-      onPlaceLost: (error) => this.rescue("hole", error),
-      onDeposed: () => this.#hooks.onDeposed(),
-      onHalted: (error) => this.#hooks.onBroken(error),
-      onUnacknowledged: (cause, sentMonotonicMs) => unacknowledged.tell(cause, sentMonotonicMs),
-      onFull: (full) => this.#hooks.onFull(full),
-    });
+    );
   }
 
-  #committed(batch: PendingBatch, stored: Stored | undefined): void {
+  #committed(batch: PendingBatch, { sentMonotonicMs }: Stored): void {
     const held = this.#inFlight.take(batch);
     if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
-    if (stored !== undefined) {
-      this.#replay.places.add(batch.idx, stored.seq, batch.hash);
-      this.#trust.acknowledged(stored.sentMonotonicMs);
-      this.#hooks.onStored(held, { seq: stored.seq, bytes: batch.bytes.length });
+    this.#trust.acknowledged(sentMonotonicMs);
+    this.#hooks.onStored(held, batch.bytes.length);
+    this.#hooks.tell(held, this.committed);
+    this.#changeWhenSettled();
+    this.#hooks.onCommitted();
+  }
+
+  // --- the segment ----------------------------------------------------------------------------------
+
+  get #watched(): Watched | undefined {
+    if (this.#isChanging) return undefined;
+    const { number, position, recordHash } = this.#left;
+    return { segment: number, position, recordHash };
+  }
+
+  get #left(): LeftSegment {
+    const { position, recordHash } = this.#writer;
+    return { number: this.#live.number, position, recordHash };
+  }
+
+  #doubt(): void {
+    this.#isDoubted = true;
+    this.#writer.hold();
+  }
+
+  #whole(): void {
+    if (!this.#isDoubted) return;
+    this.#isDoubted = false;
+    this.#writer.resume();
+    this.#hooks.resume();
+  }
+
+  #deposed(): void {
+    if (this.#isChanging || this.#hooks.isOver()) return;
+    this.#hooks.onDeposed();
+  }
+
+  #changeWhenSettled(): void {
+    const next = this.#next;
+    if (next === undefined || !this.isSettled || this.#isChanging || this.#isDoubted) return;
+    this.#next = undefined;
+    void this.#change(next);
+  }
+
+  async #change(next: NextSegment): Promise<void> {
+    const { logger, clock } = this.#deps;
+    const left = this.#left;
+    const startedMs = clock.monotonicMs();
+    this.#isChanging = true;
+    this.#writer.stop();
+    try {
+      const { tail, term } = this.#inFlight;
+      const recent = this.#log.recent.upTo(tail.idx, limits.openedHashesMax);
+      const live = await changeSegment({ left, next, tail, term, recent }, this.#deps, this.#ending.signal);
+      this.#trust.acknowledged(next.writer.sentMonotonicMs);
+      this.#enter(live, false);
+      const pausedMs = Math.round(clock.monotonicMs() - startedMs);
+      logger.info({ segment: live.number, pausedMs }, "the journal goes on in a new segment");
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      const mayBeMended =
+        error instanceof SegmentLostError ||
+        error instanceof UnreachableError ||
+        error instanceof JournalDamagedError ||
+        (error instanceof WaggleError && error.code === "WAGGLE_JOURNAL_FULL");
+      if (!mayBeMended) return this.#hooks.onBroken(error);
+      this.#isChanging = false;
+      await this.#renew(error);
     }
-    const commit = this.committed;
-    this.#embargo.tell(() => {
-      this.#committer.told(batch.idx);
-      this.#hooks.tell(held, commit);
+  }
+
+  /** Takes the lead again from what is held. */
+  async #renew(why: Error): Promise<void> {
+    if (this.#isChanging || this.#hooks.isOver()) return;
+    const { logger, taking, clock } = this.#deps;
+    const { signal } = this.#ending;
+    this.#isChanging = true;
+    this.#next = undefined;
+    this.#writer.stop();
+    logger.error({ err: why, segment: this.#live.number }, "the segment is faulty; going on in a new one");
+    this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
+    const writing = { segment: this.#live.number, term: this.term };
+    for (;;) {
+      try {
+        const taken = await takeLead(this.#log, taking, signal, writing);
+        if (signal.aborted) return;
+        if (taken.kind === "stand-by") return this.#hooks.onDeposed();
+        return this.#renewed(taken);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof WaggleError) || error.code !== "WAGGLE_JOURNAL_FULL")
+          return this.#hooks.onBroken(error);
+        this.#hooks.onFull({ message: error.message, bytes: 0 });
+        await pause(clock, limits.journalFullRetryMs, signal);
+      }
+    }
+  }
+
+  #renewed({ log, sentMonotonicMs }: TakenLead & { readonly kind: "won" }): void {
+    const { live } = log;
+    if (live === undefined) return this.#hooks.onBroken(new InvariantError("a leader has a segment"));
+    this.#guarded(() => {
+      const first = this.#inFlight.committed.idx + 1;
+      const held = this.#inFlight.takeAll(live.opened.term);
+      this.#trust.acknowledged(sentMonotonicMs);
+      this.#hooks.onFull(undefined);
+      for (const [at, each] of held.entries())
+        this.#hooks.tell(each, { term: live.opened.term, idx: batchIndex(first + at) });
+      this.#enter(live, true);
     });
-    this.#rescue.committed();
-    this.#hooks.onCommitted(held);
   }
 
-  #sawDead(record: JournalRecord, reason: DeadReason): void {
-    this.#replay.sawDead(record, reason);
-    this.#deps.deadLog.tell(record, reason);
-  }
-
-  /** Another batch stands where one of ours was acknowledged. Resolves with whether that was the end of the term; until
-   *  it is known whether another saved ours, the next look finds it again. */
-  async #forked(error: JournalDamagedError): Promise<boolean> {
-    const isSaved = await this.#committer.isSaved();
-    if (isSaved === true) this.#hooks.onDeposed();
-    if (isSaved === false) this.#hooks.onBroken(error);
-    if (isSaved === undefined) this.#embargo.doubt();
-    return isSaved !== undefined;
+  #enter(live: LiveSegment, isNewTerm: boolean): void {
+    this.#live = live;
+    this.#writer = this.#startWriter(live);
+    this.#isChanging = false;
+    this.#isDoubted = false;
+    this.#hooks.onSegment(live, isNewTerm);
+    this.#hooks.resume();
   }
 
   /** Whatever throws in here is a bug. */

@@ -6,12 +6,12 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
 import type { Term } from "../../ids.ts";
-import type { Journal } from "../../journal/journal.ts";
+import type { Journal } from "../../chain/journal.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
 
 export interface DeafnessDeps {
-  readonly term: Term;
+  readonly term: () => Term;
   readonly timing: Timing;
   readonly journal: Pick<Journal, "sharable">;
   readonly commits: Pick<Commits, "isTrusted">;
@@ -46,7 +46,7 @@ export class Deafness {
     }
     if (!this.#endurance.isBelieved()) return false;
     logger.error(
-      { term, deafMs: timing.deafMs },
+      { term: term(), deafMs: timing.deafMs },
       "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",
     );
     return true;

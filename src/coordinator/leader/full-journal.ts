@@ -2,7 +2,7 @@
 // whoever asks is told why. Not here: how it gets some (room-maker.ts).
 
 import type { Logger } from "pino";
-import type { Full } from "../append/committer.ts";
+import type { Full } from "./writer.ts";
 import { type JournalRoom, roomFields } from "../journal-room.ts";
 
 export class FullJournal {
@@ -35,7 +35,7 @@ export class FullJournal {
     if (full !== undefined)
       this.#logger.error(
         { reason: full.message, ...bound },
-        "the journal is full: nothing is done until there is room; what snapshots stand for is purged where that helps",
+        "the journal is full: nothing is done until there is room",
       );
     else this.#logger.info("the journal takes batches again");
   }

@@ -10,7 +10,7 @@ import type { TransferRequest } from "../requests/request-target.ts";
 export interface HandOverDeps {
   /** Of the coordinator that leads. */
   readonly id: string;
-  readonly term: Term;
+  readonly term: () => Term;
   /** Ids of the coordinators that were heard within T. */
   readonly standbys: () => readonly string[];
 }
@@ -58,7 +58,7 @@ export class HandOver {
       commands: [],
       replies: [],
       look: () => {
-        isDone = of < term || to === id;
+        isDone = of < term() || to === id;
         refusal = isDone ? undefined : whyNotTo(to, standbys());
         if (isDone || refusal !== undefined) return;
         this.#accepted ??= request;

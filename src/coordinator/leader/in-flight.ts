@@ -1,14 +1,11 @@
-// The newest part of a term's chain: what the state contains and the journal may not, each batch with all that is held
-// back until it is committed. Not here: how it gets into the journal (committer.ts), and what is done then
-// (commits.ts).
+// The newest part of the log: what the state contains and the journal may not, each batch with all that is held back until
+// it is committed. Not here: how batches get into the segment (writer.ts), and what is done then (commits.ts).
 
+import { type ChainTail, encodeBatch, hashOf } from "../../chain/records.ts";
 import type { Turn } from "../../core/step.ts";
-import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
-import { encodeBatch, hashOf } from "../../journal/batch.ts";
-import type { ChainTail, Folded, Replay } from "../../journal/replay.ts";
-import type { EventType } from "../../state/event.ts";
-import type { PendingBatch } from "../append/sends.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { PendingBatch } from "./writer.ts";
 
 /** A turn, and what happens when its batch is committed. */
 export interface Held {
@@ -18,28 +15,34 @@ export interface Held {
 }
 
 export class InFlight {
-  readonly #replay: Replay;
+  /** Of the writer's session. */
+  readonly #life: string;
   /** Oldest first. */
   readonly #held: Held[] = [];
+  /** Of the newest batch. */
   #tail: ChainTail;
-  #committed: Commit;
-  /** Of the last committed batch. */
-  #lastEventType: EventType = "TermStarted";
+  #committed: ChainTail;
+  #term: Term;
 
-  /** @param replay up to and with the term's own `TermStarted` */
-  constructor(replay: Replay) {
-    this.#replay = replay;
-    this.#tail = replay.position;
-    this.#committed = { term: replay.position.term, idx: replay.position.idx };
+  /** @param tail of what is committed · @param term of the batches to come */
+  constructor(life: string, tail: ChainTail, term: Term) {
+    this.#life = life;
+    this.#tail = tail;
+    this.#committed = tail;
+    this.#term = term;
   }
 
-  /** The identity of the journal. */
-  get journalId(): string {
-    return this.#tail.journal;
+  get term(): Term {
+    return this.#term;
   }
 
-  /** Up to where the journal is committed. */
-  get committed(): Commit {
+  /** The newest batch, committed or not. */
+  get tail(): ChainTail {
+    return this.#tail;
+  }
+
+  /** The newest committed batch. */
+  get committed(): ChainTail {
     return this.#committed;
   }
 
@@ -52,40 +55,36 @@ export class InFlight {
     return this.#held.at(-1);
   }
 
-  /** Whether one of them ends the term. */
-  get hasTermEnd(): boolean {
-    return this.#held.some(endsTerm);
-  }
-
   /** Adds a turn, behind the others. @returns its batch, to be appended */
   add(held: Held): PendingBatch {
-    const { journal, hash: prev, term } = this.#tail;
+    const { journal, hash: prev } = this.#tail;
     const idx = this.nextIdx;
+    const term = this.#term;
     const events = held.turn.recorded.map(({ json }) => json);
-    const bytes = encodeBatch({ journal, term, idx, prev, at: held.at }, events);
+    const bytes = encodeBatch({ journal, life: this.#life, term, idx, prev, at: held.at }, events);
     const hash = hashOf(bytes);
     this.#tail = { journal, term, idx, hash };
     this.#held.push(held);
-    return { journal, term, idx, bytes, hash, startsTerm: false };
+    return { term, idx, bytes, hash };
   }
 
   /** Takes the oldest, which is committed. @returns undefined, which is a bug, when there was none */
-  take(committed: Commit): Held | undefined {
+  take({ term, idx, hash }: Pick<PendingBatch, "term" | "idx" | "hash">): Held | undefined {
     const held = this.#held.shift();
-    if (held === undefined) return undefined;
-    this.#committed = { term: committed.term, idx: committed.idx };
-    this.#lastEventType = held.turn.recorded.at(-1)?.event.type ?? this.#lastEventType;
+    if (held !== undefined) this.#committed = { journal: this.#tail.journal, term, idx, hash };
     return held;
   }
 
-  /** The journal up to the newest batch, to go on behind the record `seq`. */
-  folded(seq: number): Folded {
-    const { state, places, deadRecords, alienRecords } = this.#replay;
-    const position = { ...this.#tail, seq };
-    return { state, position, lastEventType: this.#lastEventType, places, deadRecords, alienRecords };
+  /** A new segment begins with a base that contains all of them: they are committed.
+   *  @returns them, oldest first */
+  takeAll(term: Term): readonly Held[] {
+    this.#committed = this.#tail;
+    this.#term = term;
+    return this.#held.splice(0);
   }
-}
 
-export function endsTerm({ turn }: Held): boolean {
-  return turn.recorded.some(({ event }) => event.type === "TermEnded");
+  /** Where answers of the newest committed batch stand. */
+  get commit(): Commit {
+    return { term: this.#committed.term, idx: this.#committed.idx };
+  }
 }

@@ -97,19 +97,17 @@ export class Pulse {
   /** A process that stood still, or was cut off, heard nobody, nor does who takes no requests any more: whose silence
    *  that was is not known. */
   #lookWhoHears(): void {
-    const { state, clock, timing, transport, presences, commits, deafness } = this.#deps;
+    const { state, clock, timing, transport, presences, deafness } = this.#deps;
     const now = clock.monotonicMs();
     const isLate = now - this.#lastMonotonicMs > timing.pulseLateMs + timing.pulseMs;
     const isConnected = transport.status() === "connected";
     this.#lastMonotonicMs = now;
     if (this.#hooks.isLeading() && deafness.isBelieved({ isLate, isConnected })) this.#hooks.onDeaf();
     if (isLate || !isConnected || !this.#hooks.isLeading()) presences.restart(state);
-    if (!isConnected) commits.lookSoon(); // once it is: the server may have lost something
   }
 
   #lookWhatIsDue(): void {
     const { state, presences, turns, commits } = this.#deps;
-    if (commits.takesBeats && commits.isRenewalDue) turns.runBeat();
     this.#isLookDue = true;
     if (commits.takesTurns) this.look();
     presences.sweep(state);

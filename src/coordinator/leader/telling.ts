@@ -8,7 +8,6 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { Victory } from "./campaign.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import type { Held } from "./in-flight.ts";
 import type { Monitor } from "./monitor.ts";
@@ -45,15 +44,8 @@ export class Telling {
     return this.#firstIdx;
   }
 
-  /** The term began with the newest batch: tells what the leader before may not have told. */
-  begin({ started, at }: Victory, commit: Commit): void {
-    this.outbox.perform(untoldOf(this.#deps.state), commit);
-    const recorded = { event: started, json: JSON.stringify(started), project: "_" };
-    this.#publisher.publish([recorded], commit, at);
-  }
-
-  /** What was to be told while nobody could be reached was not kept: by now it may not be so any more. To be put before
-   *  the next turn. */
+  /** Tells what the leader before may not have told, or what was lost while the connection was away: by now it may have
+   *  changed, so it is read from the state. To be put before the next turn. */
   again(): InboxEntry {
     let untold: readonly Effect[] = [];
     return {

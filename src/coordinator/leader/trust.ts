@@ -2,7 +2,7 @@
 // shows that nobody else can be elected by now. A journal that nobody shares needs no showing.
 
 import type { Clock } from "../../clock.ts";
-import type { Journal } from "../../journal/journal.ts";
+import type { Journal } from "../../chain/journal.ts";
 import type { Timing } from "../timing.ts";
 
 export interface TrustDeps {
@@ -17,7 +17,7 @@ export class Trust {
   /** When a batch was last sent for the first time. */
   #appendedMonotonicMs: number;
 
-  /** @param provenMonotonicMs when the term's start was sent */
+  /** @param provenMonotonicMs when the segment's `Opened` was sent */
   constructor(deps: TrustDeps, provenMonotonicMs: number) {
     this.#deps = deps;
     this.#provenMonotonicMs = provenMonotonicMs;

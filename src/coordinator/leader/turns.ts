@@ -107,8 +107,8 @@ export class Turns {
     });
   }
 
-  /** One turn, in one batch: what waits, what is due, what can be assigned. A term ends with its last command. */
-  run({ last }: { readonly last?: Command } = {}): void {
+  /** One turn, in one batch: what waits, what is due, what can be assigned. */
+  run(): void {
     const { state, clock, random, room } = this.#deps;
     const startedMs = clock.monotonicMs();
     const { turn, at } = this.#begin();
@@ -119,19 +119,11 @@ export class Turns {
     const didDue = turn.takeDue(() => random.next());
     this.#isHeldBack = room.isTight;
     const didPlan = this.#isHeldBack || turn.plan();
-    if (last !== undefined) turn.take(last);
     this.#wake.touch(turn.touchedAgents);
     this.#hooks.take({ turn, at, entries });
     this.#dueTimer.set(this.#wake.nextAt(at), at);
     if (!tookAll || !didDue || !didPlan) this.schedule();
     this.#noteLength(startedMs);
-  }
-
-  /** One that does nothing but renew the term. */
-  runBeat(): void {
-    const { turn, at } = this.#begin();
-    turn.take({ type: "RenewTerm" });
-    this.#hooks.take({ turn, at, entries: [] });
   }
 
   /** What they asked for is committed. */

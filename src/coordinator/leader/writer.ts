@@ -84,6 +84,7 @@ export class Writer {
   readonly #sent: Sent[] = [];
   /** Of the last committed batch, or of the foreign records behind it. */
   #position: number;
+  #recordHash = "";
   #isOver = false;
   #isHeld = false;
   #isFull = false;
@@ -108,6 +109,11 @@ export class Writer {
   /** Of the segment's last record that is known. */
   get position(): number {
     return this.#position;
+  }
+
+  /** Of that record's bytes; empty when it is not a batch of this writer. */
+  get recordHash(): string {
+    return this.#recordHash;
   }
 
   append(batch: PendingBatch): void {
@@ -211,6 +217,7 @@ export class Writer {
 
   #commit(oldest: Sent): void {
     this.#position += 1;
+    this.#recordHash = oldest.batch.hash;
     this.#sent.shift();
     if (this.#isFull) {
       this.#isFull = false;
@@ -257,6 +264,7 @@ export class Writer {
     if (!this.#isPassedOver(found))
       return this.#faulty(`record ${this.#position + 1} is not as it was written`);
     this.#position += 1;
+    this.#recordHash = "";
     this.#events.onForeign(this.#position);
     this.#sendAgain();
   }

@@ -3,6 +3,9 @@
 // its answer as stale.
 
 import type { Logger } from "pino";
+import type { Journal } from "../../chain/journal.ts";
+import type { RecentBatches } from "../../chain/recent-batches.ts";
+import type { Replay } from "../../chain/replay.ts";
 import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
@@ -15,9 +18,6 @@ import {
   type ProjectId,
   type SwarmId,
 } from "../../ids.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { RecentRecords } from "../../journal/recent-records.ts";
-import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
@@ -57,8 +57,9 @@ export interface QueriesDeps {
   readonly logger: Logger;
   /** While it leads. */
   readonly leader: () => Leader | undefined;
-  /** Of the journal, as this coordinator keeps it. */
-  readonly copy: () => { readonly replay: Replay; readonly recent: RecentRecords };
+  readonly recentBatches: RecentBatches;
+  /** As far as this coordinator read it. */
+  readonly log: () => Replay;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
 }
@@ -109,7 +110,7 @@ export class Queries {
       this.#waiting -= 1;
       if (this.#deps.leader() !== undefined) return;
       if (whatOf(message) === "tasks") this.#listTasks(message, reply, undefined);
-      else this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.copy().replay.position.idx));
+      else this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.log().tail.idx));
     });
   }
 
@@ -117,7 +118,7 @@ export class Queries {
   #listTasks(message: Message, reply: string, leader: Leader | undefined): void {
     const query = this.#taskQuery(message);
     if (!query.ok) return this.#send(reply, encode(query));
-    const stateOf = () => leader?.state ?? this.#deps.copy().replay.state;
+    const stateOf = () => leader?.state ?? this.#deps.log().state;
     const listing = this.#scans.run(stateOf, query.value);
     if (listing === undefined) {
       if (leader?.desk.mayRefuse() !== false)
@@ -243,17 +244,16 @@ export class Queries {
   #journalStatus(leader: Leader | undefined): StatusResponse["journal"] {
     const { durability } = this.#deps.journal;
     const { usage } = this.#deps.room;
-    const { replay } = this.#deps.copy();
+    const log = this.#deps.log();
     const { newest, failure } = leader?.compaction ?? {};
     return {
-      id: leader?.journalId ?? replay.position.journal,
+      id: leader?.journalId ?? log.tail.journal,
       durability: durability.class,
       sentence: durability.sentence,
       bytes: usage.bytes,
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
-      deadRecords: replay.deadRecords,
-      ...(replay.alienRecords === undefined ? {} : { alienRecords: replay.alienRecords }),
-      auditFirstIdx: replay.state.auditFirstIdx,
+      foreignRecords: log.foreignRecords,
+      auditFirstIdx: log.state.auditFirstIdx,
       ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
       ...(failure === undefined ? {} : { snapshotFailure: failure }),
     };
@@ -307,9 +307,9 @@ export class Queries {
   }
 
   #staleView(): View {
-    const { replay, recent } = this.#deps.copy();
-    const reader = new AuditReader({ ...this.#deps, places: replay.places, recent });
-    return { state: replay.state, isStale: true, reader, firstIdx: () => replay.state.auditFirstIdx };
+    const { state } = this.#deps.log();
+    const reader = new AuditReader(this.#deps);
+    return { state, isStale: true, reader, firstIdx: () => state.auditFirstIdx };
   }
 
   /** A standby leaves the question to the leader, which may have read more than this for it. */

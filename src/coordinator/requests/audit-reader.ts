@@ -4,13 +4,12 @@
 // what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
 // for `limits.outcomeMissMs` is taken to be lost.
 
+import type { StoredBatch } from "../../chain/log-reader.ts";
+import type { RecentBatches } from "../../chain/recent-batches.ts";
+import type { Batch } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
-import { type Batch, decodeBatch } from "../../journal/batch.ts";
-import type { BatchPlaces } from "../../journal/batch-places.ts";
-import type { JournalRecord } from "../../journal/journal.ts";
-import type { RecentRecords } from "../../journal/recent-records.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { TaskSpec } from "../../state/event.ts";
@@ -27,10 +26,7 @@ interface Miss {
 
 export interface AuditReaderDeps {
   readonly reads: JournalReads;
-  /** Of what is committed. */
-  readonly places: BatchPlaces;
-  /** As they stand in the journal. */
-  readonly recent: RecentRecords;
+  readonly recentBatches: RecentBatches;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -45,8 +41,7 @@ export interface PageRange {
 
 export class AuditReader {
   readonly #reads: JournalReads;
-  readonly #places: BatchPlaces;
-  readonly #recent: RecentRecords;
+  readonly #recentBatches: RecentBatches;
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** Oldest first. */
   readonly #missByIdx = new Map<BatchIndex, Miss>();
@@ -54,10 +49,9 @@ export class AuditReader {
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
   readonly #readingByIdx = new Map<BatchIndex, Promise<Batch | undefined>>();
 
-  constructor({ reads, places, recent, clock }: AuditReaderDeps) {
+  constructor({ reads, recentBatches, clock }: AuditReaderDeps) {
     this.#reads = reads;
-    this.#places = places;
-    this.#recent = recent;
+    this.#recentBatches = recentBatches;
     this.#clock = clock;
   }
 
@@ -90,7 +84,7 @@ export class AuditReader {
 
   /** A batch that the record should hold. @param firstIdx the first one that is kept */
   async #kept(idx: BatchIndex, firstIdx: BatchIndex): Promise<Batch | "gone"> {
-    if (idx < firstIdx || this.#places.seqOf(idx) === undefined) return "gone";
+    if (idx < firstIdx) return "gone";
     const batch = await this.#batch(idx);
     if (batch === undefined) throw this.#isLost(idx) ? notFound(idx) : notFoundYet(idx);
     this.#missByIdx.delete(idx);
@@ -104,15 +98,13 @@ export class AuditReader {
     const { project, from } = range;
     const { budget } = this.#reads;
     const held = this.#heldFrom(range);
-    const fromSeq = from > range.last || held.length > 0 ? undefined : this.#places.seqOf(from);
-    if (fromSeq === undefined) {
+    if (from > range.last || held.length > 0) {
       budget.take(project, costOf(held));
       return joinPage(range, held);
     }
     const taken = limits.queryPageBytesMax;
     budget.take(project, taken);
-    const records = await this.#reads.page(fromSeq);
-    const batches = this.#batchesOf(records, range);
+    const batches = batchesIn(await this.#reads.page(from), range);
     budget.settle(project, { taken, cost: costOf(batches) });
     return joinPage(range, batches);
   }
@@ -147,26 +139,13 @@ export class AuditReader {
   #heldFrom({ from, last }: PageRange): Uint8Array[] {
     const held: Uint8Array[] = [];
     for (let idx = from, bytes = 0; idx <= last; idx = batchIndex(idx + 1)) {
-      const seq = this.#places.seqOf(idx);
-      const record = seq === undefined ? undefined : this.#recent.at(seq);
-      if (record === undefined) break;
-      bytes += record.bytes.length;
+      const batch = this.#recentBatches.at(idx);
+      if (batch === undefined) break;
+      bytes += batch.length;
       if (held.length > 0 && bytes > limits.queryPageBytesMax) break;
-      held.push(record.bytes);
+      held.push(batch);
     }
     return held;
-  }
-
-  /** Without dead records, as far as one batch follows the other. */
-  #batchesOf(records: readonly JournalRecord[], { from, last }: PageRange): Uint8Array[] {
-    const batches: Uint8Array[] = [];
-    for (const { seq, bytes } of records) {
-      const idx = this.#places.idxAt(seq);
-      if (idx === undefined) continue;
-      if (idx !== from + batches.length || idx > last) break;
-      batches.push(bytes);
-    }
-    return batches;
   }
 
   /** Takes note that a batch was not found. @returns whether it is to be taken for lost */
@@ -193,9 +172,7 @@ export class AuditReader {
   }
 
   async #readBatch(idx: BatchIndex): Promise<Batch | undefined> {
-    const seq = this.#places.seqOf(idx);
-    const record = seq === undefined ? undefined : await this.#reads.record(seq);
-    const batch = record === undefined ? undefined : decodeBatch(record.bytes);
+    const batch = await this.#reads.batch(idx);
     if (batch === undefined) return undefined;
     this.#recentByIdx.set(idx, batch);
     const oldest = this.#recentByIdx.keys().next();
@@ -203,6 +180,16 @@ export class AuditReader {
       this.#recentByIdx.delete(oldest.value);
     return batch;
   }
+}
+
+/** As far as one batch follows the other. */
+function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): Uint8Array[] {
+  const batches: Uint8Array[] = [];
+  for (const { header, bytes } of stored) {
+    if (header.idx !== from + batches.length || header.idx > last) break;
+    batches.push(bytes);
+  }
+  return batches;
 }
 
 function notFound(idx: number): JournalDamagedError {

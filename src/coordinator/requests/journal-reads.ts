@@ -1,19 +1,20 @@
 // All that clients have read from the journal, bounded: reads never starve appends. Pages that are asked for at the
-// same time, from the same record on, share one read. A few reads run at once, a few more wait, and every further one
+// same time, from the same batch on, share one read. A few reads run at once, a few more wait, and every further one
 // is refused with BackpressureError. So is what exceeds the budget of a project or of all. Not here: what is answered
 // from memory, and what a page holds (audit-reader.ts).
 
 import type { Logger } from "pino";
+import type { LogReader, StoredBatch } from "../../chain/log-reader.ts";
+import { OpenReadings } from "../../chain/open-readings.ts";
+import type { Batch } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
 import { BackpressureError } from "../../errors.ts";
-import type { Journal, JournalRecord } from "../../journal/journal.ts";
-import { OpenReadings } from "../../journal/open-readings.ts";
 import { limits } from "../../limits.ts";
 import { ReadBudget } from "./read-budget.ts";
 import { ReadSlots } from "./read-slots.ts";
 
 export interface JournalReadsDeps {
-  readonly journal: Journal;
+  readonly logReader: LogReader;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly isLeading: () => boolean;
@@ -27,9 +28,9 @@ export class JournalReads {
   readonly #deps: JournalReadsDeps;
   readonly #readings: OpenReadings;
   readonly #pageSlots: ReadSlots;
-  readonly #recordSlots: ReadSlots;
+  readonly #batchSlots: ReadSlots;
   /** Under way, or read just now. */
-  readonly #pageBySeq = new Map<number, Promise<readonly JournalRecord[]>>();
+  readonly #pageByIdx = new Map<number, Promise<readonly StoredBatch[]>>();
   /** Refused since the last line of the log. */
   #refused = 0;
   #cancelLine: (() => void) | undefined;
@@ -43,21 +44,21 @@ export class JournalReads {
       atOnce,
       waitingMax: limits.pageReadsWaitingMax,
     });
-    this.#recordSlots = new ReadSlots({
+    this.#batchSlots = new ReadSlots({
       atOnce: () => limits.outcomeReadsAtOnce,
       waitingMax: limits.outcomeReadsWaitingMax,
     });
   }
 
-  /** The records of a page, dead ones included. @throws BackpressureError, UnreachableError, JournalDamagedError */
-  async page(fromSeq: number): Promise<readonly JournalRecord[]> {
-    const shared = this.#pageBySeq.get(fromSeq);
+  /** The batches of a page. @throws BackpressureError, UnreachableError, JournalDamagedError */
+  async page(from: number): Promise<readonly StoredBatch[]> {
+    const shared = this.#pageByIdx.get(from);
     if (shared !== undefined) return await shared;
-    const page = this.slot(() => this.#readings.read(fromSeq, limits.queryPageBytesMax));
-    this.#pageBySeq.set(fromSeq, page);
-    const forget = () => this.#pageBySeq.delete(fromSeq);
+    const page = this.slot(() => this.#readings.read(from, limits.queryPageBytesMax));
+    this.#pageByIdx.set(from, page);
+    const forget = () => this.#pageByIdx.delete(from);
     page.then(() => {
-      if (this.#pageBySeq.size > limits.pagesSharedMax) forget();
+      if (this.#pageByIdx.size > limits.pagesSharedMax) forget();
       else this.#deps.clock.after(limits.pageSharedMs, forget);
     }, forget);
     return await page;
@@ -70,9 +71,9 @@ export class JournalReads {
     return await this.#pageSlots.run(read);
   }
 
-  /** One record. @throws BackpressureError, UnreachableError, JournalDamagedError */
-  async record(seq: number): Promise<JournalRecord | undefined> {
-    return await this.#recordSlots.run(() => this.#deps.journal.read(seq));
+  /** One batch. @throws BackpressureError, UnreachableError, JournalDamagedError */
+  async batch(idx: number): Promise<Batch | undefined> {
+    return await this.#batchSlots.run(() => this.#deps.logReader.batch(idx));
   }
 
   /** A request was refused: says so at once, and then once a minute of all. */

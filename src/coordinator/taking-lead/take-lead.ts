@@ -20,7 +20,7 @@ import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
 import type { Journal } from "../../chain/journal.ts";
 import { claimantOf, findLive, liveSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
-import { encodeRecord, type LogEnd, type Opened } from "../../chain/records.ts";
+import { encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
 import { type LiveSegment, Replay } from "../../chain/replay.ts";
 import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
@@ -38,6 +38,8 @@ export interface TakeLeadDeps {
   readonly journal: Journal;
   /** By the T of the term that was followed. */
   readonly timing: Timing;
+  /** Whether another coordinator said within T that it leads. */
+  readonly isLed: () => boolean;
   /** Asks the other coordinators, and says whether one of them holds more of the log and is to go first. */
   readonly isMoreHeld: (own: { readonly term: number; readonly idx: number }) => Promise<boolean>;
   readonly clock: Clock;
@@ -139,7 +141,7 @@ class TakingLead {
     if (compared instanceof JournalDamagedError) return await this.#haltUnlessMoreIsHeld(compared);
     const { log, needsBase } = compared;
     this.#held = log;
-    if (await this.#deps.isMoreHeld(log.tail)) return this.#standBy();
+    if (this.#writing === undefined && (await this.#deps.isMoreHeld(log.tail))) return this.#standBy();
     signal.throwIfAborted();
     return await this.#open({ log, needsBase, closed }, signal);
   }
@@ -179,14 +181,15 @@ class TakingLead {
     return number <= (this.#writing?.segment ?? 0) && opened.life === this.#deps.life;
   }
 
-  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. What the
-   *  live segment's own leader claimed is that leader's work, and its silence was waited for already.
+  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The live
+   *  segment's own leader may have claimed it; that leader's silence was waited for already, unless it says that it leads.
    *  @returns false when it was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
-    const { journal, timing, clock, life } = this.#deps;
+    const { journal, timing, clock, life, isLed } = this.#deps;
     const segment = journal.segment(number);
     const claimant = await claimantOf(segment);
-    const isKnown = claimant !== undefined && (claimant === live?.opened.life || claimant === life);
+    const isOfLeader = claimant !== undefined && claimant === live?.opened.life && !isLed();
+    const isKnown = isOfLeader || claimant === life;
     let grownMonotonicMs = clock.monotonicMs();
     let position = -1;
     for (;;) {
@@ -301,8 +304,9 @@ class TakingLead {
       base,
       recent: log.recent.upTo(log.tail.idx, limits.openedHashesMax),
     };
-    const position = await writer.put(encodeRecord(opened), { isOpened: true });
-    log.enter({ number, opened, position }, position);
+    const bytes = encodeRecord(opened);
+    const position = await writer.put(bytes, { isOpened: true });
+    log.enter({ number, opened, openedHash: hashOf(bytes), position }, position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
   }
 

@@ -1,0 +1,113 @@
+// Readings of a log that stay open for a client that goes on where one stopped: a reader of page after page needs one
+// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. A reading that
+// is not used for `limits.journalReadingIdleMs` is closed.
+
+import { assert } from "../assert.ts";
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { LogReader, StoredBatch } from "./log-reader.ts";
+
+export interface OpenReadingsDeps {
+  readonly logReader: Pick<LogReader, "replay">;
+  readonly clock: Pick<Clock, "after">;
+  /** Readings that may be open at the same time, now; at most `limits.pageReadsAtOnce`. */
+  readonly atOnce: () => number;
+}
+
+export class OpenReadings {
+  readonly #deps: OpenReadingsDeps;
+  readonly #busy = new Set<Reading>();
+  /** The one used longest ago first. */
+  #idle: Reading[] = [];
+  #cancelClosing: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(deps: OpenReadingsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Batches from `from` on, in order, as long as their bytes fit; always the first one. None when the log ends
+   *  before. At most `atOnce()` callers at a time.
+   *  @throws UnreachableError, JournalDamagedError */
+  async read(from: number, bytesMax: number): Promise<readonly StoredBatch[]> {
+    const reading = this.#take(from);
+    try {
+      if (this.#busy.size + this.#idle.length > this.#deps.atOnce()) await this.#idle.shift()?.close();
+      const batches = await reading.take(bytesMax);
+      if (reading.hasEnded) await reading.close();
+      else this.#keep(reading);
+      return batches;
+    } finally {
+      this.#busy.delete(reading);
+    }
+  }
+
+  /** Closes what is idle, and keeps nothing any more. Idempotent. */
+  stop(): void {
+    this.#isOver = true;
+    void this.#closeIdle();
+  }
+
+  #take(from: number): Reading {
+    const standing = this.#idle.find(({ nextIdx }) => nextIdx === from);
+    const reading = standing ?? new Reading(this.#deps.logReader, from);
+    this.#idle = this.#idle.filter((each) => each !== standing);
+    this.#busy.add(reading);
+    assert(this.#busy.size <= limits.pageReadsAtOnce, "there is a reading for each caller");
+    return reading;
+  }
+
+  #keep(reading: Reading): void {
+    if (this.#isOver) return void reading.close();
+    this.#idle.push(reading);
+    this.#cancelClosing?.();
+    const { clock } = this.#deps;
+    this.#cancelClosing = clock.after(limits.journalReadingIdleMs, () => void this.#closeIdle());
+  }
+
+  async #closeIdle(): Promise<void> {
+    this.#cancelClosing?.();
+    const closing = this.#idle;
+    this.#idle = [];
+    await Promise.all(closing.map((reading) => reading.close()));
+  }
+}
+
+/** A reading of the log, and the batch that did not fit any more. */
+class Reading {
+  readonly #batches: AsyncIterator<StoredBatch>;
+  #held: StoredBatch | undefined;
+  nextIdx: number;
+  hasEnded = false;
+
+  constructor(logReader: Pick<LogReader, "replay">, from: number) {
+    this.nextIdx = from;
+    this.#batches = logReader
+      .replay(from, { aheadBytes: limits.pageAheadBytes, patienceMs: limits.requestTimeoutMs })
+      [Symbol.asyncIterator]();
+  }
+
+  async take(bytesMax: number): Promise<StoredBatch[]> {
+    const taken: StoredBatch[] = [];
+    for (let bytes = 0; ; ) {
+      const stored = this.#held ?? (await this.#next());
+      if (stored === undefined) return taken;
+      bytes += stored.bytes.length;
+      this.#held = stored;
+      if (taken.length > 0 && bytes > bytesMax) return taken;
+      this.#held = undefined;
+      this.nextIdx = stored.header.idx + 1;
+      taken.push(stored);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#batches.return?.();
+  }
+
+  async #next(): Promise<StoredBatch | undefined> {
+    const { done, value } = await this.#batches.next();
+    this.hasEnded = done === true;
+    return this.hasEnded ? undefined : value;
+  }
+}

@@ -1,0 +1,104 @@
+// The planned change of segment: the same leader goes on in the next one, which begins with a base. The base and most
+// copies are there already (compaction/next-segment.ts). With nothing in flight:
+//
+//   Closing → seal → the copies that are left → Opened
+//
+// Whatever fails on the way, the leader takes the lead again from what it holds (taking-lead/take-lead.ts).
+
+import type { BaseRef } from "../../chain/base.ts";
+import { inspect } from "../../chain/inspect.ts";
+import type { Journal } from "../../chain/journal.ts";
+import type { RecentBatches } from "../../chain/recent-batches.ts";
+import { type ChainTail, encodeRecord, hashOf, type Opened } from "../../chain/records.ts";
+import type { LiveSegment } from "../../chain/replay.ts";
+import { SegmentWriter } from "../../chain/segment-writer.ts";
+import type { Clock } from "../../clock.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import type { Term } from "../../ids.ts";
+
+/** The next segment, claimed by this leader, with a base and copies of the batches behind it. */
+export interface NextSegment {
+  readonly writer: SegmentWriter;
+  readonly base: BaseRef;
+  /** The last batch that is copied; the base's own when none is. */
+  readonly copiedIdx: number;
+}
+
+/** The segment that is left. */
+export interface LeftSegment {
+  readonly number: number;
+  /** Of its last record. */
+  readonly position: number;
+  readonly recordHash: string;
+}
+
+export interface SegmentChangeDeps {
+  /** Of this coordinator, for people. */
+  readonly id: string;
+  readonly life: string;
+  readonly journal: Journal;
+  readonly recentBatches: RecentBatches;
+  readonly clock: Clock;
+}
+
+/** Ends a segment of this leader: no batch is in flight. @throws as `SegmentWriter.put`, UnreachableError */
+export async function closeSegment(
+  left: LeftSegment,
+  closing: { readonly reason: "next-segment" | "handing-over"; readonly to?: string },
+  { life, journal, clock }: SegmentChangeDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const segment = journal.segment(left.number);
+  const writer = new SegmentWriter({ segment, life, position: left.position, clock, signal });
+  const position = await writer.put(
+    encodeRecord({ kind: "closing", segment: left.number, life, ...closing }),
+  );
+  if (!(await segment.seal())) throw new JournalDamagedError(`segment ${left.number} is gone`);
+  const { found } = await inspect(segment, { position: left.position, recordHash: left.recordHash });
+  if (found !== "longer")
+    throw new JournalDamagedError(`segment ${left.number} is ${found} behind record ${position}`);
+}
+
+/** @param tail the last committed batch, which is also the last of the state · @param term of this leader
+ *  @returns the segment that is led now. @throws as `closeSegment` */
+export async function changeSegment(
+  {
+    left,
+    next,
+    tail,
+    term,
+    recent,
+  }: {
+    readonly left: LeftSegment;
+    readonly next: NextSegment;
+    readonly tail: ChainTail;
+    readonly term: Term;
+    readonly recent: readonly string[];
+  },
+  deps: SegmentChangeDeps,
+  signal: AbortSignal,
+): Promise<LiveSegment> {
+  const { id, life, recentBatches } = deps;
+  const { writer, base, copiedIdx } = next;
+  await closeSegment(left, { reason: "next-segment" }, deps, signal);
+  for (let idx = copiedIdx + 1; idx <= tail.idx; idx += 1) {
+    const bytes = recentBatches.at(idx);
+    if (bytes === undefined) throw new JournalDamagedError(`batch ${idx} is not held for the next segment`);
+    await writer.put(bytes);
+  }
+  const opened: Opened = {
+    kind: "opened",
+    segment: writer.segment.number,
+    life,
+    journal: tail.journal,
+    term,
+    leader: id,
+    tail,
+    previous: { segment: left.number, idx: tail.idx, hash: tail.hash },
+    base,
+    recent,
+  };
+  const bytes = encodeRecord(opened);
+  const position = await writer.put(bytes, { isOpened: true });
+  return { number: writer.segment.number, opened, openedHash: hashOf(bytes), position };
+}

@@ -1,0 +1,133 @@
+// Whether a leader's segment still holds what was stored in it: looked at once each T, and after each reconnection before
+// anything is sent or answered. Damage that no append meets would never be noticed otherwise: the leader would go on, and
+// no standby could follow. What is found once is looked at again before it counts, for a server that takes over may not
+// know its newest records yet.
+
+import { type Inspection, inspect } from "../../chain/inspect.ts";
+import type { Journal } from "../../chain/journal.ts";
+import { findLive } from "../../chain/live.ts";
+import type { Clock } from "../../clock.ts";
+import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
+import type { Timing } from "../timing.ts";
+
+export interface SegmentWatchDeps {
+  readonly journal: Journal;
+  readonly timing: Timing;
+  readonly clock: Clock;
+}
+
+/** The last committed record of the leader's segment. */
+export interface Watched {
+  readonly segment: number;
+  readonly position: number;
+  readonly recordHash: string;
+}
+
+export interface SegmentWatchHooks {
+  /** The record to look for now; undefined while the segment is being changed. */
+  readonly watched: () => Watched | undefined;
+  /** The connection broke: nothing is to be sent or answered until `onWhole`. */
+  readonly onReconnected: () => void;
+  /** The segment holds what it held, and goes on. */
+  readonly onWhole: () => void;
+  /** Another coordinator sealed the segment, or opened a newer one. */
+  readonly onSuperseded: () => void;
+  readonly onFaulty: (error: JournalDamagedError) => void;
+  readonly onBroken: (cause: unknown) => void;
+}
+
+export class SegmentWatch {
+  readonly #deps: SegmentWatchDeps;
+  readonly #hooks: SegmentWatchHooks;
+  readonly #ending = new AbortController();
+  readonly #forget: () => void;
+  #lookedMonotonicMs: number;
+  #isLooking = false;
+  /** Counts reconnections: a look that one interrupts proves nothing. */
+  #reconnections = 0;
+
+  constructor(deps: SegmentWatchDeps, hooks: SegmentWatchHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#lookedMonotonicMs = deps.clock.monotonicMs();
+    this.#forget = deps.journal.onReconnected(() => {
+      this.#reconnections += 1;
+      hooks.onReconnected();
+      void this.#look();
+    });
+  }
+
+  /** Looks when the last look is older than T. */
+  look(): void {
+    const { clock, timing, journal } = this.#deps;
+    if (journal.sharable && clock.monotonicMs() - this.#lookedMonotonicMs >= timing.timeoutMs)
+      void this.#look();
+  }
+
+  /** A standby says that it cannot read the segment. */
+  lookSoon(): void {
+    void this.#look();
+  }
+
+  stop(): void {
+    this.#ending.abort();
+    this.#forget();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#lookUntilAnswered();
+    } catch (cause) {
+      if (!this.#ending.signal.aborted) this.#hooks.onBroken(cause);
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #lookUntilAnswered(): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#ending;
+    for (let faults = 0; !signal.aborted; ) {
+      const watched = this.#hooks.watched();
+      if (watched === undefined) return;
+      const reconnections = this.#reconnections;
+      const found = await this.#inspect(watched);
+      if (signal.aborted) return;
+      this.#lookedMonotonicMs = clock.monotonicMs();
+      const isOutdated = reconnections !== this.#reconnections || this.#hooks.watched() === undefined;
+      if (!isOutdated && found !== "unreachable") {
+        if (found === "superseded") return this.#hooks.onSuperseded();
+        if (found === "same" || found === "longer") return this.#hooks.onWhole();
+        faults += 1;
+        if (faults >= limits.faultLooksMin)
+          return this.#hooks.onFaulty(
+            new JournalDamagedError(
+              `segment ${watched.segment} is ${found}: it does not hold record ${watched.position} as it was written`,
+            ),
+          );
+      }
+      await pause(clock, limits.faultLookMs, signal);
+    }
+  }
+
+  async #inspect({
+    segment,
+    position,
+    recordHash,
+  }: Watched): Promise<Inspection | "superseded" | "unreachable"> {
+    const { journal } = this.#deps;
+    try {
+      const { live } = await findLive(journal);
+      if (live !== undefined && live.number > segment) return "superseded";
+      const { found, isSealed } = await inspect(journal.segment(segment), { position, recordHash });
+      return isSealed ? "superseded" : found;
+    } catch (error) {
+      if (error instanceof UnreachableError) return "unreachable";
+      throw error;
+    }
+  }
+}
