@@ -11,11 +11,5 @@ export {
   loadSignals,
 } from "./agent.ts";
 export { type CoordinatorSignal, type CoordinatorSnapshot, coordinatorMachine } from "./coordinator.ts";
-export {
-  isLeading,
-  type LeadershipSignal,
-  type LeadershipSnapshot,
-  leadershipMachine,
-} from "./leadership.ts";
 export { type SlotSignal, type SlotSnapshot, slotMachine, slotState } from "./slot.ts";
 export { type TaskSignal, type TaskSnapshot, taskMachine, taskState } from "./task.ts";

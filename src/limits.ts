@@ -676,7 +676,7 @@ export const limits = {
   deadRecordsQuietMs: 60_000,
   /** A record in the journal that no coordinator wrote is warned of for so long after it was met: by then somebody
    *  has looked, and most likely knows who wrote it. */
-  alienRecordShownMs: 24 * 3_600_000,
+  foreignRecordShownMs: 24 * 3_600_000,
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 

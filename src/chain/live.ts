@@ -77,9 +77,10 @@ async function scanForOpened(
   return undefined;
 }
 
-function liveIn(
+/** The segment that a record opens; undefined when it opens none. @param claimant the only session that may; default: any */
+export function liveIn(
   { bytes, position }: SegmentRecord,
-  { number }: Segment,
+  { number }: Pick<Segment, "number">,
   claimant: string | undefined,
 ): LiveSegment | undefined {
   const opened = decodeRecord(bytes);

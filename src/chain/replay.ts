@@ -10,7 +10,7 @@
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
-import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { passTo } from "../state/journal-time.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
@@ -24,6 +24,13 @@ export type Verdict =
   /** `foreign`: no coordinator of this journal wrote it. Else a batch that another one superseded, or a record that
    *  says nothing here. */
   | { readonly kind: "skipped"; readonly isForeign: boolean };
+
+/** Records that no coordinator of this journal wrote. */
+export interface ForeignRecords {
+  readonly count: number;
+  /** Journal time of the batch before the last of them. */
+  readonly lastAt: Instant;
+}
 
 /** A record's place in the journal. */
 export interface Place {
@@ -54,8 +61,7 @@ export class Replay {
   readonly state: SwarmState;
   /** Of the newest applied batches. */
   readonly recent: RecentHashes;
-  /** Foreign records met by this replay. */
-  foreignRecords = 0;
+  #foreign: ForeignRecords | undefined;
   #tail: ChainTail;
   #live: LiveSegment | undefined;
   #position = 0;
@@ -83,6 +89,11 @@ export class Replay {
   /** The segment that is being read. */
   get live(): LiveSegment | undefined {
     return this.#live;
+  }
+
+  /** Met by this replay; undefined while there was none. */
+  get foreign(): ForeignRecords | undefined {
+    return this.#foreign;
   }
 
   /** The writer's own end of the segment, once read. */
@@ -114,6 +125,11 @@ export class Replay {
     this.#tail = tail;
     this.#position = position;
     this.#recordHash = recordHash;
+  }
+
+  /** A record stands in the segment that no coordinator of this journal wrote. */
+  metForeign(): void {
+    this.#foreign = { count: (this.#foreign?.count ?? 0) + 1, lastAt: this.state.at };
   }
 
   /** Applies the next record of the segment, or skips it. @throws JournalDamagedError */
@@ -170,7 +186,7 @@ export class Replay {
   }
 
   #skip(isForeign: boolean): Verdict {
-    if (isForeign) this.foreignRecords += 1;
+    if (isForeign) this.metForeign();
     return { kind: "skipped", isForeign };
   }
 

@@ -17,9 +17,7 @@ export function statusSummary(status: StatusResponse, view: View): string {
   const { swarm, leader, standbys, term, idx, at, tasks, journal } = status;
   const { bold, dim, yellow } = view.colors;
   const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
-  const alienRecords = recentAliens(journal, at);
-  const leftBehind = journal.deadRecords - (alienRecords?.count ?? 0);
-  const dead = leftBehind === 0 ? "" : `, ${counted(leftBehind, "dead record")}`;
+  const foreignRecords = recentForeign(journal, at);
   const lines: (readonly [label: string, text: string, tone?: ((text: string) => string) | undefined])[] = [
     ["swarm", `${printable(swarm)}, batch ${formatCount(idx)} at ${formatTime(at)}`, bold],
     ["agents", onlineText(status), agentsOnline(status) === 0 ? yellow : undefined],
@@ -31,13 +29,13 @@ export function statusSummary(status: StatusResponse, view: View): string {
       leader === "" ? yellow : undefined,
     ],
     ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"] as const]),
-    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
+    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}`],
   ];
   if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
     lines.push(["", keptText(journal, status.stale === true)]);
   const shortage = shortageText(journal);
   if (shortage !== undefined) lines.push(["", `${shortage}: \`waggle doctor\` says what to do`, yellow]);
-  if (alienRecords !== undefined) lines.push(["", alienText(alienRecords), yellow]);
+  if (foreignRecords !== undefined) lines.push(["", foreignText(foreignRecords), yellow]);
   if (journal.snapshotFailure !== undefined)
     lines.push(["", `snapshots: ${printable(journal.snapshotFailure)}`, yellow]);
   if (status.stale === true) lines.push(["", "answered by a standby from what it has read so far", yellow]);
@@ -173,13 +171,13 @@ function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStal
 }
 
 /** Records of another writer, which may write more. */
-function recentAliens({ alienRecords }: StatusResponse["journal"], at: number) {
-  const isRecent = at - (alienRecords?.lastAt ?? 0) <= limits.alienRecordShownMs;
-  return isRecent ? alienRecords : undefined;
+function recentForeign({ foreignRecords }: StatusResponse["journal"], at: number) {
+  const isRecent = at - (foreignRecords?.lastAt ?? 0) <= limits.foreignRecordShownMs;
+  return isRecent ? foreignRecords : undefined;
 }
 
-function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["alienRecords"]>): string {
-  const records = `${counted(count, "record")} of somebody else`;
+function foreignText({ count, lastAt }: NonNullable<StatusResponse["journal"]["foreignRecords"]>): string {
+  const records = `${counted(count, "foreign record")}`;
   return `${records} in the journal, the last at ${formatTime(lastAt)}: \`waggle doctor\` says what to do`;
 }
 

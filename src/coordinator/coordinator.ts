@@ -113,11 +113,14 @@ class RunningCoordinator implements Coordinator {
   readonly #announcements = new Announcements();
   readonly #announcer: Announcer;
   readonly #subscriptions: Subscription[] = [];
+  readonly #emptyLog = new Replay();
   #log: Replay | undefined;
   #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
   #cancelBeat: (() => void) | undefined;
   #hasStarted = false;
+  /** No other coordinator answered when this one started. */
+  #wasAlone = false;
 
   constructor(given: CoordinatorOptions) {
     // Several coordinators write one log: each line says which it is about.
@@ -243,7 +246,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   #changed(snapshot: CoordinatorSnapshot): void {
-    if (snapshot.status === "active") this.#role.next(snapshot.matches("leading") ? "leading" : "standing-by");
+    if (snapshot.status === "active")
+      this.#role.next(snapshot.matches("leading") ? "leading" : "standing-by");
   }
 
   /** @returns why, when it halted */
@@ -251,7 +255,10 @@ class RunningCoordinator implements Coordinator {
     const snapshot = this.#actor.getSnapshot();
     const error = snapshot.matches("halted") ? coded(snapshot.context.error) : undefined;
     if (error !== undefined)
-      this.#options.logger.fatal({ err: error, code: error.code }, "halted: this coordinator does nothing more");
+      this.#options.logger.fatal(
+        { err: error, code: error.code },
+        "halted: this coordinator does nothing more",
+      );
     this.#queries.stop();
     this.#reads.stop();
     this.#announcer.announce({ leaves: true });
@@ -288,6 +295,7 @@ class RunningCoordinator implements Coordinator {
     await this.#options.transport.flush();
     this.#hasStarted = true;
     this.#beat();
+    this.#wasAlone = other === undefined;
     const isNew = this.#log === undefined;
     if (isNew && other === undefined) logger.info("no journal yet: a new one begins");
     if (!journal.sharable) return "alone";
@@ -371,7 +379,8 @@ class RunningCoordinator implements Coordinator {
   /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. */
   async #isMoreHeld(own: { readonly term: number; readonly idx: number }): Promise<boolean> {
     const { clock, journal, logger } = this.#options;
-    if (!journal.sharable) return false;
+    const isAlone = this.#wasAlone && !this.#announcements.hasHeard({ ...this.#lately, withinMs: Number.POSITIVE_INFINITY });
+    if (!journal.sharable || isAlone) return false;
     const { askMs, timeoutMs } = this.#followedTiming;
     await this.#announcer.ask(askMs, new AbortController().signal);
     const ahead = this.#announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs });
@@ -379,7 +388,8 @@ class RunningCoordinator implements Coordinator {
     const { id, idx, term } = ahead.beat;
     const said = { coordinator: id, idx, term, own: own.idx };
     if (ahead.isBelieved) logger.info(said, "another coordinator holds more of the journal; it goes first");
-    else logger.error(said, "a coordinator says that it holds more of the journal and never shows it; going on");
+    else
+      logger.error(said, "a coordinator says that it holds more of the journal and never shows it; going on");
     return ahead.isBelieved;
   }
 
@@ -455,8 +465,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   get #heldLog(): Replay {
-    this.#log ??= new Replay();
-    return this.#log;
+    return this.#log ?? this.#emptyLog;
   }
 
   get #lately() {

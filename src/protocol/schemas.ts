@@ -665,11 +665,9 @@ export const statusResponseSchema = z.object({
     sentence: z.string(),
     bytes: z.number(),
     bytesMax: z.number().optional(),
-    /** Records that everybody skips. */
-    deadRecords: z.int(),
-    /** Those of them that no coordinator of this journal wrote, and the journal time of the batch before the last one;
-     *  absent while there was none. */
-    alienRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
+    /** Records that no coordinator of this journal wrote, met by the coordinator that answers since it read the journal;
+     *  and the journal time of the batch before the last one. Absent while there was none. */
+    foreignRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
     /** The first batch that is kept to be read. */
     auditFirstIdx: z.int().default(1),
     /** The newest snapshot of the swarm's state, where the leader knows of one. */

@@ -2,7 +2,7 @@
 
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { UnacknowledgedLog } from "../../src/coordinator/append/unacknowledged-log.ts";
+import { UnacknowledgedLog } from "../../src/coordinator/leader/unacknowledged-log.ts";
 import { limits } from "../../src/limits.ts";
 
 const cause = new Error("JetStream did not answer within 2 s");

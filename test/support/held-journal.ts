@@ -1,6 +1,7 @@
 // A way to a memory journal whose answers a test can hold back: what is stored, nobody here knows of yet.
 
-import type { AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { type AnswerFate, MemoryJournal } from "../../src/chain/memory.ts";
+import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 
 export class HeldJournal {
   readonly journal: MemoryJournal;

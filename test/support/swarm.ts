@@ -2,13 +2,12 @@
 // and parties that speak the wire message by message.
 
 import { type Logger, pino } from "pino";
-import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
-import type { Compaction } from "../../src/coordinator/compaction/compactor.ts";
-import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
-import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/chain/journal.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
+import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { type SwarmId, swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
@@ -50,8 +49,6 @@ export interface TestSwarmOptions {
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
   readonly logger?: Logger;
-  /** Of each coordinator, by its way to the journal; default: none. */
-  readonly compaction?: (journal: Journal) => Compaction;
   /** Of the first coordinator. */
   readonly leaderTimeoutMs?: number;
 }
@@ -91,11 +88,15 @@ export async function stopped(running: { stop(): Promise<void> }, clock: ManualC
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
   const swarmClock = options.clock ?? systemClock;
   const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
-  const store = options.store ?? new MemoryJournalStore();
+  const store = options.store ?? new MemoryJournalStore({ clock: swarmClock });
   const watched = new WatchedJournal(store);
   const running: Coordinator[] = [];
   const transportById = new Map<string, Transport>();
-  const startAnother: TestSwarm["startAnother"] = async (id, journal = new MemoryJournal(store), more = {}) => {
+  const startAnother: TestSwarm["startAnother"] = async (
+    id,
+    journal = new MemoryJournal(store),
+    more = {},
+  ) => {
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
     transportById.set(id, transport);
@@ -108,7 +109,6 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       clock: swarmClock,
       random,
       logger,
-      ...(options.compaction === undefined ? {} : { compaction: options.compaction(journal) }),
       ...more,
     };
     const coordinator = await startCoordinator(deps);

@@ -328,25 +328,21 @@ function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
 }
 
 /** Who else wrote into the journal. Nothing where nobody did. */
-export function* checkWriters({ at, swarm, journal: { alienRecords } }: StatusResponse): Generator<Check> {
-  if (alienRecords === undefined) return;
+export function* checkWriters({ at, swarm, journal: { foreignRecords } }: StatusResponse): Generator<Check> {
+  if (foreignRecords === undefined) return;
   const name = "writers";
-  const { count, lastAt } = alienRecords;
+  const { count, lastAt } = foreignRecords;
   const agoMs = Math.max(0, at - lastAt);
   const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; everybody skips them`;
-  if (agoMs > limits.alienRecordShownMs) return yield { name, status: "ok", found };
+  if (agoMs > limits.foreignRecordShownMs) return yield { name, status: "ok", found };
   const { journal } = subjectsOf(swarmId(swarm));
   const advice = `find out who publishes on \`${journal}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
   yield { name, status: "warn", found, advice };
 }
 
-function checkDurability(
-  journal: Pick<StatusResponse["journal"], "durability" | "sentence" | "deadRecords" | "alienRecords">,
-): Check {
-  const { durability, sentence, deadRecords, alienRecords } = journal;
-  const leftBehind = deadRecords - (alienRecords?.count ?? 0);
-  const dead = leftBehind === 0 ? "" : `; ${counted(leftBehind, "dead record")}`;
-  const found = `${durability}${dead}. ${sentence}`;
+function checkDurability(journal: Pick<StatusResponse["journal"], "durability" | "sentence">): Check {
+  const { durability, sentence } = journal;
+  const found = `${durability}. ${sentence}`;
   if (durability !== "memory") return { name: "durability", status: "ok", found };
   return {
     name: "durability",
@@ -364,14 +360,14 @@ async function* checkDurabilityAlone(
 ): AsyncGenerator<Check> {
   if (kind === "development") {
     const sentence = `Every batch is on the disk, in ${journalFolder(settings)}, before it is answered.`;
-    return yield checkDurability({ durability: "file", sentence, deadRecords: 0 });
+    return yield checkDurability({ durability: "file", sentence });
   }
   const swarm = swarmId(settings.swarm);
   try {
     const journal = await openNatsJournal({ connection, swarm, create: false, signal });
     const { class: durability, sentence } = journal.durability;
     await journal.close();
-    yield checkDurability({ durability, sentence, deadRecords: 0 });
+    yield checkDurability({ durability, sentence });
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error; // what is wrong with the stream stands above
   }

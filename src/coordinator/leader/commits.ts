@@ -235,7 +235,7 @@ export class Commits {
         onFaulty: (error) => void this.#renew(error),
         onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.tell(cause, sentMonotonicMs),
         onForeign: (at) => {
-          this.#log.foreignRecords += 1;
+          this.#log.metForeign();
           logger.warn(
             { segment: number, position: at },
             "a foreign record stands in the journal; going on behind it",

@@ -2,8 +2,8 @@
 // whoever asks is told why. Not here: how it gets some (room-maker.ts).
 
 import type { Logger } from "pino";
-import type { Full } from "./writer.ts";
 import { type JournalRoom, roomFields } from "../journal-room.ts";
+import type { Full } from "./writer.ts";
 
 export class FullJournal {
   readonly #room: JournalRoom;

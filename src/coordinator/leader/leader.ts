@@ -41,13 +41,13 @@ import { Commits } from "./commits.ts";
 import { Deafness } from "./deafness.ts";
 import { FullJournal } from "./full-journal.ts";
 import { HandOver } from "./hand-over.ts";
+import type { JournalClock } from "./journal-clock.ts";
 import { Monitor } from "./monitor.ts";
 import { Presences } from "./presence.ts";
 import { Pulse } from "./pulse.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { RetryDesk } from "./retry-desk.ts";
-import type { JournalClock } from "./journal-clock.ts";
 import { Telling } from "./telling.ts";
 import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -166,7 +166,12 @@ export class Leader {
   }
 
   /** Of the journal's bases; undefined where it is never compacted. */
-  get compaction(): { readonly newest?: { readonly idx: BatchIndex; readonly at: Instant; readonly bytes: number }; readonly failure?: string } | undefined {
+  get compaction():
+    | {
+        readonly newest?: { readonly idx: BatchIndex; readonly at: Instant; readonly bytes: number };
+        readonly failure?: string;
+      }
+    | undefined {
     return undefined;
   }
 
@@ -339,7 +344,10 @@ export class Leader {
     try {
       await this.#commits.close(accepted?.to);
     } catch (error) {
-      this.#deps.logger.warn({ err: error }, "the segment could not be closed; a standby takes the lead after T");
+      this.#deps.logger.warn(
+        { err: error },
+        "the segment could not be closed; a standby takes the lead after T",
+      );
     }
     if (this.#isOver) return;
     if (!this.#handOver.standsBy) return this.#finish({ kind: "ended" });

@@ -252,7 +252,7 @@ export class Queries {
       sentence: durability.sentence,
       bytes: usage.bytes,
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
-      foreignRecords: log.foreignRecords,
+      ...(log.foreign === undefined ? {} : { foreignRecords: log.foreign }),
       auditFirstIdx: log.state.auditFirstIdx,
       ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
       ...(failure === undefined ? {} : { snapshotFailure: failure }),
