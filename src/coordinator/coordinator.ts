@@ -37,7 +37,7 @@ import { Announcer } from "./announcer.ts";
 import { Following } from "./following/following.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
-import { Leader, type LeaderEnd } from "./leader/leader.ts";
+import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
 import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
 import { JournalReads } from "./requests/journal-reads.ts";
@@ -53,6 +53,8 @@ export interface CoordinatorOptions {
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
+  /** How the journal is kept short. Absent: it grows. */
+  readonly compaction?: CompactionOptions;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -379,7 +381,9 @@ class RunningCoordinator implements Coordinator {
   /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. */
   async #isMoreHeld(own: { readonly term: number; readonly idx: number }): Promise<boolean> {
     const { clock, journal, logger } = this.#options;
-    const isAlone = this.#wasAlone && !this.#announcements.hasHeard({ ...this.#lately, withinMs: Number.POSITIVE_INFINITY });
+    const isAlone =
+      this.#wasAlone &&
+      !this.#announcements.hasHeard({ ...this.#lately, withinMs: Number.POSITIVE_INFINITY });
     if (!journal.sharable || isAlone) return false;
     const { askMs, timeoutMs } = this.#followedTiming;
     await this.#announcer.ask(askMs, new AbortController().signal);
@@ -411,6 +415,7 @@ class RunningCoordinator implements Coordinator {
       time: this.#journalClock(taken.log),
       timing: this.#timing,
       taking: { ...this.#takeLeadDeps, timing: this.#timing },
+      compaction: this.#options.compaction,
       standbys: () => this.#standbys,
     };
     const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));

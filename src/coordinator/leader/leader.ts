@@ -20,6 +20,7 @@ import type { Journal } from "../../chain/journal.ts";
 import type { LogReader } from "../../chain/log-reader.ts";
 import type { RecentBatches } from "../../chain/recent-batches.ts";
 import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { InvariantError, WaggleError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
@@ -27,6 +28,7 @@ import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
+import { Compaction, type CompactionDeps, type CompactionStatus } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { Awaiting } from "../requests/awaiting.ts";
@@ -53,6 +55,12 @@ import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
 import type { PendingBatch } from "./writer.ts";
 
+/** How the journal is kept short. */
+export type CompactionOptions = Pick<
+  CompactionDeps,
+  "maker" | "retention" | "everyEvents" | "snapshotSyncMs"
+>;
+
 export interface LeaderDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
@@ -72,6 +80,8 @@ export interface LeaderDeps {
   readonly logger: Logger;
   /** For a segment that is found faulty. */
   readonly taking: TakeLeadDeps;
+  /** Undefined: the journal is never compacted. */
+  readonly compaction: CompactionOptions | undefined;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
 }
@@ -98,7 +108,9 @@ export class Leader {
   readonly #handOver: HandOver;
   readonly #reception: Reception;
   readonly #commits: Commits;
+  readonly #compaction: Compaction | undefined;
   readonly #pulse: Pulse;
+  readonly #ending = new AbortController();
   #phase: "leading" | "ending" | "closing" | "over" = "leading";
   /** Whether it ended at once: nothing more leaves, not even what is committed. */
   #isCut = false;
@@ -128,6 +140,7 @@ export class Leader {
     });
     this.#full = new FullJournal(room, logger);
     this.#commits = this.#startCommits(taken);
+    this.#compaction = this.#startCompaction();
     this.#handOver = new HandOver(
       { ...deps, term: () => this.term },
       { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
@@ -270,19 +283,51 @@ export class Leader {
     return new Commits(this.#deps, taken, {
       isOver: () => this.#isOver,
       resume: () => this.#turns.schedule(),
-      onStored: (_, bytes) => room.stored(bytes),
+      onStored: ({ turn }, bytes) => {
+        room.stored(bytes);
+        this.#compaction?.committed(turn.recorded, bytes);
+      },
       tell: (held, commit) => this.#telling.tell(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: () => this.#turns.schedule(),
       onSegment: (live, isNewTerm) => this.#changedSegment(live, isNewTerm),
-      onFull: (full) => this.#full.saw(full),
+      onFull: (full) => {
+        this.#compaction?.full(full !== undefined);
+        this.#full.saw(full);
+      },
       onDeposed: () => this.#finish({ kind: "deposed" }),
       onBroken: (cause) => this.#broke(cause),
     });
   }
 
+  #startCompaction(): Compaction | undefined {
+    const { compaction, life, journal, clock, logger, logReader } = this.#deps;
+    if (compaction === undefined) return undefined;
+    const start = { live: this.#commits.segment, auditFirstIdx: this.state.auditFirstIdx };
+    return new Compaction({ ...this.#deps, ...compaction }, start, {
+      changeTo: ({ number, position, base, copiedIdx }) => {
+        const segment = journal.segment(number);
+        const writer = new SegmentWriter({ segment, life, position, clock, signal: this.#ending.signal });
+        this.#commits.changeTo({ writer, base, copiedIdx });
+      },
+      ask: (command) => this.#turns.ask(command),
+      committedIdx: () => this.committed.idx,
+      onDamaged: (error) => {
+        logger.error({ err: error }, "the journal cannot be read behind its newest base");
+        this.#commits.cannotBeRead(this.#commits.segment.number);
+      },
+      onRemoved: () => logReader.changed(),
+    });
+  }
+
   #startPulse(refusals: RefusalTally): Pulse {
-    const parts = { ...this.#shared, refusals, turns: this.#turns, commits: this.#commits };
+    const parts = {
+      ...this.#shared,
+      refusals,
+      turns: this.#turns,
+      commits: this.#commits,
+      compaction: this.#compaction,
+    };
     return new Pulse(
       { ...parts, deafness: new Deafness(parts), upkeep: new Upkeep(parts) },
       {
@@ -314,6 +359,7 @@ export class Leader {
   /** Readers may have lost what a faulty segment held: the record begins at the new one's base. */
   #changedSegment(live: LiveSegment, isNewTerm: boolean): void {
     this.#deps.logReader.changed();
+    this.#compaction?.changed(live);
     if (!isNewTerm) return;
     this.presences.restart(this.state);
     this.#startTerm(live);
@@ -371,9 +417,11 @@ export class Leader {
   #finish(end: LeaderEnd): void {
     if (this.#isOver) return;
     this.#phase = "over";
+    this.#ending.abort();
     this.#reception.close();
     this.#pulse.stop();
     this.#turns.stop();
+    this.#compaction?.end();
     this.#commits.stop();
     this.#onEnd(end);
   }

@@ -2,6 +2,7 @@
 // holds what was stored in it, and compaction. Here only the order; each knows when its next look is due, and none is
 // waited for.
 
+import type { Compaction } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { Commits } from "./commits.ts";
 import type { JournalClock } from "./journal-clock.ts";
@@ -12,6 +13,8 @@ export interface UpkeepDeps {
   readonly monitor: Monitor;
   readonly room: JournalRoom;
   readonly commits: Commits;
+  /** Undefined: the journal is never compacted. */
+  readonly compaction: Compaction | undefined;
 }
 
 export class Upkeep {
@@ -23,9 +26,10 @@ export class Upkeep {
 
   /** To be called at each pulse. */
   look(): void {
-    const { time, monitor, room, commits } = this.#deps;
+    const { time, monitor, room, commits, compaction } = this.#deps;
     monitor.pulse(time.now());
     room.look();
     commits.look();
+    compaction?.look(time.now());
   }
 }
