@@ -179,13 +179,8 @@ export class Leader {
   }
 
   /** Of the journal's bases; undefined where it is never compacted. */
-  get compaction():
-    | {
-        readonly newest?: { readonly idx: BatchIndex; readonly at: Instant; readonly bytes: number };
-        readonly failure?: string;
-      }
-    | undefined {
-    return undefined;
+  get compaction(): CompactionStatus | undefined {
+    return this.#compaction?.status;
   }
 
   /** The first batch of the record that is kept. */
