@@ -38,6 +38,15 @@ export class LogReader {
   /** Batches from `from` on, in order, as far as they are stored now.
    *  @throws UnreachableError; MissingRecordsError where `from` is not found; JournalDamagedError */
   async *replay(from: number, options: Omit<ReplayOptions, "until"> = {}): AsyncGenerator<StoredBatch> {
+    try {
+      yield* this.#replay(from, options);
+    } catch (error) {
+      this.changed(); // a segment may have been removed: the next reading lists them again
+      throw error;
+    }
+  }
+
+  async *#replay(from: number, options: Omit<ReplayOptions, "until">): AsyncGenerator<StoredBatch> {
     let next = from;
     let prev: string | undefined;
     for (let live = await this.#holding(next); live !== undefined; ) {
@@ -58,6 +67,15 @@ export class LogReader {
 
   /** Undefined when it is not stored. @throws UnreachableError, JournalDamagedError */
   async batch(idx: number): Promise<Batch | undefined> {
+    try {
+      return await this.#batch(idx);
+    } catch (error) {
+      this.changed();
+      throw error;
+    }
+  }
+
+  async #batch(idx: number): Promise<Batch | undefined> {
     const live = await this.#holding(idx);
     if (live === undefined) return undefined;
     const segment = this.#journal.segment(live.number);

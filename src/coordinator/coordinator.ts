@@ -330,15 +330,13 @@ class RunningCoordinator implements Coordinator {
           this.#followedTime.read(at, clock.monotonicMs());
           this.#recentBatches.add(idx, bytes, clock.monotonicMs());
           for (const event of events)
-            if (event.type === "TermStarted" && event.leader !== id) {
+            if (event.type === "TermStarted" && event.leader !== id)
               logger.info({ leader: event.leader, term }, "standing by: another coordinator leads");
-              this.#logReader.changed();
-            }
         },
         onRestored: (log) => {
           this.#log = log;
-          this.#logReader.changed();
         },
+        onSegment: () => this.#logReader.changed(),
         onTime: () => sendBack({ type: "SILENT" }),
         onHalted: (error) => sendBack({ type: "HALT", error }),
       },

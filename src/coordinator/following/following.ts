@@ -45,6 +45,8 @@ export interface FollowingHooks {
   readonly onBatch: (batch: Batch, bytes: Uint8Array) => void;
   /** It was read anew: the log that is followed is another object. */
   readonly onRestored: (log: Replay) => void;
+  /** It reads on in another segment. */
+  readonly onSegment: () => void;
   /** It is time to take the lead. The last call. */
   readonly onTime: () => void;
   /** The log parts from what was read here. The last call. */
@@ -111,6 +113,7 @@ export class Following {
     const isAtEnd = before?.segment === live.number && this.#unreadable !== live.number;
     await this.#bring(live);
     if (this.#isOver) return false;
+    if (before?.segment !== live.number) this.#hooks.onSegment();
     this.#unreadable = undefined;
     await this.#readSegment(live);
     return !(isAtEnd && this.#log?.place?.position === before.position);

@@ -82,6 +82,7 @@ export class Commits {
   /** The connection broke, and the segment was not found as it was left yet. */
   #isDoubted = false;
   #next: NextSegment | undefined;
+  #renewedMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: CommitsDeps, taken: TakenLead & { readonly kind: "won" }, hooks: CommitsHooks) {
     const { log, sentMonotonicMs } = taken;
@@ -176,9 +177,17 @@ export class Commits {
     this.#watch.look();
   }
 
-  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. */
+  /** Whether the segment can be closed: nothing is in flight, and it is not being changed. */
+  get isAtRest(): boolean {
+    return this.isSettled && !this.#isChanging && !this.#isDoubted;
+  }
+
+  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. Not more often
+   *  than once each T: any party may say so. */
   cannotBeRead(segment: number): void {
-    if (segment !== this.#live.number || this.#isChanging) return;
+    const { clock, timing } = this.#deps;
+    const isSoon = clock.monotonicMs() - this.#renewedMonotonicMs < timing.timeoutMs;
+    if (segment !== this.#live.number || this.#isChanging || isSoon) return;
     void this.#renew(new JournalDamagedError(`a standby cannot read segment ${segment}`));
   }
 
@@ -322,15 +331,18 @@ export class Commits {
   /** Takes the lead again from what is held. */
   async #renew(why: Error): Promise<void> {
     if (this.#isChanging || this.#hooks.isOver()) return;
-    const { logger, taking, clock } = this.#deps;
+    const { logger, taking, clock, timing } = this.#deps;
     const { signal } = this.#ending;
+    const sinceMs = clock.monotonicMs() - this.#renewedMonotonicMs;
     this.#isChanging = true;
     this.#next = undefined;
     this.#writer.stop();
     logger.error({ err: why, segment: this.#live.number }, "the segment is faulty; going on in a new one");
     this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
     const writing = { segment: this.#live.number, term: this.term };
-    for (;;) {
+    if (sinceMs < timing.timeoutMs) await pause(clock, timing.timeoutMs - sinceMs, signal);
+    this.#renewedMonotonicMs = clock.monotonicMs();
+    while (!signal.aborted) {
       try {
         const taken = await takeLead(this.#log, taking, signal, writing);
         if (signal.aborted) return;

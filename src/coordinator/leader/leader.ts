@@ -368,7 +368,8 @@ export class Leader {
   #takeTurn(): void {
     if (this.#isOver || this.#phase === "closing") return;
     try {
-      if (this.#phase === "ending" && this.isSettled && this.#turns.isInboxEmpty) return void this.#close();
+      if (this.#phase === "ending" && this.#commits.isAtRest && this.#turns.isInboxEmpty)
+        return void this.#close();
       if (!this.#commits.takesTurns) return;
       this.#pulse.look();
       this.#turns.run();
