@@ -1,19 +1,16 @@
 // What `up` says where more of the journal is to be kept than its room holds: what is really kept, and what to do.
 
+import type { Journal, JournalUsage } from "../chain/journal.ts";
 import { defaultRetention } from "../config/retention.ts";
 import type { Settings } from "../config/settings.ts";
+import { keptBytesMax, roomToKeep } from "../coordinator/compacting/kept-room.ts";
 import { UnreachableError } from "../errors.ts";
-import { swarmId } from "../ids.ts";
-import type { Journal, JournalUsage } from "../journal/journal.ts";
-import { keptBytesMax, roomToKeep } from "../journal/kept-room.ts";
-import { moreRoom } from "../journal/stream/room.ts";
-import { streamNameOf } from "../journal/stream/settings.ts";
 import { formatBytes } from "./format.ts";
 
 /** Undefined where what was asked for can be kept, where nothing was, and where the journal does not answer now. */
 export async function roomWarning(
   { journal }: { readonly journal: Pick<Journal, "usage" | "sharable"> },
-  { retention, swarm }: Pick<Settings, "retention" | "swarm">,
+  { retention }: Pick<Settings, "retention">,
 ): Promise<string | undefined> {
   if (retention === defaultRetention) return undefined;
   const { bytesMax } = await usageOf(journal);
@@ -21,13 +18,12 @@ export async function roomWarning(
   const { bytes } = retention;
   if (!Number.isFinite(bytes)) return ageAlone(bytesMax);
   if (bytes <= keptBytesMax(bytesMax)) return undefined;
-  const stream = streamNameOf({ swarm: swarmId(swarm), purpose: "journal" });
   const how = journal.sharable
-    ? `give it more room, where the server has it: \`${moreRoom(stream, roomToKeep(bytes))}\`. Or`
-    : "no journal has room for it:";
+    ? `give JetStream ${formatBytes(roomToKeep(bytes))} (\`max_file_store\` of the server, or the account's quota), or`
+    : "no journal has that much:";
   return (
-    `of the journal no more than ${formatBytes(keptBytesMax(bytesMax))} is kept, though ${formatBytes(bytes)} are to be ` +
-    `(retain): its room is ${formatBytes(bytesMax)}, and some of it is for what comes; ${how} ask for less`
+    `at most ${formatBytes(keptBytesMax(bytesMax))} of the journal is kept, less than the ${formatBytes(bytes)} of retain: ` +
+    `its room is ${formatBytes(bytesMax)}, and a part of that is for new records; ${how} set retain to less`
   );
 }
 

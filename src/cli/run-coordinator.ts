@@ -7,21 +7,19 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { keepBroker } from "../broker/broker-keeper.ts";
 import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-broker.ts";
+import { openFileJournal, type Recovery } from "../chain/file.ts";
+import type { Journal } from "../chain/journal.ts";
+import { openNatsJournal } from "../chain/nats.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { snapshotPace } from "../config/snapshot-pace.ts";
-import { type JournalPlace, ThreadSnapshotter } from "../coordinator/compaction/thread-snapshotter.ts";
+import { type BaseMaker, baseMakerHere } from "../coordinator/compacting/base-maker.ts";
+import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { swarmId } from "../ids.ts";
-import { openFileSnapshots } from "../journal/file/snapshots.ts";
-import { openFileJournal } from "../journal/file.ts";
-import type { Journal } from "../journal/journal.ts";
-import { wantedRoom } from "../journal/kept-room.ts";
-import { openNatsStreams } from "../journal/nats.ts";
-import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logStatus } from "../transport/status-log.ts";
-import { replicasError, requireNoReplicas } from "./replicas.ts";
+import { requireNoReplicas } from "./replicas.ts";
 
 export interface RunningCoordinator {
   readonly id: string;
@@ -65,13 +63,11 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   const closing: (() => Promise<void>)[] = [() => transport.close()];
   if (broker.local !== undefined) closing.unshift(keepLocalBroker(deps, broker.local, transport));
   try {
-    const { journal, recovery, openSnapshots, place } = await openJournal(deps, broker, {
+    const { journal, recovery, maker } = await openJournal(deps, broker, {
       ...connection,
       name: `waggle journal ${id}`,
     });
     closing.unshift(() => journal.close());
-    const snapshots = await openSnapshots();
-    closing.unshift(() => snapshots.close());
     const coordinator = await startCoordinator({
       id,
       swarm: swarmId(settings.swarm),
@@ -80,12 +76,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       clock: systemClock,
       random: systemRandom,
       logger,
-      compaction: {
-        snapshots,
-        snapshotter: new ThreadSnapshotter(place, logger),
-        retention: settings.retention,
-        ...pace,
-      },
+      compaction: { maker, retention: settings.retention, ...pace },
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
     closing.unshift(() => coordinator.stop());
@@ -132,9 +123,7 @@ function hostName(): string {
 
 interface OpenedJournal {
   readonly journal: Journal;
-  readonly openSnapshots: () => Promise<SnapshotStore>;
-  /** For the thread that makes snapshots. */
-  readonly place: JournalPlace;
+  readonly maker: BaseMaker;
   readonly recovery: string | undefined;
 }
 
@@ -143,33 +132,23 @@ async function openJournal(
   broker: FoundBroker,
   connection: NatsOptions,
 ): Promise<OpenedJournal> {
-  const swarm = swarmId(settings.swarm);
+  const { replicas, retention } = settings;
+  const bytesMax = wantedRoom(retention.bytes);
   if (broker.kind !== "development") {
-    const { replicas, retention } = settings;
-    const wanted = { connection, swarm, replicas, keptBytes: retention.bytes, create: true, signal };
-    const { signal: _, onError: __, ...plainConnection } = connection;
-    const streams = await openNatsStreams(wanted).catch((error: unknown) => {
-      throw replicasError(error, replicas);
-    });
-    return {
-      ...streams,
-      place: { kind: "stream", connection: plainConnection, swarm },
-      recovery: undefined,
-    };
+    const swarm = swarmId(settings.swarm);
+    const journal = await openNatsJournal({ connection, swarm, replicas, bytesMax, signal });
+    return { journal, maker: baseMakerHere({ journal, clock: systemClock }), recovery: undefined };
   }
-  requireNoReplicas(settings.replicas);
-  const folder = journalFolder(settings);
-  const snapshotFolder = join(folder, "snapshots");
-  const journal = await openFileJournal({ folder, bytesMax: wantedRoom(settings.retention.bytes) });
-  const opened = {
-    journal,
-    openSnapshots: () => openFileSnapshots(snapshotFolder),
-    place: { kind: "file", folder, snapshotFolder },
-  } as const;
-  const { recovered } = journal;
-  if (recovered === undefined) return { ...opened, recovery: undefined };
-  const recovery = `the last life ended while writing: ${recovered.cutBytes} bytes of a record that nobody was told of were cut off`;
-  return { ...opened, recovery };
+  requireNoReplicas(replicas);
+  const journal = await openFileJournal({ folder: journalFolder(settings), bytesMax });
+  const maker = baseMakerHere({ journal, clock: systemClock });
+  return { journal, maker, recovery: recoveryText(journal.recovered) };
+}
+
+function recoveryText(recovered: readonly Recovery[]): string | undefined {
+  if (recovered.length === 0) return undefined;
+  const cutBytes = recovered.reduce((sum, { cutBytes }) => sum + cutBytes, 0);
+  return `the last session ended while it was writing: ${cutBytes} bytes of a record that was never acknowledged were cut off`;
 }
 
 /** One folder a swarm: swarms of one data folder share a broker, not a journal. */

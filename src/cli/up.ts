@@ -3,8 +3,8 @@
 
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
+import type { Durability } from "../chain/journal.ts";
 import { retentionWarning } from "../config/retention.ts";
-import type { Durability } from "../journal/journal.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";
@@ -32,7 +32,7 @@ export function upCommand(program: Program): Command {
     )
     .option(
       "--replicas <n>",
-      "number of servers that keep the journal, from 1 to 5, when its stream is created; default 1",
+      "number of servers that keep each new segment of the journal, from 1 to 5. Default: as many as keep the newest segment, or 1",
     )
     .option(
       "--retain <how much>",
@@ -132,7 +132,6 @@ const durabilityText: Readonly<Record<Durability["class"], string>> = {
   memory: "in memory, lost with this process",
   file: "on this disk before it is answered",
   "page-cache": "survives a crash, not a power loss",
-  fsync: "on the server's disk before it is answered",
   replicated: "on a majority of servers before it is answered",
 };
 

@@ -25,6 +25,7 @@ import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
 import type { EventOf, TrimReason } from "../../state/event.ts";
 import type { JournalRoom } from "../journal-room.ts";
+import { keptBytesMax } from "./kept-room.ts";
 import { removeUnopened } from "./unfinished-segments.ts";
 
 /** How much of the audit is kept: where both are finite, the less of both. */
@@ -185,7 +186,7 @@ export class SegmentRetention {
     { at, isShort, spacingBytes }: Occasion,
   ): Promise<Plan> {
     const { retention, room } = this.#deps;
-    const keptBytesMax = keptRoom(room.usage.bytesMax, spacingBytes);
+    const keptMax = keptBytesMax(room.usage.bytesMax, spacingBytes);
     let { bytes } = room.usage;
     let plan: Plan = { count: 0, reason: "retention" };
     for (const [index, next] of candidates.entries()) {
@@ -193,7 +194,7 @@ export class SegmentRetention {
       if (before === undefined) continue;
       const isAsked =
         bytes - before.bytes >= retention.bytes || (await this.#isOlder(next.live, at - retention.ageMs));
-      const isOver = isShort || bytes > keptBytesMax;
+      const isOver = isShort || bytes > keptMax;
       if (index > recordedCount && !isAsked && !isOver) break;
       bytes -= before.bytes;
       plan = { count: index, reason: isAsked ? "retention" : "storage-short" };
@@ -280,10 +281,4 @@ function countBefore(stored: readonly StoredSegment[], idx: BatchIndex): number 
 
 function firstIdxIn(stored: StoredSegment | undefined): BatchIndex {
   return batchIndex(stored === undefined ? 1 : firstIdxOf(stored.live));
-}
-
-/** Room in which segments are kept to be read: below the share at which tasks are refused, less what comes while the
- *  next base becomes due and while it is made. */
-function keptRoom(bytesMax = Number.POSITIVE_INFINITY, spacingBytes: number): number {
-  return Math.max(0, bytesMax * limits.journalFullShare - 2 * spacingBytes);
 }

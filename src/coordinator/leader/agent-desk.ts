@@ -81,7 +81,7 @@ export class AgentDesk implements AgentTarget {
     }
     const verdict = presences.beat(state, row, beat);
     const renew = () => {
-      if (reply !== undefined) sendFitting(transport, reply, encode({ term, renewed: true }));
+      if (reply !== undefined) sendFitting(transport, reply, encode({ term: term(), renewed: true }));
     };
     const isInOrder = verdict.command === undefined && verdict.missing.length === 0;
     if (isInOrder && this.#deps.isTrusted()) renew();
