@@ -12,7 +12,7 @@ import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
 import type { SwarmState } from "../state/state.ts";
 import { ChunkCutter, LineReader } from "./chunks.ts";
-import type { Segment } from "./journal.ts";
+import type { SegmentReader } from "./journal.ts";
 import {
   type ChainTail,
   type Chunk,
@@ -69,7 +69,7 @@ export async function writeBase(
 
 /** Reads the base of a live segment. @returns a replay that goes on behind the manifest
  *  @throws UnreachableError, JournalDamagedError */
-export async function readBase(segment: Segment, live: LiveSegment, clock: Clock): Promise<Replay> {
+export async function readBase(segment: SegmentReader, live: LiveSegment, clock: Clock): Promise<Replay> {
   const { base } = live.opened;
   assert(base !== undefined, "a base is read where there is one");
   const manifest = await readManifest(segment, base);
@@ -96,13 +96,13 @@ export async function readBase(segment: Segment, live: LiveSegment, clock: Clock
 }
 
 /** Throws unless the base can be read as it was written. @throws UnreachableError, JournalDamagedError */
-export async function verifyBase(segment: Segment, base: BaseRef): Promise<void> {
+export async function verifyBase(segment: SegmentReader, base: BaseRef): Promise<void> {
   const manifest = await readManifest(segment, base);
   for await (const _ of readChunks(segment, manifest));
 }
 
 /** @throws UnreachableError, JournalDamagedError */
-export async function readManifest(segment: Segment, { position, hash }: BaseRef): Promise<Manifest> {
+export async function readManifest(segment: SegmentReader, { position, hash }: BaseRef): Promise<Manifest> {
   const found = await segment.read(position);
   const record = found === undefined ? undefined : decodeRecord(found.bytes);
   if (found === undefined || record?.kind !== "manifest" || hashOf(found.bytes) !== hash)
@@ -114,7 +114,7 @@ export async function readManifest(segment: Segment, { position, hash }: BaseRef
   return record;
 }
 
-async function* readChunks(segment: Segment, { chunks, life }: Manifest): AsyncGenerator<Chunk> {
+async function* readChunks(segment: SegmentReader, { chunks, life }: Manifest): AsyncGenerator<Chunk> {
   const [first] = chunks;
   const last = chunks.at(-1);
   if (first === undefined || last === undefined) return;
@@ -133,7 +133,7 @@ async function* readChunks(segment: Segment, { chunks, life }: Manifest): AsyncG
 function requireChunk(
   record: LogRecord | undefined,
   [position, size, hash]: ChunkRef,
-  { segment, life }: { readonly segment: Segment; readonly life: string },
+  { segment, life }: { readonly segment: SegmentReader; readonly life: string },
 ): Chunk {
   const isIt =
     record?.kind === "chunk" &&
@@ -144,7 +144,7 @@ function requireChunk(
   return record;
 }
 
-function damaged({ number }: Segment, position: number, what: string): JournalDamagedError {
+function damaged({ number }: SegmentReader, position: number, what: string): JournalDamagedError {
   return new JournalDamagedError(`segment ${number} lost ${what}, or it changed: record ${position}`);
 }
 

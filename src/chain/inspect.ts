@@ -1,7 +1,7 @@
 // The one question about whose records a segment holds: does it still hold what was read or written there?
 
 import { JournalDamagedError } from "../errors.ts";
-import type { Segment } from "./journal.ts";
+import type { SegmentReader } from "./journal.ts";
 import { hashOf } from "./records.ts";
 
 /** What a coordinator read or wrote last in a segment. */
@@ -31,7 +31,7 @@ export interface InspectedSegment {
 }
 
 /** @throws UnreachableError */
-export async function inspect(segment: Segment, held: HeldPlace): Promise<InspectedSegment> {
+export async function inspect(segment: SegmentReader, held: HeldPlace): Promise<InspectedSegment> {
   const end = await segment.end();
   if (end === undefined) return { found: "missing", isSealed: false };
   const { position, isSealed, missing } = end;
@@ -43,7 +43,7 @@ export async function inspect(segment: Segment, held: HeldPlace): Promise<Inspec
   return found(position === held.position ? "same" : "longer");
 }
 
-async function recordAt(segment: Segment, { position, recordHash }: HeldPlace): Promise<Inspection> {
+async function recordAt(segment: SegmentReader, { position, recordHash }: HeldPlace): Promise<Inspection> {
   try {
     const record = await segment.read(position);
     if (record === undefined) return "damaged";

@@ -2,7 +2,7 @@
 // ends in the live segment with the highest number; each live segment names the one that it continues.
 
 import { JournalDamagedError } from "../errors.ts";
-import type { Journal, Segment, SegmentRecord } from "./journal.ts";
+import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
 import { decodeRecord, hashOf } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
@@ -14,7 +14,7 @@ export interface Listing {
 }
 
 /** @throws UnreachableError */
-export async function findLive(journal: Journal): Promise<Listing> {
+export async function findLive(journal: JournalReader): Promise<Listing> {
   const numbers = await journal.list();
   for (const number of [...numbers].reverse()) {
     const live = await liveSegment(journal.segment(number));
@@ -24,7 +24,7 @@ export async function findLive(journal: Journal): Promise<Listing> {
 }
 
 /** Undefined when the segment does not exist or is not open. @throws UnreachableError */
-export async function liveSegment(segment: Segment): Promise<LiveSegment | undefined> {
+export async function liveSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
   const claimant = await claimantOf(segment);
   const found = await readOr(() => segment.opened(), undefined);
   if (found === undefined) return undefined;
@@ -33,7 +33,7 @@ export async function liveSegment(segment: Segment): Promise<LiveSegment | undef
 
 /** The session that claimed a segment: undefined when its first record is not there or is no claim.
  *  @throws UnreachableError */
-export async function claimantOf(segment: Segment): Promise<string | undefined> {
+export async function claimantOf(segment: SegmentReader): Promise<string | undefined> {
   const first = await readOr(() => segment.read(1), undefined);
   const claim = first === undefined ? undefined : decodeRecord(first.bytes);
   return claim?.kind === "claim" && claim.segment === segment.number ? claim.life : undefined;
@@ -43,7 +43,7 @@ export async function claimantOf(segment: Segment): Promise<string | undefined> 
  *  also begins where a segment continues no other
  *  @throws UnreachableError; JournalDamagedError when a segment in between is missing */
 export async function pathTo(
-  journal: Journal,
+  journal: JournalReader,
   live: LiveSegment,
   isFirst: (segment: LiveSegment) => boolean,
 ): Promise<readonly [LiveSegment, ...LiveSegment[]]> {
@@ -63,7 +63,7 @@ export async function pathTo(
 
 /** A foreign record was published in the place of the writer's `Opened`: the writer's is looked for. */
 async function scanForOpened(
-  segment: Segment,
+  segment: SegmentReader,
   claimant: string | undefined,
 ): Promise<LiveSegment | undefined> {
   try {
@@ -80,7 +80,7 @@ async function scanForOpened(
 /** The segment that a record opens; undefined when it opens none. @param claimant the only session that may; default: any */
 export function liveIn(
   { bytes, position }: SegmentRecord,
-  { number }: Pick<Segment, "number">,
+  { number }: Pick<SegmentReader, "number">,
   claimant: string | undefined,
 ): LiveSegment | undefined {
   const opened = decodeRecord(bytes);

@@ -7,13 +7,13 @@ import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
 import { readBase } from "./base.ts";
 import { inspect } from "./inspect.ts";
-import type { Journal, SegmentRecord } from "./journal.ts";
+import type { JournalReader, SegmentRecord } from "./journal.ts";
 import { pathTo } from "./live.ts";
 import { type Batch, type ChainTail, decodeRecord, hashOf } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
 export interface LogDeps {
-  readonly journal: Journal;
+  readonly journal: JournalReader;
   readonly clock: Clock;
 }
 
@@ -39,7 +39,7 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
 /** Reads on from what was read before, up to the end of a live segment as it is now.
  *  @throws UnreachableError; JournalDamagedError where the log does not go on from there, or cannot be read: what was
  *  read until then is applied */
-export async function readOn(held: Replay, live: LiveSegment, journal: Journal): Promise<void> {
+export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<void> {
   const isReached = (segment: LiveSegment) =>
     segment.number === held.place?.segment || isSameTail(held.tail, segment.opened.tail);
   const [first, ...rest] = await pathTo(journal, live, isReached);
@@ -61,7 +61,7 @@ export type Comparison =
 
 /** Compares by hashes, without folding. Of batches older than `limits.openedHashesMax` before the segment nothing is
  *  known, and a copy that ends there counts as a beginning. @throws UnreachableError */
-export async function compare(held: Replay, live: LiveSegment, journal: Journal): Promise<Comparison> {
+export async function compare(held: Replay, live: LiveSegment, journal: JournalReader): Promise<Comparison> {
   const end = await endOf(live, journal);
   const heldIdx = held.tail.idx;
   const { idx } = end.tail;
@@ -82,7 +82,7 @@ interface LogEndFound {
 }
 
 /** The batches of one segment, without their state. */
-async function endOf(live: LiveSegment, journal: Journal): Promise<LogEndFound> {
+async function endOf(live: LiveSegment, journal: JournalReader): Promise<LogEndFound> {
   const { opened, number, position } = live;
   let tail: { idx: number; hash: string } = opened.tail;
   const hashByIdx = new Map<number, string>([[tail.idx, tail.hash]]);
@@ -102,7 +102,7 @@ async function endOf(live: LiveSegment, journal: Journal): Promise<LogEndFound> 
 }
 
 /** Whether a copy was read to the end of the segment as it is now. */
-async function hasReadAll(held: Replay, { number }: LiveSegment, journal: Journal): Promise<boolean> {
+async function hasReadAll(held: Replay, { number }: LiveSegment, journal: JournalReader): Promise<boolean> {
   const { place } = held;
   if (place?.segment !== number) return (place?.segment ?? 0) > number;
   const end = await journal.segment(number).end();
@@ -170,7 +170,7 @@ async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promi
   }
 }
 
-async function requireHeld(held: Replay, journal: Journal): Promise<void> {
+async function requireHeld(held: Replay, journal: JournalReader): Promise<void> {
   const { place, recordHash } = held;
   if (place === undefined) return;
   const { found } = await inspect(journal.segment(place.segment), { ...place, recordHash });

@@ -31,13 +31,12 @@ export function statusSummary(status: StatusResponse, view: View): string {
     ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"] as const]),
     ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}`],
   ];
-  if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
+  if (journal.auditFirstIdx > 1 || journal.base !== undefined)
     lines.push(["", keptText(journal, status.stale === true)]);
   const shortage = shortageText(journal);
   if (shortage !== undefined) lines.push(["", `${shortage}: \`waggle doctor\` says what to do`, yellow]);
   if (foreignRecords !== undefined) lines.push(["", foreignText(foreignRecords), yellow]);
-  if (journal.snapshotFailure !== undefined)
-    lines.push(["", `snapshots: ${printable(journal.snapshotFailure)}`, yellow]);
+  if (journal.baseFailure !== undefined) lines.push(["", `base: ${printable(journal.baseFailure)}`, yellow]);
   if (status.stale === true) lines.push(["", "answered by a standby from what it has read so far", yellow]);
   return lines
     .map(([label, text, tone]) => paragraph(dim(label.padEnd(LABEL_WIDTH)), text, view, tone))
@@ -163,11 +162,11 @@ export function longestWaitFirst(
 // --- the journal ------------------------------------------------------------------------------------
 
 /** Since when the journal is kept, and from where a restart would begin, which a standby does not know. */
-function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStale: boolean): string {
+function keptText({ auditFirstIdx, base }: StatusResponse["journal"], isStale: boolean): string {
   const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
-  if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
-  const { idx, at, bytes } = snapshot;
-  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTime(at)}, ${formatBytes(bytes)}`;
+  if (base === undefined) return isStale ? `kept ${from}` : `kept ${from}; no base yet`;
+  const { idx, at, bytes } = base;
+  return `kept ${from}; base of batch ${formatCount(idx)} at ${formatTime(at)}, ${formatBytes(bytes)}`;
 }
 
 /** Records of another writer, which may write more. */

@@ -670,10 +670,10 @@ export const statusResponseSchema = z.object({
     foreignRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
     /** The first batch that is kept to be read. */
     auditFirstIdx: z.int().default(1),
-    /** The newest snapshot of the swarm's state, where the leader knows of one. */
-    snapshot: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
-    /** What is wrong with snapshots: the last one could not be made, or one cannot be read. */
-    snapshotFailure: z.string().optional(),
+    /** The newest base of the journal, as far as the leader knows one. */
+    base: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
+    /** Why the next segment could not be made, or old segments could not be removed, until that succeeds. */
+    baseFailure: z.string().optional(),
   }),
   counters: counts,
 });

@@ -7,12 +7,14 @@ import { dirname } from "node:path";
 import { duration } from "../../audit/describe.ts";
 import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
 import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../../broker/nats-binary.ts";
+import type { Journal, JournalUsage } from "../../chain/journal.ts";
+import { inspectNatsStreams, openNatsJournal } from "../../chain/nats.ts";
+import { checkMaxPayload } from "../../chain/stream/settings.ts";
 import { SwarmClient } from "../../client/swarm.ts";
 import { systemClock, systemRandom } from "../../clock.ts";
+import { wantedRoom } from "../../coordinator/compacting/kept-room.ts";
 import { NoLeaderError, WaggleError } from "../../errors.ts";
 import { swarmId } from "../../ids.ts";
-import { inspectNatsStreams, openNatsJournal } from "../../journal/nats.ts";
-import { checkMaxPayload } from "../../journal/stream/settings.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
@@ -24,7 +26,8 @@ import type { VerbContext } from "../verb.ts";
 import type { Check } from "./check.ts";
 import { checkJournalFolder } from "./journal.ts";
 import { LeadHeard } from "./leader.ts";
-import { checkStreams } from "./stream.ts";
+import { checkLog } from "./log.ts";
+import { checkRoom, checkStreams } from "./stream.ts";
 
 export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   yield checkRuntime();
@@ -39,10 +42,15 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   if (connection.value === undefined) return;
   try {
     yield* checkServer(broker.value, connection.value);
-    const isStream = broker.value.kind !== "development";
-    const isSound = isStream ? yield* checkJournal(options, context) : isFileSound;
-    const isLed = yield* checkSwarm(connection.value, { broker: broker.value, isSound, context });
-    if (!isLed && isSound) yield* checkDurabilityAlone(broker.value, options, context);
+    const swarm = new SwarmView(connection.value, context);
+    try {
+      const isStream = broker.value.kind !== "development";
+      const isSound = isStream ? yield* checkJournal(options, { swarm, context }) : isFileSound;
+      const isLed = yield* checkSwarm(swarm, { broker: broker.value, isSound, context });
+      if (!isLed && isSound) yield* checkDurabilityAlone(broker.value, options, context);
+    } finally {
+      await swarm.close();
+    }
   } finally {
     await connection.value.close();
   }
@@ -168,21 +176,42 @@ function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generato
 /** @returns whether nothing failed */
 async function* checkJournal(
   connection: NatsOptions,
-  { settings, signal }: VerbContext,
+  deps: { readonly swarm: SwarmView; readonly context: VerbContext },
 ): AsyncGenerator<Check, boolean> {
   let isSound = true;
+  for await (const check of journalChecks(connection, deps)) {
+    isSound &&= check.status !== "fail";
+    yield check;
+  }
+  return isSound;
+}
+
+async function* journalChecks(
+  connection: NatsOptions,
+  { swarm, context }: { readonly swarm: SwarmView; readonly context: VerbContext },
+): AsyncGenerator<Check> {
+  const { settings, signal } = context;
+  let journal: Journal | undefined;
   try {
-    const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
-    for (const check of checkStreams(found)) {
-      isSound &&= check.status !== "fail";
-      yield check;
-    }
-    return isSound;
+    const inspection = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
+    const checks = [...checkStreams(inspection)];
+    yield* checks;
+    if (inspection.segments.length === 0 || checks.some(({ status }) => status === "fail")) return;
+    journal = await openJournal(connection, context);
+    yield* checkLog(journal);
+    yield checkRoom({ ...(await journal.usage()), ...(await swarm.usage()) });
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    yield { name: "stream", status: "fail", found: error.message, exitCode: exitCodeOf(error) };
-    return false;
+    yield { name: "streams", status: "fail", found: error.message, exitCode: exitCodeOf(error) };
+  } finally {
+    await journal?.close();
   }
+}
+
+/** As a coordinator with these settings would open it. */
+async function openJournal(connection: NatsOptions, { settings, signal }: VerbContext): Promise<Journal> {
+  const bytesMax = wantedRoom(settings.retention.bytes);
+  return await openNatsJournal({ connection, swarm: swarmId(settings.swarm), bytesMax, signal });
 }
 
 // --- the journal in a file --------------------------------------------------------------------------
@@ -202,50 +231,83 @@ async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check, bool
 
 // --- the swarm --------------------------------------------------------------------------------------
 
+/** What coordinators answer: asked once, for several checks. */
+class SwarmView {
+  readonly lead: LeadHeard;
+  readonly #client: SwarmClient;
+  readonly #signal: AbortSignal;
+  #status: Promise<StatusResponse> | undefined;
+
+  constructor(transport: NatsTransport, { settings, logger, signal }: VerbContext) {
+    const swarm = swarmId(settings.swarm);
+    this.lead = new LeadHeard(transport, swarm);
+    this.#client = new SwarmClient({
+      ...{ transport, swarm, logger, clock: systemClock, random: systemRandom },
+      project: settings.project,
+      user: settings.user,
+      onClose: async () => undefined,
+    });
+    this.#signal = signal;
+  }
+
+  /** @throws WaggleError */
+  status(): Promise<StatusResponse> {
+    this.#status ??= this.again();
+    return this.#status;
+  }
+
+  /** Asks again. @throws WaggleError */
+  again(): Promise<StatusResponse> {
+    return this.#client.status({ signal: this.#signal, timeoutMs: limits.leaderLookMs });
+  }
+
+  /** Of the journal, as a coordinator counts it; undefined when none answers. */
+  async usage(): Promise<JournalUsage | undefined> {
+    try {
+      const { bytes, bytesMax } = (await this.status()).journal;
+      return { bytes, bytesMax };
+    } catch (error) {
+      if (!(error instanceof WaggleError)) throw error;
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.lead.stop();
+    await this.#client.close();
+  }
+}
+
 interface SwarmChecks {
   readonly broker: FoundBroker;
-  /** Whether the journal stands as it must, as far as it was looked at. */
+  /** Whether the journal is as it must be, as far as it was looked at. */
   readonly isSound: boolean;
   readonly context: VerbContext;
 }
 
-/** @returns whether anybody answered */
+/** @returns whether a coordinator answered */
 async function* checkSwarm(
-  transport: NatsTransport,
+  swarm: SwarmView,
   { broker, isSound, context }: SwarmChecks,
 ): AsyncGenerator<Check, boolean> {
-  const { settings, logger, signal } = context;
-  const lead = new LeadHeard(transport, swarmId(settings.swarm));
-  const swarm = new SwarmClient({
-    transport,
-    swarm: swarmId(settings.swarm),
-    project: settings.project,
-    user: settings.user,
-    clock: systemClock,
-    random: systemRandom,
-    logger,
-    onClose: async () => undefined,
-  });
+  const { lead } = swarm;
   try {
-    const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    const status = await swarm.status();
     const isStale = status.stale === true;
-    const again = () => swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    const again = () => swarm.again();
     yield isStale
       ? await checkSilentLeader(lead, { isSound, context, byStandby: { status, again } })
       : checkLeader(status);
     if (!isStale) yield checkClock(status, broker);
     yield checkDurability(status.journal);
     yield* checkWriters(status);
-    yield checkSnapshots(status);
+    yield checkBase(status);
     return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
     if (error instanceof NoLeaderError) yield leaderless({ isSound, context });
     else yield await checkSilentLeader(lead, { isSound, context });
     return false;
-  } finally {
-    lead.stop();
-    await swarm.close();
   }
 }
 
@@ -310,21 +372,22 @@ function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Che
   return { name: "clock", status: "warn", found, advice: `set this machine's clock and ${leader}'s by NTP` };
 }
 
-function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
-  const { auditFirstIdx, snapshot, snapshotFailure } = journal;
-  const audit = `the record begins at batch ${formatCount(auditFirstIdx)}`;
-  if (snapshotFailure !== undefined) {
-    const found = `${snapshotFailure}; ${audit}`;
+function checkBase({ idx, at, journal, stale }: StatusResponse): Check {
+  const name = "base";
+  const { auditFirstIdx, base, baseFailure } = journal;
+  const audit = `the audit begins at batch ${formatCount(auditFirstIdx)}`;
+  if (baseFailure !== undefined) {
+    const found = `${baseFailure}; ${audit}`;
     const advice =
-      "see to the storage; the next one is made by itself, and until then a restart takes longer";
-    return { name: "snapshots", status: "warn", found, advice };
+      "look at the storage; the leader tries again by itself, and until then a restart takes longer";
+    return { name, status: "warn", found, advice };
   }
-  const none = stale === true ? "the leader knows" : "none yet: a restart reads the whole journal";
+  const none = stale === true ? "only the leader knows it" : "none yet: a restart reads the whole journal";
   const newest =
-    snapshot === undefined
+    base === undefined
       ? none
-      : `of batch ${formatCount(snapshot.idx)}, ${duration(at - snapshot.at)} old (batch ${formatCount(idx)} is the newest), ${formatBytes(snapshot.bytes)}`;
-  return { name: "snapshots", status: "ok", found: `${newest}; ${audit}` };
+      : `of batch ${formatCount(base.idx)}, ${duration(at - base.at)} old (batch ${formatCount(idx)} is the newest), ${formatBytes(base.bytes)}`;
+  return { name, status: "ok", found: `${newest}; ${audit}` };
 }
 
 /** Who else wrote into the journal. Nothing where nobody did. */
@@ -333,10 +396,10 @@ export function* checkWriters({ at, swarm, journal: { foreignRecords } }: Status
   const name = "writers";
   const { count, lastAt } = foreignRecords;
   const agoMs = Math.max(0, at - lastAt);
-  const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; everybody skips them`;
+  const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; every reader skips them`;
   if (agoMs > limits.foreignRecordShownMs) return yield { name, status: "ok", found };
-  const { journal } = subjectsOf(swarmId(swarm));
-  const advice = `find out who publishes on \`${journal}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
+  const subject = subjectsOf(swarmId(swarm)).segment("*");
+  const advice = `find out who publishes on \`${subject}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
   yield { name, status: "warn", found, advice };
 }
 
@@ -356,15 +419,14 @@ function checkDurability(journal: Pick<StatusResponse["journal"], "durability" |
 async function* checkDurabilityAlone(
   { kind }: FoundBroker,
   connection: NatsOptions,
-  { settings, signal }: VerbContext,
+  context: VerbContext,
 ): AsyncGenerator<Check> {
   if (kind === "development") {
-    const sentence = `Every batch is on the disk, in ${journalFolder(settings)}, before it is answered.`;
+    const sentence = `Every batch is on the disk, in ${journalFolder(context.settings)}, before it is answered.`;
     return yield checkDurability({ durability: "file", sentence });
   }
-  const swarm = swarmId(settings.swarm);
   try {
-    const journal = await openNatsJournal({ connection, swarm, create: false, signal });
+    const journal = await openJournal(connection, context);
     const { class: durability, sentence } = journal.durability;
     await journal.close();
     yield checkDurability({ durability, sentence });

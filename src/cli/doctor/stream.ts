@@ -1,155 +1,106 @@
-// What `waggle doctor` makes of the journal's stream and its snapshots': whether both are there and as they must be,
-// how full they are, and who keeps them. Asks nothing (journal/stream/inspection.ts). The one thing to know: where only
-// one of the two is there, storage was lost, or the first start died before there were both.
+// What `waggle doctor` says of the journal's streams, one for each segment: their settings, who keeps them, and how full
+// the journal is. Asks nothing (chain/stream/opening.ts). Not here: whether the log can be read (log.ts).
 
 import { duration } from "../../audit/describe.ts";
-import type { StreamCluster } from "../../journal/stream/api.ts";
-import { adviceOnLostStream } from "../../journal/stream/identity.ts";
-import type { FoundStream, StreamsInspection } from "../../journal/stream/inspection.ts";
-import { twiceTheRoom } from "../../journal/stream/room.ts";
-import { missingStreamAdvice } from "../../journal/stream/settings.ts";
+import type { JournalUsage } from "../../chain/journal.ts";
+import type { StreamCluster } from "../../chain/stream/api.ts";
+import type { FoundSegment, JournalInspection } from "../../chain/stream/opening.ts";
 import { limits } from "../../limits.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
-import { counted, formatBytes, formatCount, formatShare } from "../format.ts";
+import { counted, formatBytes, formatShare } from "../format.ts";
 import { isCalledFull } from "../journal-full.ts";
 import type { Check } from "./check.ts";
 
-type PresentStream = Extract<FoundStream, { readonly kind: "there" }>;
+type PresentSegment = Extract<FoundSegment, { readonly kind: "there" }>;
 
-export function* checkStreams({ journal, snapshots, maxPayload }: StreamsInspection): Generator<Check> {
+export function* checkStreams({ segments, maxPayload }: JournalInspection): Generator<Check> {
+  const present = segments.filter((found) => found.kind === "there");
   const troubles = [
-    ...silenceOf(journal),
-    ...silenceOf(snapshots),
-    ...absenceOf(journal, snapshots),
-    ...wrongSettings([...settingsOf(journal), ...settingsOf(snapshots), maxPayload]),
+    ...silenceOf(segments),
+    ...wrongSettings(
+      present.flatMap(({ stream, settings }) => settings.map((each) => ({ stream, ...each }))),
+    ),
+    ...wrongSettings([maxPayload]),
   ];
-  const count = settingsOf(journal).length + settingsOf(snapshots).length + 1;
-  const found = `${counted(count, "setting")} of ${journal.stream} and ${snapshots.stream} read back, all as they must be`;
-  if (troubles.length === 0) yield { name: "stream", status: "ok", found };
   yield* troubles;
-  if (journal.kind === "there") yield* [...checkRoom(journal, "journal"), ...checkReplicas(journal)];
-  if (snapshots.kind === "there") yield* [...checkRoom(snapshots, "snapshots"), ...checkReplicas(snapshots)];
+  if (troubles.length === 0) yield streamsAreWell(present);
+  for (const segment of present) yield* checkReplicas(segment, segment === present.at(-1));
 }
 
-function* silenceOf(found: FoundStream): Generator<Check> {
-  if (found.kind !== "silent") return;
-  const { stream, error } = found;
-  const advice =
-    error.code === "WAGGLE_BROKER"
-      ? {}
-      : { advice: "start the servers that keep it; one with replicas needs a majority of them" };
-  const { message } = error;
-  yield {
-    name: "stream",
-    status: "fail",
-    found: `${stream}: ${message}`,
-    ...advice,
-    exitCode: exitCodeOf(error),
-  };
-}
-
-function* absenceOf(journal: FoundStream, snapshots: FoundStream): Generator<Check> {
-  const name = "stream";
-  if (journal.kind === "missing" && snapshots.kind === "there") {
-    yield {
-      name,
-      status: "fail",
-      found: `${journal.stream} is gone, and ${snapshots.stream} is there: somebody deleted the journal, or the server lost its storage`,
-      advice: adviceOnLostStream(journal.stream),
-      exitCode: exitCodes.journalDamaged,
-    };
-  } else if (journal.kind === "missing") {
-    const isNew = snapshots.kind === "missing";
-    const advice = isNew
-      ? missingStreamAdvice
-      : `look again when ${snapshots.stream} answers, before one is made`;
-    yield {
-      name,
-      status: isNew ? "warn" : "fail",
-      found: `there is no ${journal.stream}`,
-      advice,
-    };
-  } else if (journal.kind === "there" && snapshots.kind === "missing") {
-    yield missingSnapshots(journal, snapshots);
-  }
-}
-
-/** Whatever was purged stands in the snapshots, and nowhere else on a disk. A leader makes the stream anew when its
- *  next snapshot is due. */
-function missingSnapshots({ stream, report }: PresentStream, snapshots: FoundStream): Check {
-  const name = "stream";
-  if (report.firstSeq > 1) {
-    const what = `${snapshots.stream} is gone, and ${stream} was purged before record ${formatCount(report.firstSeq)}`;
+function streamsAreWell(present: readonly PresentSegment[]): Check {
+  const name = "streams";
+  const [first] = present;
+  const last = present.at(-1);
+  if (first === undefined || last === undefined)
     return {
       name,
+      status: "warn",
+      found: "there is no journal of this swarm yet",
+      advice: "start a coordinator, which begins one",
+    };
+  const bytes = present.reduce((sum, { report }) => sum + report.bytes, 0);
+  const streams = first === last ? first.stream : `${first.stream} to ${last.stream}`;
+  const settings = counted(first.settings.length, "setting");
+  const found = `${counted(present.length, "segment")} (${streams}), ${formatBytes(bytes)}; ${settings} of each read back, all as they must be`;
+  return { name, status: "ok", found };
+}
+
+function* silenceOf(segments: readonly FoundSegment[]): Generator<Check> {
+  for (const found of segments) {
+    if (found.kind !== "silent") continue;
+    const { stream, error } = found;
+    const advice =
+      error.code === "WAGGLE_BROKER"
+        ? {}
+        : { advice: "start the servers that keep it; a stream with replicas needs a majority of them" };
+    yield {
+      name: "streams",
       status: "fail",
-      found: `${what}: what stood there cannot be restored`,
-      advice:
-        "let the coordinators that run go on, which hold it in memory, and start one more (`waggle up`): it makes the " +
-        `stream anew, and the leader saves its state there. Where none runs, put ${snapshots.stream} back from a backup`,
-      exitCode: exitCodes.journalDamaged,
+      found: `${stream}: ${error.message}`,
+      ...advice,
+      exitCode: exitCodeOf(error),
     };
   }
-  const least = formatBytes(limits.snapshotsBytesFallbacks.at(-1) ?? limits.snapshotsBytesMax);
-  return {
-    name,
-    status: "fail",
-    found: `there is no ${snapshots.stream} for snapshots of ${stream}`,
-    advice:
-      `start a coordinator, which creates it; where it says that there is no room for ${least}, give JetStream that much ` +
-      "more first (`max_file_store` of the server, `max_file` of the account)",
-  };
 }
 
-function settingsOf(found: FoundStream) {
-  return found.kind === "there" ? found.settings : [];
-}
+type Setting = PresentSegment["settings"][number] & { readonly stream?: string };
 
-function* wrongSettings(checks: PresentStream["settings"]): Generator<Check> {
-  for (const { setting, wanted, found, advice } of checks.filter(({ ok }) => !ok))
-    yield { name: "stream", status: "fail", found: `${setting} is ${found}, wanted ${wanted}`, advice };
+function* wrongSettings(checks: readonly Setting[]): Generator<Check> {
+  for (const { stream, setting, wanted, found, advice } of checks.filter(({ ok }) => !ok)) {
+    const of = stream === undefined ? "" : ` of ${stream}`;
+    yield { name: "streams", status: "fail", found: `${setting}${of} is ${found}, wanted ${wanted}`, advice };
+  }
 }
 
 // --- room -------------------------------------------------------------------------------------------
 
-type Purpose = "journal" | "snapshots";
-
-const consequences = {
-  journal: {
-    short: "no tasks are accepted; results and terms go on",
-    full: "what does not fit waits, and nothing is answered until there is room",
-  },
-  snapshots: { short: "the next snapshot may not fit", full: "no snapshot fits" },
-} as const;
-
-function* checkRoom({ stream, report }: PresentStream, purpose: Purpose): Generator<Check> {
+/** Of all segments together. */
+export function checkRoom(usage: JournalUsage): Check {
   const name = "room";
-  const { bytes } = report;
-  const bytesMax = report.config["max_bytes"];
-  if (typeof bytesMax !== "number" || bytesMax <= 0) return; // said among the settings
-  const size = `${stream} has ${formatBytes(bytes)} of ${formatBytes(bytesMax)}`;
+  const { bytes, bytesMax, remedy } = usage;
+  const used = `the journal has ${formatBytes(bytes)}`;
+  if (bytesMax === undefined) return { name, status: "ok", found: `${used}, without a bound` };
+  const size = `${used} of ${formatBytes(bytesMax)}`;
   const share = formatShare(bytes / bytesMax);
-  const advice = `give it more: \`${twiceTheRoom(stream, bytesMax)}\`, which is ${formatBytes(2 * bytesMax)}; JetStream needs that much room`;
-  const { short, full } = consequences[purpose];
-  if (isStreamFull({ bytes, bytesMax }, purpose))
-    yield { name, status: "fail", found: `${size}, it is full: ${full}`, advice };
-  else if (bytes > bytesMax * limits.journalFullShare)
-    yield { name, status: "warn", found: `${size}, ${share}: ${short}`, advice };
-  else yield { name, status: "ok", found: `${size}, ${share}` };
-}
-
-function isStreamFull(
-  usage: { readonly bytes: number; readonly bytesMax: number },
-  purpose: Purpose,
-): boolean {
-  if (purpose === "journal") return isCalledFull(usage);
-  return usage.bytesMax - usage.bytes < limits.snapshotPartBytesMax;
+  const advice = remedy === undefined ? {} : { advice: remedy };
+  if (isCalledFull(usage)) {
+    const found = `${size}, it is full: what does not fit waits, and nothing is answered until there is room`;
+    return { name, status: "fail", found, ...advice };
+  }
+  if (bytes > bytesMax * limits.journalFullShare) {
+    const found = `${size}, ${share}: no tasks are accepted; results and terms go on`;
+    return { name, status: "warn", found, ...advice };
+  }
+  return { name, status: "ok", found: `${size}, ${share}` };
 }
 
 // --- replicas ---------------------------------------------------------------------------------------
 
-/** Nothing where one server of its own keeps it. */
-function* checkReplicas({ stream, report: { cluster, config } }: PresentStream): Generator<Check> {
+/** Nothing where one server of its own keeps it. Of earlier segments only what is wrong. */
+function* checkReplicas(
+  { stream, report: { cluster, config } }: PresentSegment,
+  isNewest: boolean,
+): Generator<Check> {
   const name = "replicas";
   if (cluster === undefined) return;
   const { leader = "" } = cluster;
@@ -173,7 +124,7 @@ function* checkReplicas({ stream, report: { cluster, config } }: PresentStream):
     const advice =
       "start what is stopped, and look after what lags: with fewer than a majority nothing is stored";
     yield { name, status: "warn", found: `${stream} is kept by ${there} of ${count}: ${who}`, advice };
-  } else if (count > 1) {
+  } else if (count > 1 && isNewest) {
     yield { name, status: "ok", found: `${stream} is kept by ${count} servers, all up to date: ${who}` };
   }
 }

@@ -254,8 +254,8 @@ export class Queries {
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
       ...(log.foreign === undefined ? {} : { foreignRecords: log.foreign }),
       auditFirstIdx: log.state.auditFirstIdx,
-      ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
-      ...(failure === undefined ? {} : { snapshotFailure: failure }),
+      ...(newest === undefined ? {} : { base: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
+      ...(failure === undefined ? {} : { baseFailure: failure }),
     };
   }
 

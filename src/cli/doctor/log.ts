@@ -1,0 +1,72 @@
+// Whether the log can be read, for `waggle doctor`: which segments a restart needs, and whether they are there. Reads no
+// batches. Not here: the streams that keep the segments (stream.ts), reading all of a journal in files (journal.ts).
+
+import type { JournalReader } from "../../chain/journal.ts";
+import { noSegmentError } from "../../chain/journal-errors.ts";
+import { findLive, pathTo } from "../../chain/live.ts";
+import type { LiveSegment } from "../../chain/replay.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import { exitCodes } from "../exit-code.ts";
+import { counted, formatCount } from "../format.ts";
+import type { Check } from "./check.ts";
+
+const name = "log";
+
+export const damageAdvice =
+  "a coordinator that runs goes on in a new segment by itself. Where none runs, look at `waggle journal recover`";
+
+/** Nothing where there is no segment. @throws UnreachableError */
+export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
+  const { live, numbers } = await findLive(journal);
+  if (numbers.length === 0) return;
+  if (live === undefined) {
+    const found = `${counted(numbers.length, "segment")}, and none can be read as open: it was never opened, or it is damaged`;
+    return yield { name, status: "warn", found, advice: damageAdvice };
+  }
+  try {
+    yield { name, status: "ok", found: await unlessRemoved(() => restartOf(journal)) };
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    yield damaged(error);
+  }
+}
+
+/** A leader may remove segments meanwhile: what is damaged is looked at once more. */
+export async function unlessRemoved<Value>(look: () => Promise<Value>): Promise<Value> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    return await look();
+  }
+}
+
+export function damaged({ message }: JournalDamagedError): Check {
+  const advice = message.includes("waggle journal recover") ? {} : { advice: damageAdvice };
+  return { name, status: "fail", found: message, ...advice, exitCode: exitCodes.journalDamaged };
+}
+
+/** @throws JournalDamagedError */
+async function restartOf(journal: JournalReader): Promise<string> {
+  const { live } = await findLive(journal);
+  if (live === undefined) throw new JournalDamagedError("no segment is open any more");
+  const path = await pathTo(journal, live, ({ opened }) => opened.base !== undefined);
+  for (const { number } of path) await requireWhole(journal, number);
+  return restartText(path, live);
+}
+
+async function requireWhole(journal: JournalReader, number: number): Promise<void> {
+  const end = await journal.segment(number).end();
+  if (end === undefined) throw noSegmentError(number);
+  if (end.missing === 0) return;
+  throw new JournalDamagedError(
+    `segment ${number} ends at record ${end.position}, and ${counted(end.missing, "record")} before it are missing`,
+  );
+}
+
+function restartText([first]: readonly [LiveSegment, ...LiveSegment[]], { number }: LiveSegment): string {
+  const { base } = first.opened;
+  const segments = first.number === number ? `segment ${number}` : `segments ${first.number} to ${number}`;
+  const from = base === undefined ? "from their start" : `from the base of batch ${formatCount(base.idx)}`;
+  return `ends in segment ${number}; a restart reads ${segments}, ${from}`;
+}
