@@ -53,6 +53,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "machines",
     "src/protocol",
     "src/transport",
+    "src/chain",
     "src/journal",
     "src/coordinator",
     "src/agent",

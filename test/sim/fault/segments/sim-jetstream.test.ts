@@ -1,0 +1,412 @@
+// The simulated JetStream under the production journal of segments: it must pass what real servers pass, and each of its
+// faults must be what its name says.
+
+import { describe, expect, it, vi } from "vitest";
+import { StreamJournal } from "../../../../src/chain/stream/stream-journal.ts";
+import { systemClock } from "../../../../src/clock.ts";
+import { JournalDamagedError, UnreachableError } from "../../../../src/errors.ts";
+import { swarmId } from "../../../../src/ids.ts";
+import { limits } from "../../../../src/limits.ts";
+import {
+  type PublishFate,
+  type QuestionFate,
+  SimJetStream,
+} from "../../../../src/sim/fault/segments/sim-jetstream.ts";
+import type { SimStream } from "../../../../src/sim/fault/segments/sim-stream.ts";
+import { type Line, SimStreamWire } from "../../../../src/sim/fault/segments/sim-stream-wire.ts";
+import { describeJournal } from "../../../chain/conformance.ts";
+import { bytesOf, Follower, fill, filled, linesOf, range } from "../../../chain/records.ts";
+
+const swarm = swarmId("test");
+const subject = "waggle.v1.test.journal.1";
+
+/** Lines without delay to one server, and the fates of its next messages. */
+class World {
+  /** Of a message to the server: it arrives so much later a second time, ms. */
+  copyMs: number | undefined;
+  copiesArrived = 0;
+  publishFates: PublishFate[] = [];
+  /** Of requests whose verb matches, in this order. */
+  questionFates: { readonly verb: string; readonly fate: QuestionFate }[] = [];
+  readonly server = new SimJetStream(systemClock, {
+    onPublish: () => this.publishFates.shift() ?? "store",
+    onQuestion: (verb) => {
+      if (this.questionFates[0]?.verb !== verb) return "answer";
+      return this.questionFates.shift()?.fate ?? "answer";
+    },
+  });
+  readonly #lines = new WeakMap<StreamJournal, ManualLine>();
+
+  /** A journal, with segment 1 unless it is there. */
+  static async withSegment(options = {}): Promise<{ world: World; journal: StreamJournal }> {
+    const world = new World();
+    const journal = world.open(options);
+    await journal.create(1);
+    return { world, journal };
+  }
+
+  get stream(): SimStream {
+    return this.server.stream("WAGGLE_test_1") ?? expect.fail("no stream of segment 1");
+  }
+
+  open({ bytesMax = limits.journalBytesMax, isOneServer = true } = {}): StreamJournal {
+    const line = new ManualLine(this);
+    const wire = new SimStreamWire({
+      ...{ server: this.server, line, reader: "r", clock: systemClock, isOneServer },
+      maxPayloadBytes: limits.maxPayloadBytesDefault,
+    });
+    const journal = new StreamJournal({ wire, swarm, replicas: 3, bytesMax });
+    this.#lines.set(journal, line);
+    return journal;
+  }
+
+  lineOf(journal: StreamJournal): ManualLine {
+    return this.#lines.get(journal) ?? expect.fail("no such journal");
+  }
+}
+
+class ManualLine implements Line {
+  status: Line["status"] = "connected";
+  readonly #world: World;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  carry(direction: "there" | "back", arrive: () => void): void {
+    setImmediate(arrive);
+    if (direction !== "there" || this.#world.copyMs === undefined) return;
+    setTimeout(() => {
+      arrive();
+      this.#world.copiesArrived += 1;
+    }, this.#world.copyMs);
+  }
+
+  onStatus(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  become(status: Line["status"]): void {
+    this.status = status;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+describeJournal("a simulated JetStream", async (options) => {
+  const world = new World();
+  return {
+    open: async () => world.open(options),
+    cutOff: async (journal) => {
+      const line = world.lineOf(journal as StreamJournal);
+      line.become("reconnecting");
+      return async () => line.become("connected");
+    },
+    dispose: async () => undefined,
+  };
+});
+
+describe("an append to the simulated JetStream", () => {
+  it.each<{ fate: PublishFate; outcome: string; stored: number }>([
+    { fate: "refuse-uncommitted", outcome: "refused", stored: 0 },
+    { fate: "false-duplicate", outcome: "unknown", stored: 0 },
+    { fate: "full", outcome: "full", stored: 0 },
+    { fate: "off", outcome: "unknown", stored: 0 },
+    { fate: "nobody", outcome: "unknown", stored: 0 },
+    { fate: "store", outcome: "stored", stored: 1 },
+  ])("that meets $fate is $outcome", async ({ fate, outcome, stored }) => {
+    const { world, journal } = await World.withSegment();
+    world.publishFates = [fate];
+    expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe(outcome);
+    expect(world.stream.lastSeq).toBe(stored);
+  });
+
+  it.each<{ fate: PublishFate; stored: number }>([
+    { fate: "drop", stored: 0 },
+    { fate: "store-unheard", stored: 1 },
+    { fate: { lateMs: limits.appendTimeoutMs + 200 }, stored: 0 },
+  ])("that meets $fate ends unknown in time", async ({ fate, stored }) => {
+    const { world, journal } = await World.withSegment();
+    world.publishFates = [fate];
+    expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe("unknown");
+    expect(world.stream.lastSeq).toBe(stored);
+    if (typeof fate === "object") await expect.poll(() => world.stream.lastSeq).toBe(1);
+  });
+
+  it("that is acknowledged and forgotten is counted and never found", async () => {
+    const { world, journal } = await World.withSegment();
+    const segment = journal.segment(1);
+    world.publishFates = ["store", "forget", "store"];
+    await fill(segment, 3);
+    expect(await segment.end()).toMatchObject({ position: 3, missing: 1 });
+    expect(await segment.read(2)).toBeUndefined();
+    await expect(linesOf(segment.replay(1))).rejects.toThrow(/record 2 of segment 1 is missing/);
+  });
+});
+
+describe("an API request to the simulated JetStream", () => {
+  it.each<{ fate: QuestionFate; isCreated: boolean }>([
+    { fate: "drop", isCreated: false },
+    { fate: "unheard", isCreated: true },
+    { fate: "off", isCreated: false },
+    { fate: "nobody", isCreated: false },
+    { fate: { lateMs: limits.appendTimeoutMs + 200 }, isCreated: false },
+  ])("to create a segment that meets $fate fails, and may have created it", async ({ fate, isCreated }) => {
+    const world = new World();
+    const journal = world.open();
+    world.questionFates = [{ verb: "STREAM.CREATE", fate }];
+    await expect(journal.create(1)).rejects.toThrow(UnreachableError);
+    expect(await journal.list()).toEqual(isCreated ? [1] : []);
+    if (typeof fate === "object") await expect.poll(() => journal.list()).toEqual([1]);
+  });
+
+  it("to create a segment finds no room", async () => {
+    const world = new World();
+    world.questionFates = [{ verb: "STREAM.CREATE", fate: "full" }];
+    await expect(world.open().create(1)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
+  });
+
+  it("is answered by a server that does not know the newest records, nor the newest segment", async () => {
+    const { world, journal } = await World.withSegment();
+    await journal.create(2);
+    await fill(journal.segment(1), 3);
+    const staleBy = 1;
+    world.questionFates = ["STREAM.INFO", "STREAM.MSG.GET", "STREAM.NAMES"].map((verb) => ({
+      verb,
+      fate: { staleBy },
+    }));
+    expect(await journal.segment(1).end()).toMatchObject({ position: 2, missing: 0 });
+    expect(await journal.list()).toEqual([1]);
+    expect(await journal.segment(1).end()).toMatchObject({ position: 3 });
+    expect(await journal.list()).toEqual([1, 2]);
+  });
+
+  it("does not find a record that is there", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 2);
+    world.questionFates = [{ verb: "STREAM.MSG.GET", fate: "not-found" }];
+    expect(await journal.segment(1).read(1)).toBeUndefined();
+    expect(await journal.segment(1).read(1)).toBeDefined();
+  });
+
+  it("does not find a stream that is there: a cluster is asked again, and one server is believed", async () => {
+    const { world, journal } = await World.withSegment({ isOneServer: false });
+    await fill(journal.segment(1), 2);
+    const missing = range(1, 3).map(() => ({ verb: "STREAM.INFO", fate: "not-found" as const }));
+    world.questionFates = [...missing];
+    expect(await journal.segment(1).end()).toMatchObject({ position: 2 });
+    expect(world.questionFates).toEqual([]);
+    world.questionFates = [...missing];
+    expect(await world.open().segment(1).end()).toBeUndefined();
+  });
+
+  it("says no of another stream's subjects, and lists names page by page", async () => {
+    const { world } = await World.withSegment();
+    const ask = (verb: string, body: object) => {
+      const reply = vi.fn();
+      world.server.handle(`$JS.API.STREAM.${verb}`, bytesOf(JSON.stringify(body)), {}, reply);
+      return reply.mock.calls[0]?.[0];
+    };
+    expect(ask("CREATE.OTHER", { name: "OTHER", subjects: [subject] })).toMatchObject({
+      error: { err_code: 10065 },
+    });
+    expect(ask("CREATE.WAGGLE_test_1", { name: "WAGGLE_test_1", subjects: [] })).toMatchObject({
+      error: { err_code: 10058 },
+    });
+    for (const number of range(1, 1_030))
+      ask(`CREATE.S${number}`, { name: `S${number}`, subjects: [`s.${number}`] });
+    expect(ask("NAMES", { subject: "s.*" })).toMatchObject({ total: 1_030, streams: { length: 1_024 } });
+    expect(ask("NAMES", { subject: "s.>", offset: 1_024 }).streams).toHaveLength(6);
+    expect(ask("NAMES", { subject: "s" })).toMatchObject({ total: 0, streams: [] });
+  });
+});
+
+describe("a seal in the simulated JetStream", () => {
+  it("is repeated until it is there, whatever happens to its messages", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 2);
+    world.publishFates = ["off", "store-unheard"];
+    expect(await journal.segment(1).seal()).toBe(true);
+    expect(world.stream.firstOf(`${subject}.sealed`)).toBe(3);
+    expect(await journal.segment(1).end()).toMatchObject({ position: 2, isSealed: true });
+  });
+
+  it("is seen late by a lagging replica: no append passes it, and its sealer waits for the true end", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 2);
+    const rival = world.open().segment(1);
+    expect(await journal.segment(1).seal()).toBe(true);
+    world.questionFates = [{ verb: "STREAM.MSG.GET", fate: { staleBy: 1 } }];
+    expect(await rival.end()).toMatchObject({ position: 3, isSealed: false });
+    expect(await rival.append(bytesOf("late"), 2)).toEqual({ kind: "sealed" });
+    world.questionFates = [{ verb: "STREAM.INFO", fate: { staleBy: 3 } }];
+    expect(await journal.segment(1).end()).toMatchObject({ position: 2, isSealed: true, missing: 0 });
+    expect(world.questionFates).toEqual([]);
+  });
+
+  it("stands before the second of two overlapping appends: neither is stored for its writer, nor for readers", async () => {
+    const { world, journal } = await World.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 2);
+    const reader = world.open().segment(1);
+    world.publishFates = [{ lateMs: 40 }, { lateMs: 80 }];
+    const appends = [segment.append(bytesOf("first"), 2), segment.append(bytesOf("second"), 3)];
+    expect(await reader.seal()).toBe(true);
+    expect((await Promise.all(appends)).map(({ kind }) => kind)).toEqual(["sealed", "sealed"]);
+    expect(Buffer.from(world.stream.at(4) ?? []).toString()).toBe("second");
+    expect(await reader.end()).toMatchObject({ position: 2, isSealed: true });
+    expect(await reader.read(4)).toBeUndefined();
+    expect(await linesOf(world.open().segment(1).follow(1, new AbortController().signal))).toEqual(
+      filled(1, 2),
+    );
+  });
+
+  it("is lost in a power loss: the segment is open again, and its sealer reports it as cut", {
+    timeout: 10_000,
+  }, async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 3);
+    await journal.segment(1).seal();
+    world.stream.loseTail(2);
+    const other = world.open().segment(1);
+    expect(await other.end()).toMatchObject({ position: 2, isSealed: false });
+    expect(await journal.segment(1).append(bytesOf("late"), 2)).toEqual({ kind: "sealed" });
+    expect(await journal.segment(1).end()).toMatchObject({ position: 2, isSealed: true });
+    expect(await other.append(bytesOf("again"), 2)).toEqual({ kind: "stored" });
+  });
+});
+
+describe("a power loss in the simulated JetStream", () => {
+  it("takes the last records, and a follower waits for them to come again", async () => {
+    const { world, journal } = await World.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 5);
+    const follower = new Follower(segment);
+    await follower.hasRead(5);
+    world.lineOf(journal).become("reconnecting");
+    world.stream.loseTail(2);
+    world.server.restart();
+    world.lineOf(journal).become("connected");
+    await fill(segment, 6, 4);
+    await follower.hasRead(6);
+    await follower.stop();
+    expect(follower.lines).toEqual(filled(1, 6));
+  });
+
+  it("tells a follower that records were written differently", async () => {
+    const { world, journal } = await World.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    const follower = new Follower(segment);
+    await follower.hasRead(3);
+    world.lineOf(journal).become("reconnecting");
+    world.stream.loseTail(1);
+    world.stream.intrude(bytesOf("other"));
+    world.server.restart();
+    world.lineOf(journal).become("connected");
+    await expect(follower.ended).rejects.toThrow(/record 3 of segment 1 changed since it was read/);
+  });
+
+  it("takes messages that the server held or that were on their way", async () => {
+    const { world, journal } = await World.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    world.publishFates = [{ lateMs: 60 }];
+    const held = segment.append(bytesOf("held"), 2);
+    world.copyMs = 50;
+    const refused = await world.open().segment(1).append(bytesOf("a rival's"), 2);
+    world.copyMs = undefined;
+    world.stream.loseTail(1);
+    expect(refused).toEqual({ kind: "refused" });
+    await segment.append(bytesOf("later"), 2);
+    await expect.poll(() => world.copiesArrived).toBeGreaterThan(0);
+    expect((await held).kind).toBe("unknown");
+    expect(Buffer.from(world.stream.at(3) ?? []).toString()).toBe("later");
+    expect(world.stream.lastSeq).toBe(3);
+  });
+
+  it("takes a new segment, or brings back a removed one", async () => {
+    const { world, journal } = await World.withSegment();
+    await journal.create(2);
+    await fill(journal.segment(2), 2);
+    world.server.loseStream("WAGGLE_test_2");
+    expect(await journal.list()).toEqual([1]);
+    expect(await journal.segment(2).append(bytesOf("a"), 2)).toEqual({ kind: "missing" });
+    await fill(journal.segment(1), 2);
+    await journal.remove(1);
+    expect(await journal.list()).toEqual([]);
+    world.server.undoRemoval("WAGGLE_test_1");
+    expect(await journal.list()).toEqual([1]);
+    expect(await linesOf(journal.segment(1).replay(1))).toEqual(filled(1, 2));
+  });
+});
+
+describe("damage in the simulated JetStream", () => {
+  it("is a gap to every reader that meets it", { timeout: 10_000 }, async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 5);
+    world.stream.loseMiddle(3, 1);
+    expect(await journal.segment(1).end()).toMatchObject({ position: 5, missing: 1 });
+    await expect(linesOf(journal.segment(1).replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("flips a bit, and the record is given as it is", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 3);
+    world.stream.flipBit(2);
+    const found = await journal.segment(1).read(2);
+    expect(found?.bytes).toHaveLength(bytesOf("record 2").length);
+    expect(found?.bytes).not.toEqual(bytesOf("record 2"));
+  });
+
+  it("is a foreign record, which takes a position", async () => {
+    const { world, journal } = await World.withSegment();
+    world.stream.intrude(bytesOf("foreign"));
+    expect(await journal.segment(1).append(bytesOf("a"), 0)).toEqual({ kind: "refused" });
+    expect(await linesOf(journal.segment(1).replay(1))).toEqual(["1:foreign"]);
+  });
+});
+
+describe("a consumer of the simulated JetStream", () => {
+  const request = { reader: "r", batch: 10, max_bytes: 1_000, idle_heartbeat: 5_000_000 };
+
+  function heardBy(world: World, name: string, fromSeq: number): string[] {
+    const heard: string[] = [];
+    world.stream.createConsumer(name, fromSeq);
+    world.stream.pull(
+      name,
+      request,
+      ({ data, status }) => void heard.push(status?.description ?? Buffer.from(data).toString()),
+      systemClock,
+    );
+    return heard;
+  }
+
+  it("that is not served any more hears that there is nothing new, until it is made again", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 2);
+    const heard = heardBy(world, "one", 1);
+    world.stream.stopServing("r");
+    await fill(journal.segment(1), 3, 3);
+    await vi.waitFor(() => expect(heard).toContain("Idle Heartbeat"));
+    expect(heard).not.toContain("record 3");
+    expect(heardBy(world, "two", 3)).toContain("record 3");
+    world.stream.forgetConsumers();
+  });
+
+  it("that is asked for twice goes on as it was, and hears of the stream's removal", async () => {
+    const { world, journal } = await World.withSegment();
+    await fill(journal.segment(1), 2);
+    const heard = heardBy(world, "one", 1);
+    world.stream.createConsumer("one", 1);
+    await fill(journal.segment(1), 3, 3);
+    await journal.remove(1);
+    expect(heard.filter((line) => line !== "Idle Heartbeat")).toEqual([
+      "record 1",
+      "record 2",
+      "record 3",
+      "Consumer Deleted",
+    ]);
+  });
+});
