@@ -11,17 +11,17 @@
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { AwaitedTask } from "./awaited-task.ts";
-import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
 
 export interface AwaitedTasksDeps {
@@ -189,22 +189,25 @@ export class AwaitedTasks {
     this.#deps.clock.soon(() => void this.#askUntilNoneIsLeft());
   }
 
-  /** Never rejects. One message at a time: what a leader can take while it has other things to do. */
+  /** Never rejects. */
   async #askUntilNoneIsLeft(): Promise<void> {
-    const { clock, random } = this.#deps;
-    for (let failures = 0; this.#toAsk.size > 0 && !this.#closed.signal.aborted; ) {
+    await retried(() => this.#askAll(), { ...askPace(this.#deps), hurry$: abortOf(this.#closed.signal) });
+    this.#isAsking = false;
+    this.#startAsking(); // for a task that came just now
+  }
+
+  /** One message at a time: what a leader can take while it has other things to do.
+   *  @throws TryAgain */
+  async #askAll(): Promise<void> {
+    for (let isProgress = false; this.#toAsk.size > 0 && !this.#closed.signal.aborted; isProgress = true) {
       const tasks = this.#takeMessage();
       const accepted = new Set(tasks.filter(({ acceptedAt }) => acceptedAt !== undefined));
       const answer = await this.#ask(tasks);
       const waitMs = this.#settle(tasks, answer, accepted);
-      if (waitMs === undefined) failures = 0;
-      else {
-        failures += 1;
-        for (const task of tasks) if (this.#taskById.get(task.id) === task) this.#toAsk.add(task);
-        await pause(clock, Math.max(waitMs, backoffMs(failures, random.next())), this.#closed.signal);
-      }
+      if (waitMs === undefined) continue;
+      for (const task of tasks) if (this.#taskById.get(task.id) === task) this.#toAsk.add(task);
+      throw new TryAgain({ atLeastMs: waitMs, isProgress });
     }
-    this.#isAsking = false;
   }
 
   /** Ids of one project: it stands in the subject. */

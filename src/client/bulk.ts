@@ -10,13 +10,13 @@ import { argument, judged, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { type CodedError, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import { type ListedTask, listedTaskSchema } from "../protocol/task-list-schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import type { AskOptions } from "./asker.ts";
-import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
@@ -145,20 +145,18 @@ export class Bulk {
   /** The present round as a leader knows it: a standby may not have read of the last round yet, and the verb would do
    *  nothing to a round that is over. */
   async #presentRound(verb: string, task: string, options: AskOptions): Promise<number> {
-    const { clock, random, status } = this.#deps;
+    const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
-    for (let failures = 1; ; failures += 1) {
+    const otherwise = () =>
+      new NoLeaderError(`No leader answers, and only a leader can ${verb} task ${task}. Nothing was done`);
+    const attempt = async () => {
+      options.signal?.throwIfAborted();
       const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
       const found = await status(task, { ...options, timeoutMs });
-      if (found.stale !== true) return found.round;
-      const waitMs = backoffMs(failures, random.next());
-      if (clock.monotonicMs() + waitMs >= giveUpAtMs)
-        throw new NoLeaderError(
-          `No leader answers, and only a leader can ${verb} task ${task}. Nothing was done`,
-        );
-      await pause(clock, waitMs, options.signal);
-      options.signal?.throwIfAborted();
-    }
+      if (found.stale === true) throw new TryAgain({ otherwise });
+      return found.round;
+    };
+    return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
   }
 
   /** Asks for all tasks, message by message, a few messages at once. After a message without an answer no other is
@@ -206,10 +204,11 @@ export class Bulk {
       readonly options: AskOptions;
     },
   ): Promise<void> {
-    const { clock, random } = this.#deps;
+    const { clock } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     let left = places;
-    for (let failures = 1; ; failures += 1) {
+    const attempt = async () => {
+      options.signal?.throwIfAborted();
       const asked = left.flatMap((place) => tasks[place] ?? []);
       const [first] = asked;
       if (first === undefined) return;
@@ -226,12 +225,14 @@ export class Bulk {
           if (answer.code === "WAGGLE_UNREACHABLE") unread.push(place);
         }
       }
-      if (unread.length < left.length) failures = 1; // it goes on
+      const isProgress = unread.length < left.length;
       left = unread;
-      const waitMs = backoffMs(failures, random.next());
-      if (left.length === 0 || clock.monotonicMs() + waitMs >= giveUpAtMs) return;
-      await pause(clock, waitMs, options.signal);
-      options.signal?.throwIfAborted();
+      if (left.length > 0) throw new TryAgain({ isProgress });
+    };
+    try {
+      await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
+    } catch (error) {
+      if (!(error instanceof TryAgain)) throw error; // else each task that is left has its error
     }
   }
 

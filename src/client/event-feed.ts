@@ -5,6 +5,7 @@
 // happens to pushes, leaders and connections in between. News are listened to before the first page is asked
 // for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
 
+import { firstValueFrom } from "rxjs";
 import type { Clock, Random } from "../clock.ts";
 import {
   BackpressureError,
@@ -14,10 +15,10 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { LossError } from "../protocol/loss-error.ts";
+import { pauseAfter } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
-import { backoffMs } from "./backoff.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { BatchLine } from "./batch-line.ts";
 import type { JournalNews } from "./journal-news.ts";
 import type { JournalBatch, JournalPage, JournalPages, PageStart } from "./journal-pages.ts";
@@ -102,7 +103,7 @@ class Reading {
 
   /** @param wantedIdx the furthest batch that is known to exist */
   async #waitForMore(page: JournalPage, next: number, wantedIdx: number): Promise<void> {
-    const { clock, random, news } = this.#deps;
+    const { clock, news } = this.#deps;
     const { signal } = this.#options;
     if (page.batches.length > 0) {
       this.#idlePages = 0;
@@ -113,7 +114,8 @@ class Reading {
     if (this.#idlePages === 0) this.#idleSinceMs = clock.monotonicMs();
     this.#idlePages += 1;
     if (clock.monotonicMs() - this.#idleSinceMs > limits.askTimeoutMs) this.#giveUp(page, next);
-    await pause(clock, backoffMs(this.#idlePages, random.next()), signal);
+    const pace = { ...askPace(this.#deps), hurry$: abortOf(signal) };
+    await firstValueFrom(pauseAfter(this.#idlePages, pace));
   }
 
   /** A coordinator that stands by may lag; none of them lags for so long. */

@@ -20,7 +20,6 @@ import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { decode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
@@ -35,11 +34,12 @@ import {
 import { shown } from "../protocol/sentence.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
-import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
 import { type CancelOptions, type CancelOutcome, Cancels } from "./cancels.ts";
@@ -647,17 +647,16 @@ export class SwarmClient implements Swarm {
 
   /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
   async #status(task: SwarmTask, signal: AbortSignal): Promise<AcceptedTaskStatus> {
-    const { clock, random } = this.#deps;
-    const giveUpAtMs = clock.monotonicMs() + limits.askTimeoutMs;
-    for (let failures = 1; ; failures += 1) {
+    const attempt = async () => {
       try {
         return await this.#stories.status(task.id, { signal });
       } catch (error) {
-        const isSettled = task.ack === undefined || clock.monotonicMs() >= giveUpAtMs;
-        if (isSettled || signal.aborted || !isUnknownTask(error)) throw error;
-        await pause(clock, backoffMs(failures, random.next()), signal);
+        if (task.ack === undefined || signal.aborted || !isUnknownTask(error)) throw error;
+        throw new TryAgain({}, { cause: error });
       }
-    }
+    };
+    const giveUpAtMs = this.#deps.clock.monotonicMs() + limits.askTimeoutMs;
+    return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(signal) });
   }
 }
 
