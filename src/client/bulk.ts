@@ -21,7 +21,7 @@ import { errorFrom } from "./coded-error.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
 import { projectName } from "./task-request.ts";
-import type { AcceptedTaskStatus } from "./task-stories.ts";
+import type { AcceptedTaskStatus, TaskOptions } from "./task-stories.ts";
 
 /** A task by its id. A `ListedTask` is one. */
 export interface TaskRef {
@@ -51,7 +51,7 @@ export interface BulkDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly lists: TaskLists;
-  status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
+  status(id: string, options: TaskOptions): Promise<AcceptedTaskStatus>;
 }
 
 type Answer<Outcome> = Outcome | CodedError;
@@ -109,13 +109,13 @@ export class Bulk {
     const startedMs = clock.monotonicMs();
     const results: (BulkResult<Outcome> | undefined)[] = meant.map(() => undefined);
     const roundByPlace: (number | undefined)[] = meant.map((ref) => ref.round ?? round);
-    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, { task }]) => {
+    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {
       try {
-        roundByPlace[place] ??= await this.#presentRound(name, task, asked);
+        roundByPlace[place] ??= await this.#presentRound(name, ref, asked);
       } catch (error) {
         options.signal?.throwIfAborted();
         if (!(error instanceof WaggleError)) throw error;
-        results[place] = { ok: false, taskId: task, error };
+        results[place] = { ok: false, taskId: ref.task, error };
       }
     });
     const known = [...meant.entries()].flatMap(([place, ref]) => {
@@ -127,7 +127,11 @@ export class Bulk {
     const timeoutMs = Math.max(1, (asked.timeoutMs ?? limits.askTimeoutMs) - spentMs);
     const done = await this.#run(refs, ask, { ...asked, timeoutMs });
     for (const [at, { place }] of known.entries()) results[place] = done[at];
-    return results.filter((result) => result !== undefined);
+    return await this.#withProjects(
+      results.filter((result) => result !== undefined),
+      meant,
+      options,
+    );
   }
 
   /** The tasks that a filter takes. A leader alone answers: a standby's list may be outdated. */
@@ -144,7 +148,7 @@ export class Bulk {
 
   /** The present round as a leader knows it: a standby may not have read of the last round yet, and the verb would do
    *  nothing to a round that is over. */
-  async #presentRound(verb: string, task: string, options: AskOptions): Promise<number> {
+  async #presentRound(verb: string, { project, task }: PlacedTask, options: AskOptions): Promise<number> {
     const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     const otherwise = () =>
@@ -152,7 +156,7 @@ export class Bulk {
     const attempt = async () => {
       options.signal?.throwIfAborted();
       const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
-      const found = await status(task, { ...options, timeoutMs });
+      const found = await status(task, { ...options, project, timeoutMs });
       if (found.stale === true) throw new TryAgain({ otherwise });
       return found.round;
     };
@@ -185,8 +189,7 @@ export class Bulk {
         refuse(error);
       }
     });
-    const results = resultByPlace.filter((result) => result !== undefined);
-    return await this.#withProjects(results, tasks, options);
+    return resultByPlace.filter((result) => result !== undefined);
   }
 
   /** One message; again for tasks whose payload could not be read just then. */
@@ -248,7 +251,7 @@ export class Bulk {
     await eachAtOnce(unknown, limits.bulkQueriesAtOnce, async ([at]) => {
       const ref = tasks[at];
       if (ref === undefined) return;
-      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref);
+      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref); // several may have it
       options.signal?.throwIfAborted();
       if (project !== ref.project)
         results[at] = { ok: false, taskId: ref.task, error: elsewhere(ref, project) };

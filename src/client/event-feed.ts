@@ -32,6 +32,8 @@ export interface EventFeedDeps {
 }
 
 export interface FeedOptions {
+  /** Whose events: a project's, or all (`_`). */
+  readonly project: string;
   readonly start: PageStart;
   /** Go on when the present is reached. */
   readonly follow: boolean;
@@ -44,7 +46,7 @@ export interface FeedOptions {
  *  @throws UnreadableAnswerError when whoever answers shows no page, for `limits.askTimeoutMs`
  *  @throws JournalDamagedError, LossError */
 export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): AsyncGenerator<JournalBatch> {
-  const stopNews = options.follow ? deps.news.follow() : undefined;
+  const stopNews = options.follow ? deps.news.follow(options.project) : undefined;
   try {
     yield* new Reading(deps, options).batches();
   } catch (error) {
@@ -140,7 +142,7 @@ class Reading {
     const { reader, transport } = this.#deps;
     for (;;) {
       try {
-        return await reader.page(this.#start, this.#options.signal);
+        return await reader.page(this.#options.project, this.#start, this.#options.signal);
       } catch (error) {
         const isHeldBack = error instanceof BackpressureError;
         if (!isHeldBack && !(mayOutlive && mayPass(error))) throw error;

@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { batchIndex, swarmId, taskId } from "../../src/ids.ts";
+import { batchIndex, swarmId } from "../../src/ids.ts";
 import { decodeBatch, encodeBatch } from "../../src/journal/batch.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
@@ -16,6 +16,7 @@ import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { roleOf, silentLogger, stopped, subjects } from "../support/swarm.ts";
+import { endedTask, liveTask } from "../support/task-refs.ts";
 
 const nobodys = new Uint8Array();
 
@@ -198,7 +199,7 @@ describe("what was trimmed", () => {
     await swarm.client.submit([task]);
     await agent.complete(await agent.assignment());
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
-    const asked = { notify: "i", tasks: ["early"] };
+    const asked = { notify: "_INBOX.i", tasks: ["early"] };
     const { answers } = await swarm.client.ask(subjects.project("default", "await"), asked);
     expect(answers).toMatchObject([{ ok: true, outcome: { task: "early", state: "completed", gone: true } }]);
     const again = await swarm.client.submit([task]);
@@ -217,7 +218,7 @@ describe("what was trimmed", () => {
     expect(await retry("gone", 2)).toMatchObject({
       answers: [{ ok: false, code: "WAGGLE_GONE", field: "task" }],
     });
-    expect(swarm.watched.settled().state.endedById.get(taskId("gone"))).toMatchObject({ round: 1 });
+    expect(endedTask(swarm.watched.settled().state, "gone")).toMatchObject({ round: 1 });
   });
 
   it("is not missed by a task that was retried before: its retry says all", async () => {
@@ -232,8 +233,8 @@ describe("what was trimmed", () => {
     expect(await retry("kept", 2)).toMatchObject({ answers: [{ ok: true, round: 2 }] });
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
     const { state } = swarm.watched.settled();
-    expect(state.taskById.get(taskId("kept"))).toMatchObject({ round: 2, spec: { payload: "of kept" } });
-    expect(state.auditFirstIdx).toBeGreaterThan(state.taskById.get(taskId("kept"))?.roundIdx ?? 0);
+    expect(liveTask(state, "kept")).toMatchObject({ round: 2, spec: { payload: "of kept" } });
+    expect(state.auditFirstIdx).toBeGreaterThan(liveTask(state, "kept")?.roundIdx ?? 0);
     await cancel(2);
     expect(await retry("kept", 3)).toMatchObject({ answers: [{ code: "WAGGLE_GONE" }] });
   });
@@ -263,7 +264,7 @@ describe("what was trimmed", () => {
       if (seq === endedSeqs[0]) await gate.opened;
       return record;
     };
-    const asked = { notify: "i", tasks: ["early", "next"] };
+    const asked = { notify: "_INBOX.i", tasks: ["early", "next"] };
     const answering = swarm.client.ask(subjects.project("default", "await"), asked);
     await meanwhile(held, compacted);
     gate.open();
@@ -278,7 +279,7 @@ describe("what was trimmed", () => {
       expect(compacted.swarm.watched.settled().state.auditFirstIdx).toBeGreaterThan(10);
     });
     expect(answers).toMatchObject([{ outcome: { result: "done" } }, { code: "WAGGLE_OUTCOME_UNKNOWN" }]);
-    const asked = { notify: "i", tasks: ["next"] };
+    const asked = { notify: "_INBOX.i", tasks: ["next"] };
     const again = await compacted?.swarm.client.ask(subjects.project("default", "await"), asked);
     expect(again).toMatchObject({ answers: [{ outcome: { gone: true } }] });
   });

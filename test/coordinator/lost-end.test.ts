@@ -12,6 +12,7 @@ import { encode } from "../../src/protocol/codec.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
+import { liveIds } from "../support/task-refs.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -144,7 +145,7 @@ describe("a leader that was out of touch while another was elected", () => {
     second.setCutOff(false);
     await clock.advance(timeoutMs);
     expect([roleOf(swarm.coordinator), roleOf(successor)]).toEqual(["standing-by", "leading"]);
-    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+    expect(liveIds(swarm.watched.settled().state)).toEqual(["t1", "t2"]);
   });
 });
 
@@ -190,7 +191,7 @@ describe("a candidate whose election found no way to the journal while another w
     elected.setCutOff(false);
     await clock.advance(timeoutMs);
     expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
-    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+    expect(liveIds(swarm.watched.settled().state)).toEqual(["t1", "t2"]);
   });
 
   it("waits for that one no longer than a standby would", async () => {
@@ -235,7 +236,7 @@ describe("a candidate whose election found no way to the journal while the leade
   async function expectAllKnown(): Promise<void> {
     await clock.advance((limits.announcementWaitsMax + 4) * timeoutMs);
     expect(roleOf(candidate)).toBe("leading");
-    expect([...(candidate.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    expect(liveIds(candidate.settledState)).toEqual(["t1", "t2"]);
   }
 
   it.each([
@@ -342,7 +343,7 @@ describe("a standby whose journal lost its end", () => {
     second.setCutOff(false);
     await clock.advance(2 * timeoutMs);
     expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
-    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+    expect(liveIds(swarm.watched.settled().state)).toEqual(["t1", "t2"]);
   });
 
   it("that holds less waits 2·T for who holds more, and no longer", async () => {
@@ -407,7 +408,7 @@ describe("a standby whose journal lost its end", () => {
     await swarm.submit("t2");
     await clock.advance(timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    expect(liveIds(standby.settledState)).toEqual(["t1", "t2"]);
   });
 
   it("begins anew, before it campaigns, where the leader's last batch stands among the dead records that it had read", async () => {
@@ -421,7 +422,7 @@ describe("a standby whose journal lost its end", () => {
     for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
     await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    expect(liveIds(standby.settledState)).toEqual(["t1", "t2"]);
   });
 
   /** A standby that read a dead record in whose place `t2` stands, and of which nothing before it is found. */
@@ -445,7 +446,7 @@ describe("a standby whose journal lost its end", () => {
       hiding.how = undefined;
       await clock.advance(timeoutMs);
       expect(roleOf(standby)).toBe("standing-by");
-      expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+      expect(liveIds(standby.settledState)).toEqual(["t1", "t2"]);
     },
   );
 
@@ -458,7 +459,7 @@ describe("a standby whose journal lost its end", () => {
     hiding.how = undefined;
     await clock.advance(3 * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    expect(liveIds(standby.settledState)).toEqual(["t1", "t2"]);
   });
 
   it("leaves dead records at its end away where another has read what stood in their place", async () => {
@@ -478,8 +479,8 @@ describe("a standby whose journal lost its end", () => {
     second.setCutOff(false);
     await clock.advance(4 * timeoutMs);
     expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
-    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
-    expect([...(behind.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    expect(liveIds(swarm.watched.settled().state)).toEqual(["t1", "t2"]);
+    expect(liveIds(behind.settledState)).toEqual(["t1", "t2"]);
   });
 
   it("halts where it went on differently", async () => {

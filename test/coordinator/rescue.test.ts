@@ -15,6 +15,7 @@ import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, roleOf, silentLogger, startTestSwarm, stopped, type TestSwarm } from "../support/swarm.ts";
+import { liveIds } from "../support/task-refs.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 const none = new Uint8Array();
@@ -211,7 +212,7 @@ describe("a hole under an unchanged end", () => {
     await clock.advance(timeoutMs);
     const known = [swarm.coordinator, standby].map(({ settledState }) => settledState);
     expect(known.map((state) => state?.idx)).toEqual([standby.settledState?.idx, standby.settledState?.idx]);
-    for (const state of known) expect([...(state?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
+    for (const state of known) expect(liveIds(state)).toEqual(["t1", "t2", "t3"]);
   });
 
   it("holds what is acknowledged until the snapshot is durable", async () => {
@@ -606,7 +607,7 @@ describe("an end that no leader holds any more", () => {
     await untilLed();
     await clock.advance(2 * limits.readBackPatienceMs);
     expect(roleOf(standby)).toBe("leading");
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
+    expect(liveIds(standby.settledState)).toEqual(["t1", "t2", "t3"]);
   });
 
   it.each(["does not answer", "cannot be reached"])(
@@ -677,7 +678,7 @@ describe("an end that no leader holds any more", () => {
     await untilLed();
     expect(roleOf(standby)).toBe("leading");
     expect(standby.settledState?.term).toBe(3);
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(known);
+    expect(liveIds(standby.settledState)).toEqual(known);
   });
 
   it("…by whom that snapshot is left out that starts afterwards, also where the other's is gone", async () => {
@@ -920,7 +921,7 @@ describe("an end that no leader holds any more", () => {
     own.setCutOff(false);
     await untilLed();
     expect([roleOf(standby), roleOf(third)]).toEqual(["leading", "standing-by"]);
-    expect([...(third.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
+    expect(liveIds(third.settledState)).toEqual(["t1", "t2", "t3"]);
   });
 
   /** A standby that began at a snapshot, and a leader that is out of the journal's reach and holds what that lost. */
