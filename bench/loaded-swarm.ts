@@ -110,24 +110,25 @@ export class LoadedSwarm {
   /** Most complete, some fail and are queued again, a few are refused by infrastructure. */
   #endOne(): void {
     const at = this.#dice.below(this.#open.length);
-    const { task, attempt, agent } = this.#open[at] as OpenAttempt;
+    const open = this.#open[at] as OpenAttempt;
+    const { project, task, attempt, agent } = open;
     this.#open[at] = this.#open.at(-1) as OpenAttempt;
     this.#open.pop();
     const chance = this.#dice.next();
     const latencyMs = 100 + this.#dice.below(900);
-    const failures = this.state.taskById.get(task)?.failures ?? 0;
+    const failures = this.state.taskById.get(open)?.failures ?? 0;
     if (chance < 0.97 || failures > 1) {
-      this.#apply({ type: "TaskCompleted", task, attempt, agent, result: "", latencyMs });
+      this.#apply({ type: "TaskCompleted", project, task, attempt, agent, result: "", latencyMs });
       return;
     }
     const failureClass = chance < 0.99 ? "failed" : "infrastructure";
     const failure = { class: failureClass, error: "no" } as const;
-    this.#apply({ type: "AttemptFailed", task, attempt, agent, failure, latencyMs });
+    this.#apply({ type: "AttemptFailed", project, task, attempt, agent, failure, latencyMs });
   }
 
   #assign(event: Extract<Event, { type: "TaskAssigned" }>): void {
     this.#apply(event);
-    this.#open.push(this.state.taskById.get(event.task)?.open as OpenAttempt);
+    this.#open.push(this.state.taskById.get(event)?.open as OpenAttempt);
   }
 
   #apply(event: Event): void {

@@ -43,6 +43,8 @@ export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
 /** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
 export const NO_PROJECT = "_";
+/** Tasks belong to it whose submitter names no project. */
+export const DEFAULT_PROJECT = "default";
 
 const brandingAs =
   <B>() =>
@@ -65,7 +67,29 @@ export const attemptNumber: (value: number) => AttemptNumber = brandingAs<Attemp
 export const assignmentNumber: (value: number) => AssignmentNumber = brandingAs<AssignmentNumber>();
 export const instant: (value: number) => Instant = brandingAs<Instant>();
 
+/** Names a task: ids belong to their project, so two projects may each have a task of the same id. */
+export interface TaskRef {
+  readonly project: ProjectId;
+  readonly task: TaskId;
+}
+
+/** The key under which maps and sets keep a task, and its name where a text spans several projects: `acme/t1`. A
+ *  project id has no slash, so the first one separates. */
+export function taskKey({ project, task }: { readonly project: string; readonly task: string }): string {
+  return `${project}/${task}`;
+}
+
+/** What `taskKey` made a key of. */
+export function refOfKey(key: string): TaskRef {
+  const slash = key.indexOf("/");
+  return { project: projectId(key.slice(0, slash)), task: taskId(key.slice(slash + 1)) };
+}
+
 /** The key under which maps and sets keep an attempt. */
-export function attemptKey({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
-  return `${task}#${attempt}`;
+export function attemptKey(named: {
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
+}): string {
+  return `${named.project}/${named.task}#${named.attempt}`;
 }

@@ -327,6 +327,10 @@ export const limits = {
   awaitedTasksMax: 1_000_000,
   /** …and how many of them may wait for one task. */
   awaitersPerTaskMax: 64,
+  /** Of a client's inbox: two ids of the longest with a prefix. Each awaited task keeps one. */
+  inboxCharactersMax: 192,
+  /** Projects named in a refusal of an id that several have: enough to see what is meant. */
+  ambiguousProjectsShown: 5,
   /** A task's cost, and an acquisition's: a whole queue of the heaviest, in thousandths, still adds up exactly. */
   taskWeightMax: 1_000_000,
   /** Room for any scale of priorities that anybody thinks in, on both sides of 0. */
@@ -369,8 +373,6 @@ export const limits = {
   closeDrainMs: 5_000,
   /** A follower of the journal looks by itself so often, in case nobody told it. */
   journalPollMs: 2_000,
-  /** Tasks whose project a filter of events remembers. */
-  projectMemoryTasksMax: 100_000,
 
   // --- whose turn -----------------------------------------------------------------------------
   /** A project granted nothing for so long goes first, once: the window of the budget document's guarantee. */

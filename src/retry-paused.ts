@@ -1,8 +1,9 @@
 // An RxJS operator that repeats an attempt until it succeeds, with a pause after each failure that grows with the
-// failures in a row. Its pauses end early by `hurry$`, and everything ends by `stop$` or by unsubscribing.
+// failures in a row. Every question of the SDK that is asked again goes through it.
 
 import {
   defer,
+  lastValueFrom,
   NEVER,
   type Observable,
   type ObservableInput,
@@ -24,39 +25,71 @@ export interface RetryPace {
   readonly hurry$?: Observable<unknown>;
   /** Ends everything without a value. */
   readonly stop$?: Observable<unknown>;
+  /** Monotonic, ms. A failure whose pause would not end before it is the last one. Default: never. */
+  readonly giveUpAtMs?: number;
 }
 
 /** An attempt throws it to be repeated; any other error ends the repetition. */
-export class TryAgain extends Error {}
+export class TryAgain extends Error {
+  readonly options: TryAgainOptions;
+
+  constructor(options: TryAgainOptions = {}, { cause }: { readonly cause?: unknown } = {}) {
+    super("try again", { cause });
+    this.options = options;
+  }
+}
+
+interface TryAgainOptions {
+  /** The pause is not shorter, ms, unless `hurry$` ends it. Default 0. */
+  readonly atLeastMs?: number;
+  /** There was progress: the failures are counted from this one. Default false. */
+  readonly isProgress?: boolean;
+  /** In place of the pace's. */
+  readonly hurry$?: Observable<unknown>;
+  /** What is thrown when this failure is the last one. Default: the cause, or this error. */
+  readonly otherwise?: () => unknown;
+}
 
 /** Emits what the first successful attempt emits.
  *  @param attempt gets the number of failures in a row before it, from 0
- *  @throws the first error of an attempt that is no `TryAgain` */
+ *  @throws the first error of an attempt that is no `TryAgain`; past `giveUpAtMs` what the last one says */
 export function retryPaused<Value>(
   attempt: (failures: number) => ObservableInput<Value>,
   pace: RetryPace,
 ): Observable<Value> {
   return defer(() => {
     let failures = 0;
-    return defer(() => attempt(failures)).pipe(
-      retry({
-        delay: (error: unknown) => {
-          if (!(error instanceof TryAgain)) throw error;
-          failures += 1;
-          return pauseAfter(failures, pace);
-        },
-      }),
-      takeUntil(pace.stop$ ?? NEVER),
-    );
+    const pauseFor = (error: unknown) => {
+      if (!(error instanceof TryAgain)) throw error;
+      const { atLeastMs = 0, isProgress = false, hurry$, otherwise } = error.options;
+      failures = isProgress ? 1 : failures + 1;
+      const pauseMs = Math.max(atLeastMs, pauseMsAfter(failures, pace));
+      if (pace.clock.monotonicMs() + pauseMs >= (pace.giveUpAtMs ?? Number.POSITIVE_INFINITY))
+        throw otherwise === undefined ? (error.cause ?? error) : otherwise();
+      return pause(pauseMs, { ...pace, ...(hurry$ === undefined ? {} : { hurry$ }) });
+    };
+    return defer(() => attempt(failures)).pipe(retry({ delay: pauseFor }), takeUntil(pace.stop$ ?? NEVER));
   });
+}
+
+/** The same for a promise, which needs a value: not for a pace with `stop$`. */
+export async function retried<Value>(
+  attempt: (failures: number) => Promise<Value>,
+  pace: Omit<RetryPace, "stop$">,
+): Promise<Value> {
+  return await lastValueFrom(retryPaused(attempt, pace));
 }
 
 /** Emits once, after the pause for the `failures`-th failure in a row, from 1, or earlier by `hurry$`. Emits nothing
  *  after `stop$`. */
-export function pauseAfter(
-  failures: number,
-  { clock, random, backOff, hurry$ = NEVER, stop$ = NEVER }: RetryPace,
-): Observable<unknown> {
-  const pauseMs = backOffMs(backOff, failures, random.next());
-  return race(timer(pauseMs, schedulerOn(clock)), hurry$).pipe(take(1), takeUntil(stop$));
+export function pauseAfter(failures: number, pace: RetryPace): Observable<unknown> {
+  return pause(pauseMsAfter(failures, pace), pace);
+}
+
+function pauseMsAfter(failures: number, { backOff, random }: RetryPace): number {
+  return backOffMs(backOff, failures, random.next());
+}
+
+function pause(ms: number, { clock, hurry$ = NEVER, stop$ = NEVER }: RetryPace): Observable<unknown> {
+  return race(timer(ms, schedulerOn(clock)), hurry$).pipe(take(1), takeUntil(stop$));
 }

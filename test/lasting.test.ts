@@ -1,3 +1,5 @@
+// A condition that must hold without a break.
+
 import { Subject } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { lasting } from "../src/lasting.ts";

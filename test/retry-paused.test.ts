@@ -1,7 +1,9 @@
+// Repeating an attempt: its pauses, what ends them, and when it is given up.
+
 import { lastValueFrom, NEVER, Subject } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { backOffMs } from "../src/back-off.ts";
-import { pauseAfter, retryPaused, TryAgain } from "../src/retry-paused.ts";
+import { pauseAfter, retried, retryPaused, TryAgain } from "../src/retry-paused.ts";
 import { ManualClock, settled } from "./client/manual-clock.ts";
 
 const backOff = { pauseMs: 50, pauseMsMax: 1_000 };
@@ -96,4 +98,45 @@ it.each([
   [2_000, 1, 1_000],
 ])("after %i failures, at chance %d, the pause is %d ms", (failures, chance, ms) => {
   expect(backOffMs(backOff, failures, chance)).toBe(ms);
+});
+
+describe("a repeated attempt that says how it may go on", () => {
+  it("waits no shorter than it was asked to, and counts anew from progress", async () => {
+    const clock = new ManualClock();
+    const startedAt = clock.monotonicMs();
+    const madeAt: number[] = [];
+    const says = [{ atLeastMs: 300 }, {}, {}, { isProgress: true }];
+    const attempt = async () => {
+      madeAt.push(clock.monotonicMs() - startedAt);
+      const options = says[madeAt.length - 1];
+      if (options !== undefined) throw new TryAgain(options);
+    };
+    const succeeded = retried(attempt, { clock, random, backOff });
+    await clock.advance(5_000);
+    await succeeded;
+    expect(madeAt.map(Math.round)).toEqual([0, 300, 400, 600, 650]);
+  });
+
+  it("is given up before a pause that would outlast its time, with what it says then", async () => {
+    const clock = new ManualClock();
+    const attempt = async () => {
+      throw new TryAgain({ otherwise: () => new Error("no leader") });
+    };
+    const given = { clock, random, backOff, giveUpAtMs: clock.monotonicMs() + 200 };
+    const repeated = expect(retried(attempt, given)).rejects.toThrow("no leader");
+    await clock.advance(149);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1);
+    await repeated;
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("is given up with its cause where it says nothing else", async () => {
+    const clock = new ManualClock();
+    const attempt = async () => {
+      throw new TryAgain({}, { cause: new Error("unknown task") });
+    };
+    const given = { clock, random, backOff, giveUpAtMs: clock.monotonicMs() };
+    await expect(retried(attempt, given)).rejects.toThrow("unknown task");
+  });
 });

@@ -18,7 +18,9 @@ const messages = {
   join: { ...joining, held, seen: 1 },
   result: {
     incarnation,
-    results: [{ task: incarnation, attempt: 9, token: "none", outcome: "completed", result: "" }],
+    results: [
+      { project: "default", task: incarnation, attempt: 9, token: "none", outcome: "completed", result: "" },
+    ],
   },
   release: { incarnation, handle: "none" },
 };

@@ -12,8 +12,9 @@ def handle(task):
     """What this agent does with one task: its payload in, its result out. Raise ValueError for invalid input."""
     return task["payload"].upper()
 
-def fresh():
-    return uuid.uuid4().hex
+NAME = ("project", "task", "attempt")  # of an attempt: task ids belong to their project
+def fresh(): return uuid.uuid4().hex
+def key_of(attempt): return tuple(attempt[part] for part in NAME)
 
 class Nats:
     """Just enough of the NATS client protocol: one connection, publish, subscribe, request."""
@@ -70,14 +71,14 @@ class Agent:
         answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.places, "seen": self.seen, "held": self.listed()})
         if not answer.get("ok"): sys.exit(f"{answer['code']}: {answer['message']}")
         print(f"{self.name} joined, term {answer['term']}", file=sys.stderr)
-    def listed(self): return [{"task": task, "attempt": attempt} for task, attempt in list(self.held)]
+    def listed(self): return [dict(zip(NAME, key)) for key in list(self.held)]
     def pushed(self, push):
         if push["incarnation"] != self.incarnation or push["term"] < self.term: return
         self.term = push["term"]
         if push["type"] == "assign":
             for task in push["assignments"]: self.start(task)
         elif push["type"] == "revoke":
-            self.revoked.update((each["task"], each["attempt"]) for each in push["attempts"])
+            self.revoked.update(key_of(each) for each in push["attempts"])
         elif push["type"] == "rejoin":  # silent for too long: what we hold was given away
             self.incarnation, self.seen, self.early, self.held = fresh(), 0, set(), {}
             threading.Thread(target=self.join).start()
@@ -87,15 +88,15 @@ class Agent:
         if task["number"] <= self.seen or task["number"] in self.early: return  # sent again
         self.early.add(task["number"])
         while self.seen + 1 in self.early: self.seen += 1; self.early.discard(self.seen)
-        self.held[(task["task"], task["attempt"])] = task
+        self.held[key_of(task)] = task
         threading.Thread(target=self.run, args=(task,)).start()
     def run(self, task):
-        key = (task["task"], task["attempt"])
+        key = key_of(task)
         try: report = {"outcome": "revoked"} if task.get("revoked") else {"outcome": "completed", "result": handle(task)}
         except ValueError as error: report = {"outcome": "invalid", "error": str(error)}
         except Exception as error: report = {"outcome": "failed", "error": repr(error)}
         if key in self.revoked: report = {"outcome": "revoked"}
-        self.ask("result", {"results": [{"task": key[0], "attempt": key[1], "token": task["token"], **report}]})
+        self.ask("result", {"results": [{**dict(zip(NAME, key)), "token": task["token"], **report}]})
         self.held.pop(key, None)  # held until it was answered
     def beat(self):
         held, status = self.listed(), "busy" if self.held else "ready"
@@ -116,5 +117,4 @@ if __name__ == "__main__":
     given = flags.parse_args()
     broker = {"url": given.nats} if given.nats else json.load(open(".waggle/broker.json"))
     name = given.id or f"{socket.gethostname().split('.')[0]}-{given.kind[0]}-{fresh()[:4]}"
-    places = int(given.max_concurrent or 4)
-    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", name, given.kind, places).live()
+    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", name, given.kind, int(given.max_concurrent or 4)).live()

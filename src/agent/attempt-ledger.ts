@@ -12,6 +12,8 @@ import {
   assignmentNumber,
   attemptKey,
   attemptNumber,
+  type ProjectId,
+  projectId,
   type TaskId,
   type Token,
   taskId,
@@ -24,12 +26,14 @@ import type { AttemptKey } from "./link.ts";
 
 /** One attempt as the wire names it. */
 export interface AttemptName {
+  readonly project: string;
   readonly task: string;
   readonly attempt: number;
 }
 
 export interface HeldAttempt {
   readonly key: AttemptKey;
+  readonly project: ProjectId;
   readonly task: TaskId;
   readonly attempt: AttemptNumber;
   readonly token: Token;
@@ -122,6 +126,7 @@ export class AttemptLedger {
       if (this.#heldByName.has(name)) continue;
       const held: HeldAttempt = {
         key: `${this.#incarnation}.${assignment.number}`,
+        project: projectId(assignment.project),
         task: taskId(assignment.task),
         attempt: attemptNumber(assignment.attempt),
         token: token(assignment.token),

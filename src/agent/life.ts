@@ -91,18 +91,21 @@ export class Life {
   }
 }
 
-export function attemptName({ task, attempt }: HeldAttempt): Pick<HeldAttempt, "task" | "attempt"> {
-  return { task, attempt };
+export function attemptName({
+  project,
+  task,
+  attempt,
+}: HeldAttempt): Pick<HeldAttempt, "project" | "task" | "attempt"> {
+  return { project, task, attempt };
 }
 
-function reportOf({ task, attempt, token, isRevoked }: HeldAttempt, end: AttemptEnd): ResultReport {
+function reportOf(held: HeldAttempt, end: AttemptEnd): ResultReport {
+  const named = { ...attemptName(held), token: held.token };
   const { outcome, result, encoding, error } = end;
   const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
-  if (isRevoked || outcome === "aborted") return { task, attempt, token, outcome: "revoked", ...spent };
+  if (held.isRevoked || outcome === "aborted") return { ...named, outcome: "revoked", ...spent };
   return {
-    task,
-    attempt,
-    token,
+    ...named,
     outcome,
     ...(result === undefined ? {} : { result }),
     ...(encoding === undefined ? {} : { encoding }),

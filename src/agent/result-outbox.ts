@@ -157,8 +157,9 @@ export class ResultOutbox {
   }
 
   #refusedResult({ key, report }: Waiting, why: string): Waiting {
-    const { task, attempt, token } = report;
+    const { project, task, attempt, token } = report;
     return waitingOf(key, {
+      project,
       task,
       attempt,
       token,

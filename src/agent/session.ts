@@ -151,9 +151,9 @@ export class AgentSession implements SessionLink {
       hear: (term) => this.#hear(term),
       confirmedAt: () => this.#life.confirmedAt,
       isRecent: (sentAt) => this.#isRecent(sentAt),
-      onRefused: (refusal) => this.#chart.send(signalOfRefusal(refusal)),
+      onRefused: (refusal) => this.#signal(signalOfRefusal(refusal)),
       onHeld: () => this.#slotLeases.noteRunning(),
-      onFailure: (error) => this.#chart.send({ type: "FAILED", error }),
+      onFailure: (error) => this.#signal({ type: "FAILED", error }),
     });
     this.#slotLeases = new LeaseWatch({
       clock,
@@ -175,7 +175,7 @@ export class AgentSession implements SessionLink {
   /** Subscribes and begins to join; how that goes is told by notices. Call once. */
   start(): void {
     this.#chart.start();
-    this.#chart.send({ type: "START" });
+    this.#signal({ type: "START" });
   }
 
   tell(order: SessionOrder): void {
@@ -194,9 +194,9 @@ export class AgentSession implements SessionLink {
       case "release-handle":
         return this.#acquisitions.releaseHandle(order.key, order.handle);
       case "drain":
-        return this.#chart.send({ type: "FINISH" });
+        return this.#signal({ type: "FINISH" });
       case "stop":
-        return this.#chart.send({ type: "STOP" });
+        return this.#signal({ type: "STOP" });
       default:
         return unreachable(order);
     }
@@ -240,6 +240,11 @@ export class AgentSession implements SessionLink {
         isSettled: () => this.#life.ledger.isEmpty,
       },
     });
+  }
+
+  /** Nothing to a chart that has ended. */
+  #signal(signal: AgentSignal): void {
+    if (this.#chart.getSnapshot().status === "active") this.#chart.send(signal);
   }
 
   #isIn(tag: Parameters<AgentSnapshot["hasTag"]>[0]): boolean {
@@ -299,9 +304,9 @@ export class AgentSession implements SessionLink {
         pace: this.#pace,
         log,
         onSettled: (key) => ledger.release(key),
-        onRefused: ({ refusal }) => this.#chart.send(signalOfRefusal(refusal)),
+        onRefused: ({ refusal }) => this.#signal(signalOfRefusal(refusal)),
         onTerm: (term) => void this.#hear(term),
-        onFailure: (error) => this.#chart.send({ type: "FAILED", error }),
+        onFailure: (error) => this.#signal({ type: "FAILED", error }),
       });
     return new Life(id, makeOutbox, clock.monotonicMs());
   }
@@ -434,11 +439,11 @@ export class AgentSession implements SessionLink {
       case "revoke":
         return this.#revoke(push.attempts);
       case "drain":
-        return this.#chart.send({ type: "DRAIN" });
+        return this.#signal({ type: "DRAIN" });
       case "undrain":
-        return this.#chart.send({ type: "UNDRAIN" });
+        return this.#signal({ type: "UNDRAIN" });
       case "fenced":
-        return this.#chart.send({ type: "FENCED" });
+        return this.#signal({ type: "FENCED" });
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
@@ -519,7 +524,7 @@ export class AgentSession implements SessionLink {
 
   #lapse(why: string): void {
     this.#life.end();
-    this.#chart.send({ type: "LAPSED", why });
+    this.#signal({ type: "LAPSED", why });
   }
 
   // --- what the handlers say --------------------------------------------------------------------------
@@ -531,7 +536,7 @@ export class AgentSession implements SessionLink {
       this.#lingering.delete(end.key);
       this.#end(end);
     }
-    if (hadNoPlace && this.#places > 0) this.#chart.send({ type: "SLOT_FREED" });
+    if (hadNoPlace && this.#places > 0) this.#signal({ type: "SLOT_FREED" });
     this.#reflectLoad();
   }
 
@@ -643,7 +648,7 @@ export class AgentSession implements SessionLink {
     const { running } = this.#life.ledger;
     const change = { before: this.#load, after: running, places: maxConcurrent + prefetch };
     this.#load = running;
-    for (const signal of loadSignals(change)) this.#chart.send(signal);
+    for (const signal of loadSignals(change)) this.#signal(signal);
   }
 
   #logError(error: unknown): void {

@@ -12,6 +12,7 @@ import type { Receipt } from "../state/receipt.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
 
 export interface ReplayedAssignment {
+  readonly project: string;
   readonly task: string;
   readonly attempt: number;
   readonly agent: string;
@@ -40,11 +41,13 @@ export interface ReplayedBatch {
 }
 
 export class AssignmentReplay {
+  readonly #project: string;
   readonly #task: string;
   readonly #attempt: number;
   readonly #state: SwarmState = emptyState();
 
-  constructor(task: string, attempt: number) {
+  constructor({ project, task }: { readonly project: string; readonly task: string }, attempt: number) {
+    this.#project = project;
     this.#task = task;
     this.#attempt = attempt;
   }
@@ -80,7 +83,12 @@ export class AssignmentReplay {
   }
 
   #isSought(event: Event): event is EventOf<"TaskAssigned"> {
-    return event.type === "TaskAssigned" && event.task === this.#task && event.attempt === this.#attempt;
+    return (
+      event.type === "TaskAssigned" &&
+      event.task === this.#task &&
+      event.project === this.#project &&
+      event.attempt === this.#attempt
+    );
   }
 
   #table(
@@ -88,7 +96,7 @@ export class AssignmentReplay {
     { at, idx }: Parameters<typeof apply>[2],
     backlogs: Backlogs,
   ): ReplayedAssignment {
-    const row = this.#state.taskById.get(event.task);
+    const row = this.#state.taskById.get(event);
     if (row === undefined) throw new TypeError(`task ${event.task} is not live`);
     const { spec, failures, failedBy } = row;
     const kind = event.runsAs ?? spec.kind;
@@ -101,6 +109,7 @@ export class AssignmentReplay {
     };
     const agents = verdictsOn(this.#state, wanted, at, backlogs);
     return {
+      project: event.project,
       task: event.task,
       attempt: event.attempt,
       agent: event.agent,

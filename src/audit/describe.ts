@@ -1,8 +1,10 @@
 // One line for people about each type of event: what `waggle events` and `waggle task` print.
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
+import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { Event, EventOf, TaskSpec } from "../state/event.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
+import { refOf } from "../state/task-rows.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {
@@ -16,11 +18,11 @@ function sentence(event: Event): string {
     case "TermRenewed":
       return "the leader is alive";
     case "TaskSubmitted":
-      return `${event.task.id} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
+      return `${shortName(refOf(event.task))} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
     case "TaskRetried":
-      return `${event.task.id} retried, round ${event.round}: ${describeSpec(event.task)}`;
+      return `${shortName(refOf(event.task))} retried, round ${event.round}: ${describeSpec(event.task)}`;
     case "TaskReleased":
-      return `${event.task} is due and waits for an agent`;
+      return `${shortName(event)} is due and waits for an agent`;
     case "TaskAssigned":
       return `${attemptOf(event)}${cheaperOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
     case "TaskCompleted":
@@ -32,9 +34,9 @@ function sentence(event: Event): string {
     case "TaskDeadLettered":
       return `${attemptOf(event)} ${failure(event)}${tokens(event.tokens)}; dead-lettered: ${event.reason.replace("-", " ")}`;
     case "TaskCancelled":
-      return `${event.task} cancelled: ${event.reason}`;
+      return `${shortName(event)} cancelled: ${event.reason}`;
     case "TaskExpired":
-      return `${event.task} expired: its deadline passed`;
+      return `${shortName(event)} expired: its deadline passed`;
     case "AttemptReleased":
       return `${attemptOf(event)} holds no place at ${event.agent} any more: ${event.reason.replace("-", " ")}${tokens(event.tokens)}`;
     case "TokensCharged":
@@ -235,8 +237,13 @@ function describeAgent(agent: EventOf<"AgentJoined">): string {
   return parts.filter((part) => part !== false).join("; ");
 }
 
-function attemptOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
-  return `${task}#${attempt}`;
+function attemptOf(event: TaskRef & { readonly attempt: number }): string {
+  return `${shortName(event)}#${event.attempt}`;
+}
+
+/** `acme/t1`; of the default project the id alone. */
+function shortName(ref: TaskRef): string {
+  return ref.project === DEFAULT_PROJECT ? ref.task : taskKey(ref);
 }
 
 const verdicts = {

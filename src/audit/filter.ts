@@ -1,10 +1,11 @@
-// Which events somebody wants to see. Says of one event what it names; not which project an event's task
-// belongs to, which only its submission says (client/task-projects.ts remembers).
+// Which events a reader wants. Says of one event what it names.
 
+import { projectOf } from "../core/effect.ts";
 import type { Event } from "../state/event.ts";
 
 /** Every given condition must hold. */
 export interface EventFilter {
+  readonly project?: string;
   readonly task?: string;
   readonly agent?: string;
   /** Types of events, like `TaskAssigned`. */
@@ -24,6 +25,7 @@ export function agentOf(event: Event): string | undefined {
 
 export function matches(event: Event, filter: EventFilter): boolean {
   if (filter.types !== undefined && !filter.types.includes(event.type)) return false;
+  if (filter.project !== undefined && projectOf(event) !== filter.project) return false;
   if (filter.task !== undefined && taskOf(event) !== filter.task) return false;
   return filter.agent === undefined || agentOf(event) === filter.agent;
 }

@@ -1,6 +1,7 @@
 // One task's life, folded from the events about it: its attempts with their receipts, and every wait.
 // Says what happened, not how it looks (src/cli) and not what is true now (the coordinator's status).
 
+import { projectOf } from "../core/effect.ts";
 import { usedTokens } from "../state/budget-rows.ts";
 import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
@@ -69,12 +70,14 @@ export interface StoryLine {
 
 /** Folds events, in journal order, of which those that do not concern the task are passed over. */
 export class StoryFold {
+  readonly #project: string;
   readonly #task: string;
   #line: StoryLine = { attempts: [], waits: [], events: [] };
   /** The open attempt's number among its agent's assignments: what a confirmation refers to. */
   #openNumber = 0;
 
-  constructor(task: string) {
+  constructor({ project, task }: { readonly project: string; readonly task: string }) {
+    this.#project = project;
     this.#task = task;
   }
 
@@ -95,7 +98,7 @@ export class StoryFold {
 
   #apply({ event, at, idx }: JournaledEvent): void {
     if (event.type === "AssignmentsConfirmed") return this.#confirm(event.agent, event.upTo, at);
-    if (taskOf(event) !== this.#task) return;
+    if (taskOf(event) !== this.#task || projectOf(event) !== this.#project) return;
     switch (event.type) {
       case "TaskSubmitted": {
         const isDelayed = event.task.notBefore !== undefined && event.task.notBefore > at;

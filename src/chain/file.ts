@@ -5,7 +5,7 @@
 // renamed, and renamed to `<number>.removed` before it is deleted, so after a crash it is there whole or not at all.
 
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { assert } from "../assert.ts";
 import { systemClock } from "../clock.ts";
 import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
@@ -161,8 +161,9 @@ class OpenFileJournal implements FileJournal {
       if (this.#segments.has(number)) return;
       if (this.#bytes + HEADER_BYTES > this.#bytesMax)
         throw fullError(`the journal has used its ${this.#bytesMax} bytes`, REMEDY);
-      const file = await this.#createFile(number);
-      const log = new SegmentLog(number, segmentPath(this.#folder, number), this.#openFile);
+      const path = segmentPath(this.#folder, number);
+      const file = await this.#createFile(path, number);
+      const log = new SegmentLog(number, path, this.#openFile);
       this.#segments.set(number, { log, writer: new SegmentWriter(log, file, this.#writerDeps) });
       this.changes.ring();
     });
@@ -235,22 +236,25 @@ class OpenFileJournal implements FileJournal {
     this.#segments.set(number, { log, writer });
   }
 
-  async #createFile(number: number): Promise<JournalFile> {
-    const folder = segmentFolder(this.#folder, number);
+  /** The synced file of a new segment. A call that fails removes its draft, and leaves an existing folder as it is. */
+  async #createFile(path: string, number: number): Promise<JournalFile> {
+    const folder = dirname(path);
     const draft = `${folder}.new`;
-    let file: JournalFile | undefined;
     try {
       await mkdir(draft, { mode: 0o700 });
-      file = await this.#openFile(join(draft, "records.log"), "create");
-      await writeAll(file, [encodeHeader(number)], 0);
-      await file.datasync();
+      const file = await this.#openFile(join(draft, basename(path)), "create");
+      try {
+        await writeAll(file, [encodeHeader(number)], 0);
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
       await syncFolder(draft);
       await rename(draft, folder);
       await syncFolder(dirname(folder));
-      return file;
+      return await this.#openFile(path, "write");
     } catch (cause) {
-      await file?.close();
-      for (const path of [draft, folder]) await rm(path, { recursive: true, force: true });
+      await rm(draft, { recursive: true, force: true });
       throw isNoSpace(cause) ? fullError(`no room on the disk (${messageOf(cause)})`) : cause;
     }
   }
@@ -294,10 +298,13 @@ class FileSegment extends FileSegmentReader implements Segment {
     this.#journal = journal;
   }
 
-  async append(bytes: Uint8Array, expected: number, options: AppendOptions = {}): Promise<AppendOutcome> {
-    if (this.#journal.isClosed) return { kind: "unknown", cause: closedError() };
-    const kind = options.isOpened === true ? "opened" : "record";
-    return await this.#write({ kind, bytes, expected });
+  append(
+    bytes: Uint8Array,
+    expected: number,
+    { isOpened = false }: AppendOptions = {},
+  ): Promise<AppendOutcome> {
+    if (this.#journal.isClosed) return Promise.resolve({ kind: "unknown", cause: closedError() });
+    return this.#write({ kind: isOpened ? "opened" : "record", bytes, expected });
   }
 
   async *follow(from: number, signal: AbortSignal): AsyncGenerator<SegmentRecord> {
@@ -333,9 +340,9 @@ class FileSegment extends FileSegmentReader implements Segment {
     return new UnreachableError(`segment ${this.number} cannot be sealed: ${reason}`);
   }
 
-  async #write(write: Parameters<SegmentWriter["write"]>[0]): Promise<AppendOutcome> {
+  #write(write: Parameters<SegmentWriter["write"]>[0]): Promise<AppendOutcome> {
     const segment = this.#journal.find(this.number);
-    if (segment === undefined) return { kind: "missing" };
-    return (await segment.writer?.write(write)) ?? { kind: "sealed" };
+    if (segment === undefined) return Promise.resolve({ kind: "missing" });
+    return segment.writer?.write(write) ?? Promise.resolve({ kind: "sealed" });
   }
 }

@@ -20,7 +20,6 @@ import {
   inspectStreams,
   type JournalInspection,
   type OpeningOptions,
-  type OpeningWire,
   openStreamJournal,
   type StreamsOptions,
 } from "./stream/opening.ts";
@@ -61,7 +60,7 @@ async function openWire({
   return new NatsWire(await openNatsConnection(options), options);
 }
 
-class NatsWire implements OpeningWire {
+class NatsWire implements StreamWire {
   readonly #connection: NatsConnection;
   readonly #inboxPrefix: string | undefined;
   readonly #onError: (error: Error) => void;
@@ -86,14 +85,10 @@ class NatsWire implements OpeningWire {
     return this.#connection.info?.max_payload ?? limits.maxPayloadBytesDefault;
   }
 
-  get isOneServer(): boolean {
+  get servers(): StreamWire["servers"] {
     const { info } = this.#connection;
-    return info?.jetstream === true && info.cluster === undefined;
-  }
-
-  get mayHaveJetStream(): boolean {
-    const { info } = this.#connection;
-    return info === undefined || info.jetstream === true || info.cluster !== undefined;
+    if (info === undefined || info.cluster !== undefined) return "cluster";
+    return info.jetstream === true ? "one" : "without-jetstream";
   }
 
   async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
@@ -108,7 +103,7 @@ class NatsWire implements OpeningWire {
   }
 
   listen(handler: (message: StreamMessage) => void): Listening {
-    return this.#subscribe("", (message) => handler(new WireMessage(message)));
+    return this.#subscribe("", (message) => handler(messageOf(message)));
   }
 
   onStatus(listener: () => void): () => void {
@@ -165,41 +160,28 @@ class NatsWire implements OpeningWire {
   }
 }
 
-/** Decodes on access only: a record needs no more than the reply subject. */
-class WireMessage implements StreamMessage {
-  readonly #message: Msg;
-
-  constructor(message: Msg) {
-    this.#message = message;
-  }
-
-  get subject(): string {
-    return this.#message.subject;
-  }
-
-  get reply(): string {
-    return this.#message.reply ?? "";
-  }
-
-  get data(): Uint8Array {
-    return this.#message.data;
-  }
-
-  get status(): StreamStatus | undefined {
-    const fields = this.#message.headers;
-    if (fields === undefined || fields.code === 0) return undefined;
-    const { code, description } = fields;
-    return {
-      code,
-      description,
-      lastConsumerSeq: numberIn(fields, "Nats-Last-Consumer"),
-      lastStreamSeq: numberIn(fields, "Nats-Last-Stream"),
-    };
-  }
+/** The headers are decoded on access only: a record needs no more than the reply subject. */
+function messageOf(message: Msg): StreamMessage {
+  return {
+    subject: message.subject,
+    reply: message.reply ?? "",
+    data: message.data,
+    get status() {
+      return statusIn(message.headers);
+    },
+  };
 }
 
-function numberIn(fields: MsgHdrs, name: string): number | undefined {
-  return fields.has(name) ? Number(fields.get(name)) : undefined;
+function statusIn(fields: MsgHdrs | undefined): StreamStatus | undefined {
+  if (fields === undefined || fields.code === 0) return undefined;
+  const { code, description } = fields;
+  const numberIn = (name: string) => (fields.has(name) ? Number(fields.get(name)) : undefined);
+  return {
+    code,
+    description,
+    lastConsumerSeq: numberIn("Nats-Last-Consumer"),
+    lastStreamSeq: numberIn("Nats-Last-Stream"),
+  };
 }
 
 function toHeaders(fields: Readonly<Record<string, string>>): MsgHdrs {

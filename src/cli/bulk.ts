@@ -7,10 +7,12 @@ import type { AskOptions } from "../client/asker.ts";
 import type { BulkResult, TaskRef } from "../client/bulk.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskFilterOptions, TaskListOptions } from "../client/task-lists.ts";
+import { WaggleError } from "../errors.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import { printable } from "./output.ts";
 import { errorRecord } from "./report-error.ts";
@@ -63,8 +65,33 @@ export async function touch(
     const verb = verbOf(swarm);
     checkStates(flags, verb);
     if (ids.length === 0) return await touchFiltered(context, { swarm, filter, flags, verb });
-    const named = ids.map((task) => ({ task }));
-    return await touchTasks(context, named, verb);
+    const placed = await placedTasks(context, swarm, ids, typedProject(command));
+    return await touchTasks(context, placed, verb);
+  });
+}
+
+/** The named tasks with their projects. An id that several projects have ends the verb before it touches anything; an
+ *  unknown task is refused later, and does not stop the others. */
+async function placedTasks(
+  context: VerbContext,
+  swarm: Swarm,
+  ids: readonly string[],
+  typed: string | undefined,
+): Promise<readonly TaskRef[]> {
+  const configured = context.settings.project;
+  return await ask(context, async (options) => {
+    const placed: TaskRef[] = [];
+    for (const task of ids)
+      placed.push({
+        task,
+        project: await findProject(swarm, { id: task, typed, configured }, options).catch(
+          (error: unknown) => {
+            if (error instanceof WaggleError && error.code === "WAGGLE_UNKNOWN_TASK") return configured;
+            throw error;
+          },
+        ),
+      });
+    return placed;
   });
 }
 

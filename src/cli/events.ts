@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { eventTypes } from "../audit/event-types.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nearMisses } from "../state/near-miss.ts";
@@ -11,6 +12,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
@@ -49,7 +51,7 @@ export function eventsCommand(program: Program): Command {
     )
     .option("--task <id>", "only events of this task")
     .option("--agent <id>", "only events of this agent")
-    .option("--project <name>", "only events of this project's tasks")
+    .option("--project <name>", "only events of this project and its tasks")
     .option(
       "--type <types>",
       "only events of these types, separated by commas: TaskAssigned; may be repeated",
@@ -60,7 +62,8 @@ export function eventsCommand(program: Program): Command {
     .action((flags: EventsFlags, command: Command) => {
       // --project names a project to submit to elsewhere; here the setting must not filter.
       const { project: _, ...rest } = flags;
-      const given = command.getOptionValueSource("project") === "cli" ? flags : rest;
+      const project = typedProject(command);
+      const given = project === undefined ? rest : { ...rest, project };
       return runVerb(program, command, (context) => events(context, given));
     });
 }
@@ -77,13 +80,15 @@ Examples:
   $ waggle events --task t1 --json
   $ waggle events --json | jq -r 'select(.event.type == "TaskAssigned") | .event.agent' | sort | uniq -c`;
 
-async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCode> {
+async function events(context: VerbContext, given: EventsFlags): Promise<ExitCode> {
   const { output, signal } = context;
-  checkTypes(flags.type);
-  if (flags.tail !== undefined && flags.from !== undefined)
+  checkTypes(given.type);
+  if (given.tail !== undefined && given.from !== undefined)
     throw new UsageError("--tail and --from each say where to begin: keep one of them");
   return await withSwarm(context, async (swarm) => {
     const { idx, journal } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    const project = await projectOf(context, swarm, given);
+    const flags = project === undefined ? given : { ...given, project };
     if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
       output.note(
         `the record begins at batch ${formatCount(journal.auditFirstIdx)}: what was before is no longer kept`,
@@ -129,6 +134,23 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
       output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
     return exitCodes.ok;
   });
+}
+
+/** The project whose events are wanted: `--project`, or that of `--task`. A task that nobody remembers may have events
+ *  all the same. */
+async function projectOf(
+  context: VerbContext,
+  swarm: Swarm,
+  { task, project }: EventsFlags,
+): Promise<string | undefined> {
+  if (task === undefined) return project;
+  const sought = { id: task, typed: project, configured: context.settings.project };
+  try {
+    return await ask(context, (options) => findProject(swarm, sought, options));
+  } catch (error) {
+    if (error instanceof WaggleError && error.code === "WAGGLE_UNKNOWN_TASK") return undefined;
+    throw error;
+  }
 }
 
 /** Undefined where all are wanted. People who give no flag get the last ones. */

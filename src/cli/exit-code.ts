@@ -66,6 +66,7 @@ export function exitCodeOf(error: unknown): ExitCode {
 function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
   switch (code) {
     case "WAGGLE_USAGE":
+    case "WAGGLE_AMBIGUOUS_TASK":
     case "WAGGLE_INVALID_CONFIG":
     case "WAGGLE_INVALID_MESSAGE":
     case "WAGGLE_INVALID_VALUE":

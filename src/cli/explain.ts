@@ -7,6 +7,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { renderExplanation, renderReplayed } from "./explain-view.ts";
+import { findProject, typedProject } from "./find-project.ts";
 import { formatCount } from "./format.ts";
 import { firstKeptIdx } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
@@ -28,6 +29,7 @@ export function explainCommand(program: Program): Command {
         "replaying the journal up to that assignment.",
     )
     .argument("<id>", "id of the task")
+    .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
     .option(
       "--attempt <n>",
       "show every agent at the moment of the n-th assignment",
@@ -36,7 +38,9 @@ export function explainCommand(program: Program): Command {
     .option("--full", "show every agent: as of now if the task waits, else as of its last assignment")
     .addHelpText("after", examples)
     .action((id: string, flags: ExplainFlags, command: Command) =>
-      runVerb(program, command, (context) => explain(context, id, flags)),
+      runVerb(program, command, (context) =>
+        explain(context, id, { ...flags, typed: typedProject(command) }),
+      ),
     );
 }
 
@@ -47,14 +51,21 @@ Examples:
   $ waggle explain t1 --json | jq '.waiting.obstacles[0]'
   $ waggle explain t1 --full --json | jq '.agents[] | {agent, standing}'`;
 
-async function explain(context: VerbContext, id: string, flags: ExplainFlags): Promise<ExitCode> {
+async function explain(
+  context: VerbContext,
+  id: string,
+  { typed, ...flags }: ExplainFlags & { readonly typed: string | undefined },
+): Promise<ExitCode> {
   const { output } = context;
   return await withSwarm(context, async (swarm) => {
-    if (flags.attempt !== undefined) return await replay(context, swarm, id, flags.attempt);
-    const explanation = await ask(context, (options) => swarm.explain(id, options));
+    const { project: configured } = context.settings;
+    const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
+    if (flags.attempt !== undefined)
+      return await replay(context, swarm, { id, project, attempt: flags.attempt });
+    const explanation = await ask(context, (options) => swarm.explain(id, { project, ...options }));
     const { waiting, attempts, attemptCount, endedIdx, omitted } = explanation;
     if (flags.full === true && waiting === undefined && attempts.length > 0)
-      return await replay(context, swarm, id, attemptCount);
+      return await replay(context, swarm, { id, project, attempt: attemptCount });
     const hasRecord = attemptCount > 0 || endedIdx !== undefined;
     const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm) : 1;
     const told = { explanation, showsAll: flags.full === true, firstIdx };
@@ -67,9 +78,15 @@ async function explain(context: VerbContext, id: string, flags: ExplainFlags): P
   });
 }
 
-async function replay(context: VerbContext, swarm: Swarm, id: string, attempt: number): Promise<ExitCode> {
+interface Sought {
+  readonly id: string;
+  readonly project: string;
+  readonly attempt: number;
+}
+
+async function replay(context: VerbContext, swarm: Swarm, sought: Sought): Promise<ExitCode> {
   const { output } = context;
-  const replayed = await replayedAssignment(context, swarm, { id, attempt });
+  const replayed = await replayedAssignment(context, swarm, sought);
   output.datum(replayed, () => renderReplayed(replayed, output));
   return exitCodes.ok;
 }
@@ -77,11 +94,12 @@ async function replay(context: VerbContext, swarm: Swarm, id: string, attempt: n
 async function replayedAssignment(
   { output, signal }: VerbContext,
   swarm: Swarm,
-  { id, attempt }: { readonly id: string; readonly attempt: number },
+  { id, project, attempt }: Sought,
 ): Promise<ReplayedAssignment> {
   const progress = showProgress(output, { name: "replaying the journal", unit: "batches" });
   try {
     return await swarm.replayAssignment(id, {
+      project,
       attempt,
       onProgress: ({ idx, lastIdx }) => progress.at(idx, lastIdx),
       signal,

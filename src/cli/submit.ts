@@ -144,7 +144,7 @@ async function submitOne(
 
   const watching = flags.watch === true ? watch(handle, output) : undefined;
   const ended = new AbortController();
-  const explain = (options: AskOptions) => swarm.explain(handle.id, options);
+  const explain = (options: AskOptions) => swarm.explain(handle.id, { project: handle.project, ...options });
   void tellWhyItWaits({ explain, output, signal: ended.signal });
   try {
     const { waitTimeout: timeoutMs } = flags;

@@ -7,6 +7,7 @@ import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { findProject, typedProject } from "./find-project.ts";
 import { firstKeptIdx } from "./kept-record.ts";
 import { renderStory } from "./task-view.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -21,9 +22,10 @@ export function taskCommand(program: Program): Command {
         "context.log, while their agent lives. For a task that waits it says why; `waggle explain` has more.",
     )
     .argument("<id>", "id of the task")
+    .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
     .addHelpText("after", examples)
     .action((id: string, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => task(context, id)),
+      runVerb(program, command, (context) => task(context, id, typedProject(command))),
     );
 }
 
@@ -34,11 +36,13 @@ Examples:
   $ waggle task t1 --json | jq -r '.logs[-1].text'
   $ waggle task t1 --json | jq -r '.events[].event | select(.type == "TaskCompleted") | .result'`;
 
-async function task(context: VerbContext, id: string): Promise<ExitCode> {
+async function task(context: VerbContext, id: string, typed: string | undefined): Promise<ExitCode> {
   const { output } = context;
   return await withSwarm(context, async (swarm) => {
-    const story = await ask(context, (options) => swarm.story(id, options));
-    const wait = output.json || !isWaiting(story) ? undefined : await waitOf(id, swarm, context);
+    const { project: configured } = context.settings;
+    const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
+    const story = await ask(context, (options) => swarm.story(id, { project, ...options }));
+    const wait = output.json || !isWaiting(story) ? undefined : await waitOf(story, swarm, context);
     const logs = await swarm.log(story, { signal: context.signal });
     const isCut = story.submittedAt === undefined;
     const firstIdx = output.json || !isCut ? 1 : await firstKeptIdx(context, swarm);
@@ -54,6 +58,10 @@ function isWaiting({ status: { state } }: TaskStory): boolean {
 }
 
 /** Undefined when it got an agent meanwhile. */
-async function waitOf(id: string, swarm: Swarm, context: VerbContext): Promise<TaskWait | undefined> {
-  return (await ask(context, (options) => swarm.explain(id, options))).waiting;
+async function waitOf(
+  { status: { task, project } }: TaskStory,
+  swarm: Swarm,
+  context: VerbContext,
+): Promise<TaskWait | undefined> {
+  return (await ask(context, (options) => swarm.explain(task, { project, ...options }))).waiting;
 }

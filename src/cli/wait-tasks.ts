@@ -1,12 +1,13 @@
 // `waggle wait`: waits for tasks that were submitted before, and prints how they ended.
 
 import { Command } from "commander";
+import type { AskOptions } from "../client/asker.ts";
 import type { Swarm } from "../client/swarm.ts";
-import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodeOf, exitCodes, worstOf } from "./exit-code.ts";
+import { findProject, typedProject } from "./find-project.ts";
 import { errorRecord } from "./report-error.ts";
 import { errorOfOutcome, outcomeLine, outcomeRecord, tellOutcome } from "./submitted-text.ts";
 import { parseDuration, plainNames } from "./values.ts";
@@ -16,6 +17,8 @@ import { tellWhyItWaits } from "./wait-reason.ts";
 
 interface WaitFlags {
   readonly timeout?: number;
+  /** `--project` */
+  readonly typed?: string | undefined;
 }
 
 export function waitCommand(program: Program): Command {
@@ -32,10 +35,15 @@ export function waitCommand(program: Program): Command {
       "maximum wait: 30s, 5m; then exit code 6, and the tasks go on. Default: no limit",
       parseDuration,
     )
-    .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
+    .option(
+      "--project <name>",
+      "project of the tasks. Default: for each task the only project that has a task of its id",
+    )
     .addHelpText("after", examples)
     .action((ids: string[], flags: WaitFlags, command: Command) =>
-      runVerb(program, command, (context) => waitForTasks(context, [...new Set(ids)], flags)),
+      runVerb(program, command, (context) =>
+        waitForTasks(context, [...new Set(ids)], { ...flags, typed: typedProject(command) }),
+      ),
     );
 }
 
@@ -71,17 +79,18 @@ async function waitForOne(
   context: VerbContext,
   swarm: Swarm,
   id: string,
-  { timeout }: WaitFlags,
+  { timeout, typed }: WaitFlags,
 ): Promise<ExitCode> {
   const { output, signal } = context;
+  const { project: configured } = context.settings;
+  const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
   const ended = new AbortController();
-  void tellWhyItWaits({ explain: (options) => swarm.explain(id, options), output, signal: ended.signal });
+  const explain = (options: AskOptions) => swarm.explain(id, { project, ...options });
+  void tellWhyItWaits({ explain, output, signal: ended.signal });
   try {
     const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
-    tellOutcome(await swarm.task(id).outcome({ signal, ...timeoutMs }), output);
+    tellOutcome(await swarm.task(id, { project }).outcome({ signal, ...timeoutMs }), output);
     return exitCodes.ok;
-  } catch (error) {
-    throw await withProject(error, swarm, id, context);
   } finally {
     ended.abort();
   }
@@ -92,7 +101,7 @@ async function waitForMany(
   context: VerbContext,
   swarm: Swarm,
   open: Set<string>,
-  { timeout }: WaitFlags,
+  { timeout, typed }: WaitFlags,
 ): Promise<ExitCode> {
   const { output, signal } = context;
   const codes = new Set<ExitCode>();
@@ -100,14 +109,15 @@ async function waitForMany(
   const waitFor = async (id: string) => {
     try {
       const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
-      const outcome = await swarm.task(id).outcome({ signal, ...timeoutMs });
+      const sought = { id, typed, configured: context.settings.project };
+      const project = await findProject(swarm, sought, { signal, timeoutMs: limits.verbAskTimeoutMs });
+      const outcome = await swarm.task(id, { project }).outcome({ signal, ...timeoutMs });
       const error = errorOfOutcome(outcome);
       if (error !== undefined) codes.add(exitCodeOf(error));
       output.datum(outcomeRecord(outcome), () => outcomeLine(outcome));
       open.delete(id);
-    } catch (caught) {
+    } catch (error) {
       if (signal.aborted) return;
-      const error = await withProject(caught, swarm, id, context);
       const code = exitCodeOf(error);
       codes.add(code);
       if (code === exitCodes.waitTimedOut) timedOut = error;
@@ -123,23 +133,4 @@ async function waitForMany(
   signal.throwIfAborted();
   if (timedOut !== undefined) tellGoingOn(timedOut, open, context);
   return worstOf(codes);
-}
-
-/** Of a task that is unknown in the project of the wait: the project that has it, if one does. */
-async function withProject(
-  error: unknown,
-  swarm: Swarm,
-  id: string,
-  { settings, signal }: VerbContext,
-): Promise<unknown> {
-  if (!(error instanceof WaggleError) || error.code !== "WAGGLE_UNKNOWN_TASK" || signal.aborted) return error;
-  const found = await swarm
-    .explain(id, { signal, timeoutMs: limits.verbAskTimeoutMs })
-    .catch(() => undefined);
-  if (found === undefined || found.project === settings.project) return error;
-  return new WaggleError(
-    "WAGGLE_UNKNOWN_TASK",
-    `task ${id} is not in project ${settings.project} but in project ${found.project}: add --project ${found.project}`,
-    { field: "project" },
-  );
 }

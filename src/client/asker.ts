@@ -3,6 +3,7 @@
 // waits for an answer when somebody else begins to lead waits no longer: the one that was asked may be stopped or cut
 // off. The one thing to know: only `no-leader` proves that nothing was done.
 
+import { merge, Observable } from "rxjs";
 import type { z } from "zod";
 import type { Aborts } from "../abort.ts";
 import { abortSignal, type OptionRules, readerOf, waitMs } from "../agent/options.ts";
@@ -16,12 +17,12 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
-import { backoffMs } from "./backoff.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { errorFrom } from "./coded-error.ts";
 
 /** What became of one request. */
@@ -74,6 +75,10 @@ export class Asker {
   readonly #deps: AskerDeps;
   /** Aborts when somebody else begins to lead; then there is another. */
   #outled = new AbortController();
+  /** Ends a pause: a new leader is asked at once. */
+  readonly #newTerm$ = new Observable<void>((subscriber) =>
+    this.#deps.horizon.onTerm(() => subscriber.next()),
+  );
 
   constructor(deps: AskerDeps) {
     this.#deps = deps;
@@ -107,28 +112,31 @@ export class Asker {
     question: Question<Schema> & { readonly message: unknown },
     { timeoutMs: wholeMs = limits.askTimeoutMs, signal }: AskOptions & { readonly signal: AbortSignal },
   ): Promise<z.infer<Schema>> {
-    const { clock, random } = this.#deps;
+    const { clock } = this.#deps;
     const bytes = encode(question.message);
     const giveUpAtMs = clock.monotonicMs() + wholeMs;
     let doubt: Doubt | undefined;
 
-    for (let failures = 1; ; failures += 1) {
+    const attempt = async () => {
       const { signal: outled } = this.#outled;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
       if (answer.kind === "unknown") doubt = answer;
-      if (outled.aborted) failures = 1;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
-
-      const waitMs = Math.max(refusal?.retryAfterMs ?? 0, backoffMs(failures, random.next()));
-      if (signal.aborted || clock.monotonicMs() + waitMs >= giveUpAtMs || this.#isClosed()) {
+      const otherwise = () => {
         const mayBeDone = question.kind === "deed" && doubt !== undefined; // before there was no room
-        throw mayBeDone || refusal === undefined ? this.#givenUp(question.kind, doubt, signal) : refusal;
-      }
-      if (refusal === undefined) await this.#pauseUntilTerm(waitMs, signal);
-      else await pause(clock, waitMs, signal);
-    }
+        return mayBeDone || refusal === undefined ? this.#givenUp(question.kind, doubt, signal) : refusal;
+      };
+      if (signal.aborted || this.#isClosed()) throw otherwise();
+      throw new TryAgain({
+        atLeastMs: refusal?.retryAfterMs ?? 0,
+        isProgress: outled.aborted,
+        hurry$: refusal === undefined ? merge(abortOf(signal), this.#newTerm$) : abortOf(signal),
+        otherwise,
+      });
+    };
+    return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs });
   }
 
   /** Asks once, and waits no longer than until somebody else begins to lead. Never throws for the wire's sake.
@@ -163,17 +171,6 @@ export class Asker {
       default:
         return unreachable(outcome);
     }
-  }
-
-  /** A new leader is asked at once. */
-  async #pauseUntilTerm(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    const wake = () => woken.abort();
-    const stopListening = this.#deps.horizon.onTerm(wake);
-    signal.addEventListener("abort", wake, { once: true });
-    await pause(this.#deps.clock, ms, woken.signal);
-    stopListening();
-    signal.removeEventListener("abort", wake);
   }
 
   #isClosed(): boolean {

@@ -2,6 +2,7 @@
 // is not the task's. Its owner is awaited-tasks.ts.
 
 import type { WaggleError } from "../errors.ts";
+import { taskKey } from "../ids.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 
@@ -13,6 +14,7 @@ export type Awaited =
 export class AwaitedTask {
   readonly id: string;
   readonly project: string;
+  readonly key: string;
   /** A leader was told, or is to be told, that we wait. */
   isWatched = false;
   /** When a leader was last told that we wait, on the monotonic clock, and in which term; 0: not yet. */
@@ -26,6 +28,7 @@ export class AwaitedTask {
   constructor(id: string, project: string) {
     this.id = id;
     this.project = project;
+    this.key = taskKey({ project, task: id });
   }
 
   get hasEnded(): boolean {

@@ -10,18 +10,19 @@
 
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
+import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
-import type { Subjects } from "../protocol/subjects.ts";
+import { doneSubject, type Subjects } from "../protocol/subjects.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { AwaitedTask } from "./awaited-task.ts";
-import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
 
 export interface AwaitedTasksDeps {
@@ -31,18 +32,18 @@ export interface AwaitedTasksDeps {
   readonly horizon: Horizon;
   readonly clock: Clock;
   readonly random: Random;
-  /** Names the inbox: `client.<token>.done`. */
-  readonly inboxToken: string;
+  /** Of this connection alone: outcomes come to `<inbox>.done`. */
+  readonly inbox: string;
 }
 
 export class AwaitedTasks {
   readonly #deps: AwaitedTasksDeps;
   /** Those that have not ended, the one asked about longest ago first. */
-  readonly #taskById = new Map<string, AwaitedTask>();
+  readonly #taskByKey = new Map<string, AwaitedTask>();
   /** Those about which a leader is to be asked. */
   readonly #toAsk = new Set<AwaitedTask>();
   /** Of tasks that were retried over this connection, the newest round; the oldest are forgotten. */
-  readonly #roundById = new Map<string, number>();
+  readonly #roundByKey = new Map<string, number>();
   readonly #closed = new AbortController();
   readonly #subscription: Subscription;
   readonly #stops: readonly (() => void)[];
@@ -51,7 +52,7 @@ export class AwaitedTasks {
 
   constructor(deps: AwaitedTasksDeps) {
     this.#deps = deps;
-    this.#subscription = deps.transport.subscribe(deps.subjects.done(deps.inboxToken), (message) =>
+    this.#subscription = deps.transport.subscribe(doneSubject(deps.inbox), (message) =>
       this.#notice(message),
     );
     this.#stops = [
@@ -65,7 +66,7 @@ export class AwaitedTasks {
 
   /** To be called before the task is sent with `notify`, so that no notice comes too early. */
   expect(id: string, project: string): AwaitedTask {
-    const known = this.#taskById.get(id);
+    const known = this.#taskByKey.get(taskKey({ project, task: id }));
     return known ?? this.#add(new AwaitedTask(id, project));
   }
 
@@ -73,7 +74,7 @@ export class AwaitedTasks {
   accepted(task: AwaitedTask, ack: JournalPoint & { readonly duplicate: boolean }): void {
     task.acceptedAt = { term: ack.term, idx: ack.idx };
     if (task.hasEnded || this.#closed.signal.aborted) return;
-    const isKnown = this.#taskById.get(task.id) === task;
+    const isKnown = this.#taskByKey.get(task.key) === task;
     if (!isKnown) this.#add(task);
     task.isWatched = true;
     task.toldTerm = ack.term;
@@ -95,21 +96,23 @@ export class AwaitedTasks {
   }
 
   /** A round of a task was opened: how the rounds before ended is not what is waited for any more. */
-  retried(id: string, round: number): void {
-    if (round <= this.#roundOf(id)) return;
-    this.#roundById.delete(id);
-    this.#roundById.set(id, round);
-    const [oldest] = this.#roundById.keys();
-    if (this.#roundById.size > limits.retriedTasksMax && oldest !== undefined) this.#roundById.delete(oldest);
+  retried(named: { readonly project: string; readonly task: string }, round: number): void {
+    const key = taskKey(named);
+    if (round <= this.#roundOf(key)) return;
+    this.#roundByKey.delete(key);
+    this.#roundByKey.set(key, round);
+    const [oldest] = this.#roundByKey.keys();
+    if (this.#roundByKey.size > limits.retriedTasksMax && oldest !== undefined)
+      this.#roundByKey.delete(oldest);
   }
 
   /** Whether an outcome is of a round that another has followed. */
-  isOutdated({ task, round = 1 }: Outcome): boolean {
-    return round < this.#roundOf(task);
+  isOutdated(outcome: Outcome): boolean {
+    return (outcome.round ?? 1) < this.#roundOf(taskKey(outcome));
   }
 
-  #roundOf(id: string): number {
-    return this.#roundById.get(id) ?? 1;
+  #roundOf(key: string): number {
+    return this.#roundByKey.get(key) ?? 1;
   }
 
   /** To be called when a wait was given up: a task of somebody else's that nobody waits for is let go. */
@@ -124,8 +127,8 @@ export class AwaitedTasks {
     for (const stop of this.#stops) stop();
     this.#cancelSweep?.();
     const error = new UnreachableError("The connection to the swarm was closed; the task goes on");
-    for (const task of this.#taskById.values()) task.fail(error);
-    this.#taskById.clear();
+    for (const task of this.#taskByKey.values()) task.fail(error);
+    this.#taskByKey.clear();
     this.#toAsk.clear();
   }
 
@@ -135,13 +138,13 @@ export class AwaitedTasks {
       return task;
     }
     task.toldAtMs = this.#deps.clock.monotonicMs();
-    this.#taskById.set(task.id, task);
+    this.#taskByKey.set(task.key, task);
     this.#scheduleSweep();
     return task;
   }
 
   #drop(task: AwaitedTask): void {
-    if (this.#taskById.get(task.id) === task) this.#taskById.delete(task.id);
+    if (this.#taskByKey.get(task.key) === task) this.#taskByKey.delete(task.key);
     this.#toAsk.delete(task);
   }
 
@@ -153,7 +156,7 @@ export class AwaitedTasks {
   }
 
   #end(outcome: Outcome): void {
-    const task = this.#taskById.get(outcome.task);
+    const task = this.#taskByKey.get(taskKey(outcome));
     if (task === undefined || this.isOutdated(outcome)) return;
     this.#drop(task);
     task.end(outcome);
@@ -165,13 +168,13 @@ export class AwaitedTasks {
   }
 
   #askAboutAll(): void {
-    for (const task of this.#taskById.values()) if (task.isWatched) this.#toAsk.add(task);
+    for (const task of this.#taskByKey.values()) if (task.isWatched) this.#toAsk.add(task);
     this.#startAsking();
   }
 
   /** Whom a leader was to tell is forgotten with its term. */
   #askAboutAllToldBefore(term: number): void {
-    for (const task of this.#taskById.values()) {
+    for (const task of this.#taskByKey.values()) {
       if (task.isWatched && task.toldTerm > 0 && task.toldTerm < term) this.#toAsk.add(task);
     }
     this.#startAsking();
@@ -189,22 +192,25 @@ export class AwaitedTasks {
     this.#deps.clock.soon(() => void this.#askUntilNoneIsLeft());
   }
 
-  /** Never rejects. One message at a time: what a leader can take while it has other things to do. */
+  /** Never rejects. */
   async #askUntilNoneIsLeft(): Promise<void> {
-    const { clock, random } = this.#deps;
-    for (let failures = 0; this.#toAsk.size > 0 && !this.#closed.signal.aborted; ) {
+    await retried(() => this.#askAll(), { ...askPace(this.#deps), hurry$: abortOf(this.#closed.signal) });
+    this.#isAsking = false;
+    this.#startAsking(); // for a task that came just now
+  }
+
+  /** One message at a time: what a leader can take while it has other things to do.
+   *  @throws TryAgain */
+  async #askAll(): Promise<void> {
+    for (let isProgress = false; this.#toAsk.size > 0 && !this.#closed.signal.aborted; isProgress = true) {
       const tasks = this.#takeMessage();
       const accepted = new Set(tasks.filter(({ acceptedAt }) => acceptedAt !== undefined));
       const answer = await this.#ask(tasks);
       const waitMs = this.#settle(tasks, answer, accepted);
-      if (waitMs === undefined) failures = 0;
-      else {
-        failures += 1;
-        for (const task of tasks) if (this.#taskById.get(task.id) === task) this.#toAsk.add(task);
-        await pause(clock, Math.max(waitMs, backoffMs(failures, random.next())), this.#closed.signal);
-      }
+      if (waitMs === undefined) continue;
+      for (const task of tasks) if (this.#taskByKey.get(task.key) === task) this.#toAsk.add(task);
+      throw new TryAgain({ atLeastMs: waitMs, isProgress });
     }
-    this.#isAsking = false;
   }
 
   /** Ids of one project: it stands in the subject. */
@@ -223,9 +229,9 @@ export class AwaitedTasks {
   }
 
   async #ask(tasks: readonly AwaitedTask[]): Promise<AwaitAnswers> {
-    const { asker, subjects, inboxToken } = this.#deps;
+    const { asker, subjects, inbox } = this.#deps;
     const subject = subjects.project(tasks[0]?.project ?? "", "await");
-    const bytes = encode({ v: 1, tasks: tasks.map(({ id }) => id), notify: inboxToken });
+    const bytes = encode({ v: 1, tasks: tasks.map(({ id }) => id), notify: inbox });
     const options = { timeoutMs: limits.requestTimeoutMs, signal: this.#closed.signal };
     return await asker.once({ kind: "deed", subject, schema: awaitResponseSchema }, bytes, options);
   }
@@ -256,7 +262,7 @@ export class AwaitedTasks {
   }
 
   #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: JournalPoint): number | undefined {
-    if (task.hasEnded || this.#taskById.get(task.id) !== task) return undefined; // ended, or given up meanwhile
+    if (task.hasEnded || this.#taskByKey.get(task.key) !== task) return undefined; // ended, or given up meanwhile
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
     else if (at.term < this.#deps.horizon.term)
@@ -293,8 +299,8 @@ export class AwaitedTasks {
   #told(task: AwaitedTask, term: number): void {
     task.toldAtMs = this.#deps.clock.monotonicMs();
     task.toldTerm = term;
-    this.#taskById.delete(task.id);
-    this.#taskById.set(task.id, task);
+    this.#taskByKey.delete(task.key);
+    this.#taskByKey.set(task.key, task);
   }
 
   #scheduleSweep(): void {
@@ -308,14 +314,14 @@ export class AwaitedTasks {
   #sweep(): void {
     const before = this.#deps.clock.monotonicMs() - limits.awaitRefreshMs;
     let asked = 0;
-    for (const task of this.#taskById.values()) {
+    for (const task of this.#taskByKey.values()) {
       if (task.toldAtMs > before || asked === limits.awaitRefreshTasksMax) break;
       if (!task.isWatched) continue;
       this.#toAsk.add(task);
       asked += 1;
     }
     this.#startAsking();
-    if (this.#taskById.size > 0) this.#scheduleSweep();
+    if (this.#taskByKey.size > 0) this.#scheduleSweep();
   }
 }
 

@@ -10,18 +10,18 @@ import { argument, judged, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { type CodedError, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import { type ListedTask, listedTaskSchema } from "../protocol/task-list-schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import type { AskOptions } from "./asker.ts";
-import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
 import { projectName } from "./task-request.ts";
-import type { AcceptedTaskStatus } from "./task-stories.ts";
+import type { AcceptedTaskStatus, TaskOptions } from "./task-stories.ts";
 
 /** A task by its id. A `ListedTask` is one. */
 export interface TaskRef {
@@ -51,7 +51,7 @@ export interface BulkDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly lists: TaskLists;
-  status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
+  status(id: string, options: TaskOptions): Promise<AcceptedTaskStatus>;
 }
 
 type Answer<Outcome> = Outcome | CodedError;
@@ -109,13 +109,13 @@ export class Bulk {
     const startedMs = clock.monotonicMs();
     const results: (BulkResult<Outcome> | undefined)[] = meant.map(() => undefined);
     const roundByPlace: (number | undefined)[] = meant.map((ref) => ref.round ?? round);
-    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, { task }]) => {
+    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {
       try {
-        roundByPlace[place] ??= await this.#presentRound(name, task, asked);
+        roundByPlace[place] ??= await this.#presentRound(name, ref, asked);
       } catch (error) {
         options.signal?.throwIfAborted();
         if (!(error instanceof WaggleError)) throw error;
-        results[place] = { ok: false, taskId: task, error };
+        results[place] = { ok: false, taskId: ref.task, error };
       }
     });
     const known = [...meant.entries()].flatMap(([place, ref]) => {
@@ -127,7 +127,11 @@ export class Bulk {
     const timeoutMs = Math.max(1, (asked.timeoutMs ?? limits.askTimeoutMs) - spentMs);
     const done = await this.#run(refs, ask, { ...asked, timeoutMs });
     for (const [at, { place }] of known.entries()) results[place] = done[at];
-    return results.filter((result) => result !== undefined);
+    return await this.#withProjects(
+      results.filter((result) => result !== undefined),
+      meant,
+      options,
+    );
   }
 
   /** The tasks that a filter takes. A leader alone answers: a standby's list may be outdated. */
@@ -144,21 +148,19 @@ export class Bulk {
 
   /** The present round as a leader knows it: a standby may not have read of the last round yet, and the verb would do
    *  nothing to a round that is over. */
-  async #presentRound(verb: string, task: string, options: AskOptions): Promise<number> {
-    const { clock, random, status } = this.#deps;
+  async #presentRound(verb: string, { project, task }: PlacedTask, options: AskOptions): Promise<number> {
+    const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
-    for (let failures = 1; ; failures += 1) {
-      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
-      const found = await status(task, { ...options, timeoutMs });
-      if (found.stale !== true) return found.round;
-      const waitMs = backoffMs(failures, random.next());
-      if (clock.monotonicMs() + waitMs >= giveUpAtMs)
-        throw new NoLeaderError(
-          `No leader answers, and only a leader can ${verb} task ${task}. Nothing was done`,
-        );
-      await pause(clock, waitMs, options.signal);
+    const otherwise = () =>
+      new NoLeaderError(`No leader answers, and only a leader can ${verb} task ${task}. Nothing was done`);
+    const attempt = async () => {
       options.signal?.throwIfAborted();
-    }
+      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
+      const found = await status(task, { ...options, project, timeoutMs });
+      if (found.stale === true) throw new TryAgain({ otherwise });
+      return found.round;
+    };
+    return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
   }
 
   /** Asks for all tasks, message by message, a few messages at once. After a message without an answer no other is
@@ -187,8 +189,7 @@ export class Bulk {
         refuse(error);
       }
     });
-    const results = resultByPlace.filter((result) => result !== undefined);
-    return await this.#withProjects(results, tasks, options);
+    return resultByPlace.filter((result) => result !== undefined);
   }
 
   /** One message; again for tasks whose payload could not be read just then. */
@@ -206,10 +207,11 @@ export class Bulk {
       readonly options: AskOptions;
     },
   ): Promise<void> {
-    const { clock, random } = this.#deps;
+    const { clock } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     let left = places;
-    for (let failures = 1; ; failures += 1) {
+    const attempt = async () => {
+      options.signal?.throwIfAborted();
       const asked = left.flatMap((place) => tasks[place] ?? []);
       const [first] = asked;
       if (first === undefined) return;
@@ -226,12 +228,14 @@ export class Bulk {
           if (answer.code === "WAGGLE_UNREACHABLE") unread.push(place);
         }
       }
-      if (unread.length < left.length) failures = 1; // it goes on
+      const isProgress = unread.length < left.length;
       left = unread;
-      const waitMs = backoffMs(failures, random.next());
-      if (left.length === 0 || clock.monotonicMs() + waitMs >= giveUpAtMs) return;
-      await pause(clock, waitMs, options.signal);
-      options.signal?.throwIfAborted();
+      if (left.length > 0) throw new TryAgain({ isProgress });
+    };
+    try {
+      await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
+    } catch (error) {
+      if (!(error instanceof TryAgain)) throw error; // else each task that is left has its error
     }
   }
 
@@ -247,7 +251,7 @@ export class Bulk {
     await eachAtOnce(unknown, limits.bulkQueriesAtOnce, async ([at]) => {
       const ref = tasks[at];
       if (ref === undefined) return;
-      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref);
+      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref); // several may have it
       options.signal?.throwIfAborted();
       if (project !== ref.project)
         results[at] = { ok: false, taskId: ref.task, error: elsewhere(ref, project) };

@@ -5,6 +5,7 @@
 // happens to pushes, leaders and connections in between. News are listened to before the first page is asked
 // for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
 
+import { firstValueFrom } from "rxjs";
 import type { Clock, Random } from "../clock.ts";
 import {
   BackpressureError,
@@ -14,10 +15,10 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { LossError } from "../protocol/loss-error.ts";
+import { pauseAfter } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
-import { backoffMs } from "./backoff.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { BatchLine } from "./batch-line.ts";
 import type { JournalNews } from "./journal-news.ts";
 import type { JournalBatch, JournalPage, JournalPages, PageStart } from "./journal-pages.ts";
@@ -31,6 +32,8 @@ export interface EventFeedDeps {
 }
 
 export interface FeedOptions {
+  /** Whose events: a project's, or all (`_`). */
+  readonly project: string;
   readonly start: PageStart;
   /** Go on when the present is reached. */
   readonly follow: boolean;
@@ -43,7 +46,7 @@ export interface FeedOptions {
  *  @throws UnreadableAnswerError when whoever answers shows no page, for `limits.askTimeoutMs`
  *  @throws JournalDamagedError, LossError */
 export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): AsyncGenerator<JournalBatch> {
-  const stopNews = options.follow ? deps.news.follow() : undefined;
+  const stopNews = options.follow ? deps.news.follow(options.project) : undefined;
   try {
     yield* new Reading(deps, options).batches();
   } catch (error) {
@@ -102,7 +105,7 @@ class Reading {
 
   /** @param wantedIdx the furthest batch that is known to exist */
   async #waitForMore(page: JournalPage, next: number, wantedIdx: number): Promise<void> {
-    const { clock, random, news } = this.#deps;
+    const { clock, news } = this.#deps;
     const { signal } = this.#options;
     if (page.batches.length > 0) {
       this.#idlePages = 0;
@@ -113,7 +116,8 @@ class Reading {
     if (this.#idlePages === 0) this.#idleSinceMs = clock.monotonicMs();
     this.#idlePages += 1;
     if (clock.monotonicMs() - this.#idleSinceMs > limits.askTimeoutMs) this.#giveUp(page, next);
-    await pause(clock, backoffMs(this.#idlePages, random.next()), signal);
+    const pace = { ...askPace(this.#deps), hurry$: abortOf(signal) };
+    await firstValueFrom(pauseAfter(this.#idlePages, pace));
   }
 
   /** A coordinator that stands by may lag; none of them lags for so long. */
@@ -138,7 +142,7 @@ class Reading {
     const { reader, transport } = this.#deps;
     for (;;) {
       try {
-        return await reader.page(this.#start, this.#options.signal);
+        return await reader.page(this.#options.project, this.#start, this.#options.signal);
       } catch (error) {
         const isHeldBack = error instanceof BackpressureError;
         if (!isHeldBack && !(mayOutlive && mayPass(error))) throw error;

@@ -7,6 +7,7 @@ import { unknownEventType } from "../audit/event-types.ts";
 import { matches } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { timeIn } from "../config/time.ts";
+import { NO_PROJECT } from "../ids.ts";
 import { agentIdSchema, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import type { Event } from "../state/event.ts";
@@ -14,7 +15,6 @@ import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
 import type { PageStart } from "./journal-pages.ts";
 import { projectIn, type Scope } from "./scope.ts";
-import type { TaskProjects } from "./task-projects.ts";
 import { projectName } from "./task-request.ts";
 
 const eventType = z.string().superRefine((type, { issues }) => {
@@ -55,12 +55,11 @@ const readOptions = readerOf<EventsOptions>({
 });
 
 export interface EventSourceDeps extends EventFeedDeps {
-  readonly projects: TaskProjects;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
   readonly aborts: Aborts;
   /** The newest batch some coordinator knows. @throws NoLeaderError, UnreachableError */
-  presentIdx(signal: AbortSignal): Promise<number>;
+  presentIdx(project: string, signal: AbortSignal): Promise<number>;
 }
 
 /** @throws InvalidMessageError naming the option */
@@ -87,11 +86,26 @@ async function* readEvents(
 ): AsyncGenerator<JournaledEvent> {
   const start = await startOf(deps, options, signal);
   if (start === undefined) return;
-  for await (const batch of readBatches(deps, { start, follow: options.follow ?? false, signal })) {
-    const { idx, term, at } = batch;
-    for (const event of batch.events as unknown as readonly Event[]) {
-      if (await passes(deps, options, event)) yield { idx, term, at, event };
-    }
+  const { project = NO_PROJECT, follow = false } = options;
+  for await (const { idx, term, at, events } of readBatches(deps, { project, start, follow, signal }))
+    for (const event of events as unknown as readonly Event[])
+      if (matches(event, options)) yield { idx, term, at, event };
+}
+
+/** Everything that a project is shown, from a batch on and as it comes: its events, and which assignments have arrived.
+ *  Ends without an error when `signal` aborts, or the connection is closed. */
+export async function* followProject(
+  deps: EventSourceDeps,
+  { project, from }: { readonly project: string; readonly from: number },
+  signal: AbortSignal,
+): AsyncGenerator<JournaledEvent> {
+  const ended = deps.aborts.linkedTo(signal, deps.closed);
+  try {
+    const options = { project, start: { from }, follow: true, signal: ended.signal };
+    for await (const { idx, term, at, events } of readBatches(deps, options))
+      for (const event of events as unknown as readonly Event[]) yield { idx, term, at, event };
+  } finally {
+    ended.abort();
   }
 }
 
@@ -106,15 +120,9 @@ async function startOf(
   if (typeof from === "number") return { from };
   if (from instanceof Date) return { since: from.getTime() };
   try {
-    return { from: (await deps.presentIdx(signal)) + 1 };
+    return { from: (await deps.presentIdx(options.project ?? NO_PROJECT, signal)) + 1 };
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;
   }
-}
-
-async function passes({ projects }: EventSourceDeps, options: EventsOptions, event: Event): Promise<boolean> {
-  if (options.project === undefined) return matches(event, options);
-  projects.learn(event);
-  return matches(event, options) && (await projects.projectOf(event)) === options.project;
 }

@@ -13,7 +13,7 @@ export interface EventsOptions {
   readonly from?: number | Date | string;
   /** Go on with what happens from now on. Default false: end at the present. */
   readonly follow?: boolean;
-  /** Only events of this task. */
+  /** Only events of tasks of this id: name its project, too, where several have one. */
   readonly task?: string;
   /** Only events of this agent. */
   readonly agent?: string;

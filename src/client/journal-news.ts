@@ -17,8 +17,9 @@ export interface JournalNewsDeps {
 
 export class JournalNews {
   readonly #deps: JournalNewsDeps;
-  #followers = 0;
-  #subscriptions: readonly Subscription[] = [];
+  /** Followers by whose events they read; none of them 0. */
+  readonly #followersByProject = new Map<string, { count: number; readonly subscription: Subscription }>();
+  #beats: Subscription | undefined;
   #lastIdx = 0;
   readonly #waiters = new Set<{ readonly idx: number; readonly wake: () => void }>();
 
@@ -26,16 +27,19 @@ export class JournalNews {
     this.#deps = deps;
   }
 
-  /** Begins to listen. Returns a function that stops it. */
-  follow(): () => void {
-    this.#followers += 1;
-    if (this.#followers === 1) this.#listen();
+  /** Begins to listen for events of a project, or of all (`_`). Returns a function that stops it. */
+  follow(project: string): () => void {
+    this.#beats ??= this.#listenForBeats();
+    const known = this.#followersByProject.get(project);
+    const followers = known ?? { count: 0, subscription: this.#listen(project) };
+    followers.count += 1;
+    this.#followersByProject.set(project, followers);
     let isFollowing = true;
     return () => {
       if (!isFollowing) return;
       isFollowing = false;
-      this.#followers -= 1;
-      if (this.#followers === 0) this.#stop();
+      followers.count -= 1;
+      if (followers.count === 0) this.#stop(project, followers.subscription);
     };
   }
 
@@ -67,23 +71,28 @@ export class JournalNews {
     });
   }
 
-  #listen(): void {
+  #listen(project: string): Subscription {
     const { transport, subjects } = this.#deps;
-    this.#subscriptions = [
-      transport.subscribe(`${subjects.prefix}.event.>`, ({ data }) => {
-        const push = decode(data, eventPushSchema);
-        if (push.ok) this.#heard(push.value.idx);
-      }),
-      transport.subscribe(subjects.coordinator, ({ data }) => {
-        const beat = decode(data, coordinatorBeatSchema);
-        if (beat.ok && beat.value.leading) this.#heard(beat.value.idx);
-      }),
-    ];
+    return transport.subscribe(subjects.eventsOf(project), ({ data }) => {
+      const push = decode(data, eventPushSchema);
+      if (push.ok) this.#heard(push.value.idx);
+    });
   }
 
-  #stop(): void {
-    for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    this.#subscriptions = [];
+  #listenForBeats(): Subscription {
+    const { transport, subjects } = this.#deps;
+    return transport.subscribe(subjects.coordinator, ({ data }) => {
+      const beat = decode(data, coordinatorBeatSchema);
+      if (beat.ok && beat.value.leading) this.#heard(beat.value.idx);
+    });
+  }
+
+  #stop(project: string, subscription: Subscription): void {
+    subscription.unsubscribe();
+    this.#followersByProject.delete(project);
+    if (this.#followersByProject.size > 0) return;
+    this.#beats?.unsubscribe();
+    this.#beats = undefined;
     this.#lastIdx = 0;
   }
 

@@ -3,7 +3,6 @@
 // Not here: following (event-feed.ts).
 
 import type { z } from "zod";
-import { NO_PROJECT } from "../ids.ts";
 import { journalPageSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
@@ -16,29 +15,32 @@ export type PageStart = { readonly from: number } | { readonly since: number };
 
 export class JournalPages {
   readonly #asker: Asker;
-  readonly #subject: string;
+  readonly #subjects: Subjects;
   readonly #pageByStart = new Map<string, Promise<JournalPage>>();
 
   constructor(asker: Asker, subjects: Subjects) {
     this.#asker = asker;
-    this.#subject = subjects.query(NO_PROJECT, "journal");
+    this.#subjects = subjects;
   }
 
-  /** @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
-  async page(start: PageStart, signal?: AbortSignal): Promise<JournalPage> {
+  /** @param project whose events are shown: every batch stands in the page, with the events of this project; `_`: all
+   *  events
+   *  @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
+  async page(project: string, start: PageStart, signal?: AbortSignal): Promise<JournalPage> {
     signal?.throwIfAborted();
-    const key = JSON.stringify(start);
+    const key = JSON.stringify({ project, ...start });
     let page = this.#pageByStart.get(key);
     if (page === undefined) {
-      page = this.#ask(start).finally(() => this.#pageByStart.delete(key));
+      page = this.#ask(project, start).finally(() => this.#pageByStart.delete(key));
       this.#pageByStart.set(key, page);
     }
     return signal === undefined ? await page : await untilAborted(page, signal);
   }
 
-  async #ask(start: PageStart, options: AskOptions = {}): Promise<JournalPage> {
+  async #ask(project: string, start: PageStart, options: AskOptions = {}): Promise<JournalPage> {
     const message = { v: 1, ...start };
-    const question = { kind: "query", subject: this.#subject, message, schema: journalPageSchema } as const;
+    const subject = this.#subjects.query(project, "journal");
+    const question = { kind: "query", subject, message, schema: journalPageSchema } as const;
     return await this.#asker.ask(question, options);
   }
 }

@@ -1,6 +1,7 @@
 // Progress reports of running attempts, for whoever watches a task. Not in the journal, and some may be lost.
 // Listens only while somebody watches.
 
+import { taskKey } from "../ids.ts";
 import { decode } from "../protocol/codec.ts";
 import { type ProgressPush, progressPushSchema } from "../protocol/schemas.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
@@ -10,7 +11,7 @@ type Listener = (progress: ProgressPush) => void;
 export class ProgressInbox {
   readonly #transport: Transport;
   readonly #subject: string;
-  readonly #listenersByTask = new Map<string, Set<Listener>>();
+  readonly #listenersByKey = new Map<string, Set<Listener>>();
   #subscription: Subscription | undefined;
 
   constructor(transport: Transport, subject: string) {
@@ -19,17 +20,18 @@ export class ProgressInbox {
   }
 
   /** Returns a function that stops it. A leader sends reports only of tasks that are awaited. */
-  watch(task: string, listener: Listener): () => void {
-    const listeners = this.#listenersByTask.get(task) ?? new Set();
-    this.#listenersByTask.set(task, listeners.add(listener));
+  watch(task: { readonly project: string; readonly task: string }, listener: Listener): () => void {
+    const key = taskKey(task);
+    const listeners = this.#listenersByKey.get(key) ?? new Set();
+    this.#listenersByKey.set(key, listeners.add(listener));
     this.#subscription ??= this.#transport.subscribe(this.#subject, ({ data }) => {
       const push = decode(data, progressPushSchema);
-      if (push.ok) for (const told of this.#listenersByTask.get(push.value.task) ?? []) told(push.value);
+      if (push.ok) for (const told of this.#listenersByKey.get(taskKey(push.value)) ?? []) told(push.value);
     });
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0) this.#listenersByTask.delete(task);
-      if (this.#listenersByTask.size === 0) this.close();
+      if (listeners.size === 0) this.#listenersByKey.delete(key);
+      if (this.#listenersByKey.size === 0) this.close();
     };
   }
 

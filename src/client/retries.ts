@@ -69,7 +69,8 @@ export class Retries {
       const subject = subjects.project(project, "retry");
       const question = { kind: "deed", subject, message, schema: retryResponseSchema } as const;
       const { answers } = await asker.ask(question, options);
-      for (const answer of answers) if (answer.ok) awaitedTasks.retried(answer.task, answer.round);
+      for (const answer of answers)
+        if (answer.ok) awaitedTasks.retried({ project, task: answer.task }, answer.round);
       return answers.map((answer) => (answer.ok ? { taskId: answer.task, round: answer.round } : answer));
     };
   }

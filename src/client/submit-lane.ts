@@ -7,9 +7,10 @@ import { limits } from "../limits.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
+import { pauseAfter } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
+import { askPace } from "./ask-pace.ts";
 import type { Answer, Asker } from "./asker.ts";
-import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
 import type { Submission, SubmitAck } from "./submission.ts";
 
@@ -279,10 +280,11 @@ export class SubmitLane {
   #pause(): void {
     if (this.#cancelPause !== undefined || this.#isClosed) return;
     this.#failures += 1;
-    this.#cancelPause = this.#deps.clock.after(backoffMs(this.#failures, this.#deps.random.next()), () => {
+    const pausing = pauseAfter(this.#failures, askPace(this.#deps)).subscribe(() => {
       this.#cancelPause = undefined;
       this.#schedule();
     });
+    this.#cancelPause = () => pausing.unsubscribe();
   }
 }
 

@@ -20,7 +20,6 @@ import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { decode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
@@ -33,17 +32,18 @@ import {
   taskIdSchema,
 } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
-import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import { progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
-import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
 import { type CancelOptions, type CancelOutcome, Cancels } from "./cancels.ts";
-import { type EventSourceDeps, openEventStream } from "./event-source.ts";
+import { type EventSourceDeps, followProject, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalPages } from "./journal-pages.ts";
@@ -57,7 +57,6 @@ import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { SwarmTask, type TaskHandle, type TaskHandleDeps, type TypedTaskHandle } from "./task-handle.ts";
 import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
-import { TaskProjects } from "./task-projects.ts";
 import {
   type AnyTaskRequest,
   type PreparedTask,
@@ -69,7 +68,9 @@ import {
 import {
   type AcceptedTaskStatus,
   type ReplayOptions,
+  readTaskOptions,
   type TaskExplanation,
+  type TaskOptions,
   TaskStories,
   type TaskStory,
 } from "./task-stories.ts";
@@ -209,20 +210,25 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  asked for, a table at a time. @throws NoLeaderError, UnreachableError */
   status(options?: StatusOptions): Promise<StatusResponse>;
 
+  /** Where a task stands now. @throws as `story` */
+  taskStatus(id: string, options?: TaskOptions): Promise<AcceptedTaskStatus>;
+
   /** A task's life from the journal, with the receipt of every assignment.
-   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
-  story(id: string, options?: AskOptions): Promise<TaskStory>;
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_AMBIGUOUS_TASK` when no project is named and several have a
+   *    task of this id; NoLeaderError; UnreachableError */
+  story(id: string, options?: TaskOptions): Promise<TaskStory>;
 
   /** What a task's newest attempts wrote to stderr (`--exec`) or to `context.log`: of at most three, the last 16 KiB
    *  each. Agents keep that while they live, and nobody else does: `missing` says why one is not to be had.
    *  @param task its id, or its story where that was read
    *  @param options `timeoutMs` for the agents' answers, default `limits.logAskTimeoutMs`, 2 s
    *  @throws as `story`, when an id is given */
-  log(task: string | TaskStory, options?: AskOptions): Promise<AttemptLog[]>;
+  log(task: string | TaskStory, options?: TaskOptions): Promise<AttemptLog[]>;
 
   /** Why a task waits, or why each of its attempts went where it did.
    *  @throws as `story` */
-  explain(id: string, options?: AskOptions): Promise<TaskExplanation>;
+  explain(id: string, options?: TaskOptions): Promise<TaskExplanation>;
 
   /** Every agent with its terms at the moment of one assignment, found by replaying the journal up to it: the
    *  receipt shows three. Takes as long as the journal is.
@@ -245,7 +251,18 @@ export type ProjectStatus = StatusResponse["projects"][number];
 export interface ProjectSwarm
   extends Pick<
     Swarm,
-    "submit" | "submitMany" | "task" | "tasks" | "taskPage" | "cancel" | "retry" | "events"
+    | "submit"
+    | "submitMany"
+    | "task"
+    | "tasks"
+    | "taskPage"
+    | "taskStatus"
+    | "story"
+    | "explain"
+    | "log"
+    | "cancel"
+    | "retry"
+    | "events"
   > {
   readonly project: string;
   /** Tasks, users and budget of the project; zeros before its first task. Of very many users, the users that matter
@@ -287,8 +304,8 @@ export interface SwarmDeps {
   readonly onClose: () => Promise<void>;
 }
 
-/** Nobody else's: notices come to `client.<token>.done`. */
-const INBOX_TOKEN_LENGTH = 20;
+/** Of the name of an inbox that no other connection has; 36²⁰ of them. */
+const INBOX_NAME_LENGTH = 20;
 /** The part of a task id that names the connection; 36¹² of them. */
 const CONNECTION_NAME_LENGTH = 12;
 
@@ -297,7 +314,8 @@ export class SwarmClient implements Swarm {
   readonly losses$: Observable<LossError>;
   readonly #deps: SwarmDeps;
   readonly #subjects: Subjects;
-  readonly #inboxToken: string;
+  /** Where leaders tell this connection of its tasks. */
+  readonly #inbox: string;
   readonly #connectionName: string;
   readonly #asker: Asker;
   readonly #awaited: AwaitedTasks;
@@ -335,9 +353,9 @@ export class SwarmClient implements Swarm {
     this.#deps = deps;
     this.#subjects = subjects;
     this.#asker = asker;
-    this.#inboxToken = random.id(INBOX_TOKEN_LENGTH);
+    this.#inbox = `${transport.inboxPrefix}.${random.id(INBOX_NAME_LENGTH)}`;
     this.#connectionName = random.id(CONNECTION_NAME_LENGTH);
-    this.#awaited = new AwaitedTasks({ ...shared, inboxToken: this.#inboxToken });
+    this.#awaited = new AwaitedTasks({ ...shared, inbox: this.#inbox });
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects, clock);
@@ -350,19 +368,19 @@ export class SwarmClient implements Swarm {
     this.#warningLog = new WarningLog(deps.logger);
     this.#scope = { project: deps.project, isBound: false };
     this.#heldBack = new HeldBack({ clock, report: backpressureLog(deps.logger) });
-    this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
+    this.#progress = new ProgressInbox(transport, progressSubject(this.#inbox));
     this.#reading = {
       ...shared,
       reader,
       news: new JournalNews(shared),
-      projects: new TaskProjects(asker, subjects),
       closed: this.#closed.signal,
-      presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
+      presentIdx: async (project, signal) =>
+        (await reader.page(project, { from: Number.MAX_SAFE_INTEGER }, signal)).last,
     };
     this.#logs = new AttemptLogs(asker, subjects);
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
     this.#lists = new TaskLists(shared);
-    const status = (id: string, asked: AskOptions) => this.#stories.status(id, asked);
+    const status = (id: string, asked: TaskOptions) => this.#stories.status(id, asked);
     const bulk = new Bulk({ ...shared, lists: this.#lists, status });
     this.#cancels = new Cancels({ ...shared, bulk });
     this.#retries = new Retries({ ...shared, bulk, awaitedTasks: this.#awaited });
@@ -454,8 +472,16 @@ export class SwarmClient implements Swarm {
       const options = readTaskListOptions(call, given);
       return { ...options, project: projectIn(scope, options.project) };
     };
+    const ofTask = (call: string, given: unknown) => {
+      const options = readTaskOptions(call, given);
+      return { ...options, project: projectIn(scope, options.project) };
+    };
     return {
       project,
+      taskStatus: async (id, options) => await this.taskStatus(id, ofTask("taskStatus", options)),
+      story: async (id, options) => await this.story(id, ofTask("story", options)),
+      explain: async (id, options) => await this.explain(id, ofTask("explain", options)),
+      log: async (task, options) => await this.log(task, ofTask("log", options)),
       tasks: (options) => this.#lists.all(ofProject("tasks", options)),
       taskPage: async (options) => await this.#lists.page(ofProject("taskPage", options)),
       submit: submit as Swarm["submit"],
@@ -517,21 +543,28 @@ export class SwarmClient implements Swarm {
     );
   }
 
-  async story(id: string, options?: AskOptions): Promise<TaskStory> {
-    return await this.#stories.story(idIn("story", id), readAskOptions("story", options));
+  async taskStatus(id: string, options?: TaskOptions): Promise<AcceptedTaskStatus> {
+    return await this.#stories.status(idIn("taskStatus", id), readTaskOptions("taskStatus", options));
   }
 
-  async log(given: string | TaskStory, asked?: AskOptions): Promise<AttemptLog[]> {
-    const options = readAskOptions("log", asked);
+  async story(id: string, options?: TaskOptions): Promise<TaskStory> {
+    return await this.#stories.story(idIn("story", id), readTaskOptions("story", options));
+  }
+
+  async log(given: string | TaskStory, asked?: TaskOptions): Promise<AttemptLog[]> {
+    const { project, ...options } = readTaskOptions("log", asked);
     const { signal } = options;
     const task = argument(["log", "task"], given, idOrStory);
-    const story =
-      typeof task === "string" ? await this.story(task, signal === undefined ? {} : { signal }) : task;
+    const reading = {
+      ...(project === undefined ? {} : { project }),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    const story = typeof task === "string" ? await this.story(task, reading) : task;
     return await this.#logs.of(story, options);
   }
 
-  async explain(id: string, options?: AskOptions): Promise<TaskExplanation> {
-    return await this.#stories.explain(idIn("explain", id), readAskOptions("explain", options));
+  async explain(id: string, options?: TaskOptions): Promise<TaskExplanation> {
+    return await this.#stories.explain(idIn("explain", id), readTaskOptions("explain", options));
   }
 
   async replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment> {
@@ -612,7 +645,7 @@ export class SwarmClient implements Swarm {
     if (task.typed !== undefined) await checkedAt("payload", task.typed.payload, task.typed.kind.input);
     const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
     const terms = {
-      notify: notify ? this.#inboxToken : undefined,
+      notify: notify ? this.#inbox : undefined,
       failFast,
       retry,
       timeoutMs,
@@ -635,29 +668,32 @@ export class SwarmClient implements Swarm {
   }
 
   #updates(task: SwarmTask): Observable<TaskUpdate> {
-    return taskUpdates(task.id, {
-      progress: this.#progress,
-      watch: () => task.watched(),
-      abandon: (awaited) => this.#awaited.abandoned(awaited),
-      closed: this.#closed.signal,
-      begun: (signal) => this.#status(task, signal),
-      follow: (from, signal) => this.events({ from, follow: true, signal }),
-    });
+    const { id, project } = task;
+    return taskUpdates(
+      { project, task: id },
+      {
+        progress: this.#progress,
+        watch: () => task.watched(),
+        abandon: (awaited) => this.#awaited.abandoned(awaited),
+        closed: this.#closed.signal,
+        begun: (signal) => this.#status(task, signal),
+        follow: (from, signal) => followProject(this.#reading, { project, from }, signal),
+      },
+    );
   }
 
   /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
   async #status(task: SwarmTask, signal: AbortSignal): Promise<AcceptedTaskStatus> {
-    const { clock, random } = this.#deps;
-    const giveUpAtMs = clock.monotonicMs() + limits.askTimeoutMs;
-    for (let failures = 1; ; failures += 1) {
+    const attempt = async () => {
       try {
-        return await this.#stories.status(task.id, { signal });
+        return await this.#stories.status(task.id, { project: task.project, signal });
       } catch (error) {
-        const isSettled = task.ack === undefined || clock.monotonicMs() >= giveUpAtMs;
-        if (isSettled || signal.aborted || !isUnknownTask(error)) throw error;
-        await pause(clock, backoffMs(failures, random.next()), signal);
+        if (task.ack === undefined || signal.aborted || !isUnknownTask(error)) throw error;
+        throw new TryAgain({}, { cause: error });
       }
-    }
+    };
+    const giveUpAtMs = this.#deps.clock.monotonicMs() + limits.askTimeoutMs;
+    return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(signal) });
   }
 }
 

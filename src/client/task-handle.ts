@@ -33,6 +33,7 @@ const readWaitOptions = readerOf<WaitOptions>({
 
 export interface TaskHandle {
   readonly id: string;
+  readonly project: string;
   /** That it was accepted; undefined when it was not submitted here. */
   readonly ack: SubmitAck | undefined;
   /** What the submitter should know although the task was accepted; empty when it was not submitted here. */

@@ -6,7 +6,6 @@ import type { Clock, Random } from "../clock.ts";
 import { NoLeaderError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { pause } from "../pause.ts";
 import { sentenceOf, shown } from "../protocol/sentence.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import {
@@ -16,8 +15,9 @@ import {
   tasksQuerySchema,
   tasksResponseSchema,
 } from "../protocol/task-list-schemas.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
+import { abortOf, askPace } from "./ask-pace.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
-import { backoffMs } from "./backoff.ts";
 import { projectName } from "./task-request.ts";
 
 export type TaskStateName = ListedTask["state"];
@@ -78,7 +78,10 @@ export class TaskLists {
     const message = { v: 1, states, kinds, users, agents, ...rest };
     const subject = this.#subjects.query(project, "tasks");
     const giveUpAtMs = this.#clock.monotonicMs() + (timeoutMs ?? limits.askTimeoutMs);
-    for (let failures = 1; ; failures += 1) {
+    const otherwise = () =>
+      new NoLeaderError("No leader answers, and a standby's list of tasks may be outdated");
+    const attempt = async () => {
+      signal?.throwIfAborted();
       const page = await this.#asker.ask(
         { kind: "query", subject, message, schema: tasksResponseSchema },
         {
@@ -86,13 +89,11 @@ export class TaskLists {
           ...(signal === undefined ? {} : { signal }),
         },
       );
-      if (fresh !== true || page.stale !== true) return page;
-      const waitMs = backoffMs(failures, this.#random.next());
-      if (this.#clock.monotonicMs() + waitMs >= giveUpAtMs)
-        throw new NoLeaderError("No leader answers, and a standby's list of tasks may be outdated");
-      await pause(this.#clock, waitMs, signal);
-      signal?.throwIfAborted();
-    }
+      if (fresh === true && page.stale === true) throw new TryAgain({ otherwise });
+      return page;
+    };
+    const pace = askPace({ clock: this.#clock, random: this.#random });
+    return await retried(attempt, { ...pace, giveUpAtMs, hurry$: abortOf(signal) });
   }
 
   /** All that the filter takes, page by page. */

@@ -16,6 +16,7 @@ import { errorFrom } from "./coded-error.ts";
 import { readBatches } from "./event-feed.ts";
 import type { EventSourceDeps } from "./event-source.ts";
 import type { JournalBatch } from "./journal-pages.ts";
+import { projectName } from "./task-request.ts";
 
 export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
 
@@ -30,16 +31,31 @@ export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
     readonly attemptCount: number;
   };
 
-export interface ReplayOptions extends AskOptions {
+/** One question about one task. */
+export interface TaskOptions extends AskOptions {
+  /** The task's project. Default: the only project that has a task of this id, where there is one. */
+  readonly project?: string;
+}
+
+export interface ReplayOptions extends TaskOptions {
   /** From 1; the last one when absent. */
   readonly attempt?: number;
   /** Called for every batch: the one just replayed, and the last that may have to be. */
   readonly onProgress?: (progress: { readonly idx: number; readonly lastIdx: number }) => void;
 }
 
+const taskRules = {
+  each: { ...askRules.each, project: projectName },
+  otherwise: askRules.otherwise,
+  example: '{ project: "red" }',
+};
+
+/** @throws InvalidMessageError naming the option */
+export const readTaskOptions = readerOf<TaskOptions>(taskRules);
+
 const readReplayOptions = readerOf<ReplayOptions>({
   each: {
-    ...askRules.each,
+    ...taskRules.each,
     attempt: z.number(),
     onProgress: callback<NonNullable<ReplayOptions["onProgress"]>>(),
   },
@@ -59,29 +75,35 @@ export class TaskStories {
     this.#deps = deps;
   }
 
-  async status(task: string, options: AskOptions = {}): Promise<AcceptedTaskStatus> {
+  async status(
+    task: string,
+    { project = NO_PROJECT, ...options }: TaskOptions = {},
+  ): Promise<AcceptedTaskStatus> {
     const { asker, subjects } = this.#deps;
-    const subject = subjects.query(NO_PROJECT, "task");
+    const subject = subjects.query(project, "task");
     const question = { kind: "query", subject, message: { v: 1, task }, schema: taskStatusSchema } as const;
     const status = await asker.ask(question, options);
     if (!status.ok) throw errorFrom(status);
     return status;
   }
 
-  async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
+  async story(id: string, options: TaskOptions = {}): Promise<TaskStory> {
     const status = await this.status(id, options);
-    return { ...(await this.#line(id, status, options)), status };
+    return { ...(await this.#line(status, options)), status };
   }
 
-  async explain(id: string, options: AskOptions = {}): Promise<TaskExplanation> {
+  async explain(
+    id: string,
+    { project = NO_PROJECT, ...options }: TaskOptions = {},
+  ): Promise<TaskExplanation> {
     const { asker, subjects } = this.#deps;
-    const subject = subjects.query(NO_PROJECT, "explain");
+    const subject = subjects.query(project, "explain");
     const message = { v: 1, task: id };
     const question = { kind: "query", subject, message, schema: explainResponseSchema } as const;
     const answer = await asker.ask(question, options);
     if (!answer.ok) throw errorFrom(answer);
     const { ok: _, attempts: attemptCount, ...explained } = answer;
-    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(id, answer, options, answer.idx);
+    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(answer, options, answer.idx);
     return {
       ...explained,
       attemptCount,
@@ -111,13 +133,13 @@ export class TaskStories {
   }
 
   async #replayed(
-    { task, idx, endedIdx }: AcceptedTaskStatus,
+    status: AcceptedTaskStatus,
     attempt: number,
     options: ReplayOptions,
   ): Promise<ReplayedAssignment | undefined> {
-    const lastIdx = endedIdx ?? idx;
-    const replay = new AssignmentReplay(task, attempt);
-    for await (const batch of this.#batches(1, options)) {
+    const lastIdx = status.endedIdx ?? status.idx;
+    const replay = new AssignmentReplay(status, attempt);
+    for await (const batch of this.#batches(NO_PROJECT, 1, options)) {
       const found = replay.take(batch);
       options.onProgress?.({ idx: batch.idx, lastIdx });
       if (found !== undefined) return found;
@@ -126,44 +148,33 @@ export class TaskStories {
   }
 
   /** As far as the journal is kept. @param lastIdx events of later batches are left out */
-  async #line(
-    id: string,
-    { submittedIdx, endedIdx, round }: Pick<AcceptedTaskStatus, "submittedIdx" | "endedIdx" | "round">,
-    options: AskOptions,
-    lastIdx = Number.POSITIVE_INFINITY,
-  ): Promise<StoryLine> {
-    const until = { lastIdx, round };
+  async #line(task: Placed, options: AskOptions, lastIdx = Number.POSITIVE_INFINITY): Promise<StoryLine> {
+    const { submittedIdx, endedIdx } = task;
     try {
-      return await this.#lineFrom(id, submittedIdx, options, until);
+      return await this.#lineFrom(task, submittedIdx, options, lastIdx);
     } catch (error) {
       if (!(error instanceof AuditTrimmedError)) throw error;
       const isGone = endedIdx !== undefined && endedIdx < error.firstIdx;
-      return isGone ? new StoryFold(id).line : await this.#lineFrom(id, error.firstIdx, options, until);
+      return isGone ? new StoryFold(task).line : await this.#lineFrom(task, error.firstIdx, options, lastIdx);
     }
   }
 
-  /** @param round in which the task is known to be */
-  async #lineFrom(
-    id: string,
-    from: number,
-    options: AskOptions,
-    { lastIdx, round }: { readonly lastIdx: number; readonly round: number },
-  ): Promise<StoryLine> {
-    const fold = new StoryFold(id);
-    for await (const { idx, term, at, events } of this.#batches(from, options)) {
+  async #lineFrom(task: Placed, from: number, options: AskOptions, lastIdx: number): Promise<StoryLine> {
+    const fold = new StoryFold(task);
+    for await (const { idx, term, at, events } of this.#batches(task.project, from, options)) {
       if (idx > lastIdx) break;
       for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
-      if ((fold.isOver && (fold.line.round ?? 1) >= round) || idx === lastIdx) break;
+      if ((fold.isOver && (fold.line.round ?? 1) >= task.round) || idx === lastIdx) break;
     }
     return fold.line;
   }
 
   /** To the present. @throws the reason of the signal, or that the connection was closed */
-  async *#batches(from: number, { signal }: AskOptions): AsyncGenerator<JournalBatch> {
+  async *#batches(project: string, from: number, { signal }: AskOptions): AsyncGenerator<JournalBatch> {
     const { aborts, closed } = this.#deps;
     const ended = aborts.linkedTo(signal, closed);
     try {
-      yield* readBatches(this.#deps, { start: { from }, follow: false, signal: ended.signal });
+      yield* readBatches(this.#deps, { project, start: { from }, follow: false, signal: ended.signal });
       signal?.throwIfAborted();
       closed.throwIfAborted();
     } finally {
@@ -171,6 +182,9 @@ export class TaskStories {
     }
   }
 }
+
+/** A task as its status tells it. */
+type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round">;
 
 function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;

@@ -9,7 +9,6 @@ import type { Outcome } from "../protocol/schemas.ts";
 import type { FailureClass } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
-import type { EventStream } from "./event-stream.ts";
 import type { ProgressInbox } from "./progress-inbox.ts";
 
 interface Placed {
@@ -43,11 +42,16 @@ export type TaskUpdate =
       Placed)
   | { readonly type: "ended"; readonly outcome: Outcome };
 
+interface NamedTask {
+  readonly project: string;
+  readonly task: string;
+}
+
 export interface TaskUpdatesDeps {
   readonly progress: ProgressInbox;
   /** The batch of its submission, and the round that it is in. @throws WaggleError */
   begun(signal: AbortSignal): Promise<{ readonly submittedIdx: number; readonly round: number }>;
-  follow(from: number, signal: AbortSignal): EventStream;
+  follow(from: number, signal: AbortSignal): AsyncIterable<JournaledEvent>;
   /** Has a leader tell how it ends. */
   watch(): AwaitedTask;
   /** Nobody listens here any more to what `watch` gave. */
@@ -58,14 +62,14 @@ export interface TaskUpdatesDeps {
 
 /** Cold: each subscriber sees the whole life from the submission on. Errors when the journal cannot be read or
  *  the task is lost, never for the task's sake; completes without an outcome when the connection is closed. */
-export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
+export function taskUpdates(task: NamedTask, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
   return new Observable((subscriber) => {
     const ended = new AbortController();
     const awaited = deps.watch();
     // Progress comes past the journal: of an attempt that the journal has not shown yet, the newest report waits.
     let shownAttempt = 0;
     let early: (TaskUpdate & OfAttempt & { readonly type: "progress" }) | undefined;
-    const stopProgress = deps.progress.watch(id, ({ task: _, ...progress }) => {
+    const stopProgress = deps.progress.watch(task, ({ project: _, task: __, ...progress }) => {
       const update = { type: "progress", ...progress } as NonNullable<typeof early>;
       if (update.attempt > shownAttempt) early = update;
       else if (update.attempt === shownAttempt) subscriber.next(update);
@@ -83,7 +87,7 @@ export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskU
     });
     let stopFinishing = (): void => undefined;
     const pump = async () => {
-      for await (const update of readUpdates(id, deps, ended.signal)) show(update);
+      for await (const update of readUpdates(task, deps, ended.signal)) show(update);
       if (!ended.signal.aborted) stopFinishing = awaited.onEnd((end) => finish(subscriber, end));
     };
     pump().catch((error: unknown) => subscriber.error(error));
@@ -108,11 +112,11 @@ function finish(
 
 /** Ends when the task has ended in the round that it is in, or a later one, or with `signal`. */
 async function* readUpdates(
-  id: string,
+  task: NamedTask,
   deps: TaskUpdatesDeps,
   signal: AbortSignal,
 ): AsyncGenerator<TaskUpdate> {
-  const fold = new StoryFold(id);
+  const fold = new StoryFold(task);
   const { submittedIdx, round } = await deps.begun(signal);
   for await (const journaled of deps.follow(submittedIdx, signal)) {
     const before = fold.line;

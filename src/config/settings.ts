@@ -8,7 +8,7 @@ import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 import type { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
-import { NAME_PATTERN } from "../ids.ts";
+import { DEFAULT_PROJECT, NAME_PATTERN } from "../ids.ts";
 import { durationIn } from "./duration.ts";
 import { defaultRetention, type Retention, retentionIn } from "./retention.ts";
 import { type Config, configSchema, credentialsSchema, type LogLevel, tlsSchema } from "./schema.ts";
@@ -159,7 +159,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     ...serverOf(layers),
     credentials: credentialsOf(path),
     swarm: text("swarm") ?? "default",
-    project: text("project") ?? "default",
+    project: text("project") ?? DEFAULT_PROJECT,
     user: text("user"),
     dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
     name: text("name"),

@@ -3,7 +3,7 @@
 // May mutate the one state it is given; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
-import type { Instant } from "../ids.ts";
+import type { Instant, TaskRef } from "../ids.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -352,8 +352,8 @@ function revokeAndEnd(
   end(state, row, to, context);
 }
 
-function liveTask(state: SwarmState, of: { readonly task: TaskRow["spec"]["id"] }): TaskRow {
-  const row = state.taskById.get(of.task);
+function liveTask(state: SwarmState, of: TaskRef): TaskRow {
+  const row = state.taskById.get(of);
   assert(row !== undefined, `task ${of.task} is live`);
   return row;
 }

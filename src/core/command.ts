@@ -34,6 +34,7 @@ import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } f
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {
+  readonly project: ProjectId;
   readonly task: TaskId;
   readonly attempt: AttemptNumber;
 }
@@ -126,6 +127,7 @@ export type Command =
       readonly type: "ReportResult";
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly token: Token;
@@ -161,6 +163,7 @@ export type Command =
   /** The shell saw no progress from this attempt for its stall limit. */
   | {
       readonly type: "StallAttempt";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly jitter: number;

@@ -229,8 +229,8 @@ function lostAttempts(
 
 /** What the agent holds and should not: never its own, closed before, or revoked. */
 function unknownAttempts(state: SwarmState, row: AgentRow, held: readonly HeldAttempt[]): HeldAttempt[] {
-  return held.filter(({ task, attempt }) => {
-    const open = findOpen(state, row, task, attempt);
+  return held.filter((named) => {
+    const open = findOpen(state, row, named);
     return open === undefined || open.state === "revoked";
   });
 }

@@ -15,7 +15,7 @@ type ReportResult = Extract<Command, { type: "ReportResult" }>;
 
 export function decideResult(state: SwarmState, command: ReportResult, at: Instant): Decision {
   const agent = state.agentById.get(command.agent);
-  const attempt = agent === undefined ? undefined : findOpen(state, agent, command.task, command.attempt);
+  const attempt = agent === undefined ? undefined : findOpen(state, agent, command);
   if (attempt === undefined || attempt.incarnation !== command.incarnation)
     return { events: decideLateCharge(state, command), reply: replyToClosed(state, command) };
   if (attempt.token !== command.token) return answered({ kind: "stale-token" });
@@ -31,7 +31,7 @@ export function decideStall(
   command: Extract<Command, { type: "StallAttempt" }>,
   at: Instant,
 ): Decision {
-  const attempt = state.taskById.get(command.task)?.open;
+  const attempt = state.taskById.get(command)?.open;
   if (attempt === undefined || attempt.attempt !== command.attempt) return answered({ kind: "none" });
   const failure: AttemptFailure = {
     class: "stalled",
@@ -65,7 +65,7 @@ export function kindClosedBy(state: SwarmState, event: Event): Kind | undefined 
     case "TaskCompleted":
     case "AttemptFailed":
     case "TaskDeadLettered":
-      return state.taskById.get(event.task)?.open?.kind;
+      return state.taskById.get(event)?.open?.kind;
     default:
       return undefined;
   }
@@ -117,6 +117,7 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
     case "completed":
       return {
         type: "TaskCompleted",
+        project: attempt.project,
         task: attempt.task,
         attempt: attempt.attempt,
         agent: attempt.agent,
@@ -149,8 +150,9 @@ function failed(
   jitter: number,
   reported?: { readonly tokens: number | undefined },
 ): Event {
-  const row = state.taskById.get(attempt.task) as TaskRow;
+  const row = state.taskById.get(attempt) as TaskRow;
   const closing = {
+    project: attempt.project,
     task: attempt.task,
     attempt: attempt.attempt,
     agent: attempt.agent,
@@ -179,6 +181,7 @@ function failed(
 function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone", tokens?: number): Event {
   return {
     type: "AttemptReleased",
+    project: attempt.project,
     task: attempt.task,
     attempt: attempt.attempt,
     agent: attempt.agent,
@@ -188,13 +191,14 @@ function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone", toke
 }
 
 /** A repeated report of the recorded outcome is `ok`; of anything else that is known to have ended, `stale`. */
-function replyToClosed(state: SwarmState, { task, attempt, agent, outcome }: ReportResult): Reply {
-  const live = state.taskById.get(task);
+function replyToClosed(state: SwarmState, report: ReportResult): Reply {
+  const { attempt, agent, outcome } = report;
+  const live = state.taskById.get(report);
   if (live !== undefined)
     return live.open?.attempt === attempt && live.open.agent !== agent
       ? { kind: "stale-token" }
       : closedReply(live, attempt);
-  const ended = state.endedById.get(task);
+  const ended = state.endedById.get(report);
   if (ended === undefined) return { kind: "gone" };
   const isRecorded =
     ended.state === "completed" &&

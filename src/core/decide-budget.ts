@@ -13,20 +13,19 @@ import type { Command } from "./command.ts";
 /** The charge for a report about an attempt that was lost; none when it was charged before, or used nothing. */
 export function decideLateCharge(
   state: SwarmState,
-  { agent, incarnation, token, task, attempt, outcome }: Extract<Command, { type: "ReportResult" }>,
+  { agent, incarnation, token, project, task, attempt, outcome }: Extract<Command, { type: "ReportResult" }>,
 ): readonly Event[] {
   const uncharged = state.uncharged.get(unchargedKey({ agent, incarnation, token }));
-  if (uncharged === undefined || uncharged.task !== task || uncharged.attempt !== attempt) return [];
+  if (uncharged?.project !== project || uncharged.task !== task || uncharged.attempt !== attempt) return [];
   const tokens = usedTokens(uncharged, outcome.kind, outcome.tokens);
   if (tokens === 0) return [];
-  const { project } = uncharged;
-  return [{ type: "TokensCharged", task, attempt, agent, incarnation, token, project, tokens }];
+  return [{ type: "TokensCharged", project, task, attempt, agent, incarnation, token, tokens }];
 }
 
 /** What is to be said of budgets after an assignment or a settlement: which of them it left exceeded, unless that
  *  was said within the budget's window. In whatever mode: a report may name more than was reserved. */
 export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): readonly Event[] {
-  const project = concernedBy(state, event);
+  const project = concernedBy(event);
   if (project === undefined) return [];
   const row = state.projectById.get(project);
   const own = row?.settings?.budget;
@@ -41,17 +40,16 @@ export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): r
 }
 
 /** Whose tokens an event reserved or spent. */
-function concernedBy(state: SwarmState, event: Event): ProjectId | undefined {
+function concernedBy(event: Event): ProjectId | undefined {
   switch (event.type) {
     case "TokensCharged":
-      return event.project;
     case "TaskAssigned":
     case "TaskCompleted":
     case "AttemptFailed":
     case "TaskFailed":
     case "TaskDeadLettered":
     case "AttemptReleased":
-      return (state.taskById.get(event.task)?.spec ?? state.endedById.get(event.task))?.project;
+      return event.project;
     default:
       return undefined;
   }

@@ -3,11 +3,11 @@
 // the instant it was stamped with. Every refusal is a reply without events.
 
 import { unreachable } from "../assert.ts";
-import type { Instant, ProjectId, TaskId } from "../ids.ts";
+import type { Instant } from "../ids.ts";
 import type { Event } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import type { EndedTask, SwarmState, TaskRow, Timer } from "../state/state.ts";
-import { isRetryable } from "../state/task-rows.ts";
+import type { EndedTask, SwarmState, Timer } from "../state/state.ts";
+import { isRetryable, refOf } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
 import type { Command, Reply } from "./command.ts";
 import {
@@ -109,7 +109,8 @@ function decideSubmit(
   at: Instant,
 ): Decision {
   const { task, hash } = command;
-  const known = state.taskById.get(task.id) ?? state.endedById.get(task.id);
+  const ref = refOf(task);
+  const known = state.taskById.get(ref) ?? state.endedById.get(ref);
   if (known !== undefined) {
     if (known.hash !== hash) return answered({ kind: "conflict", task: task.id });
     return answered({ kind: "accepted", task: task.id, duplicate: true, warnings: [] });
@@ -130,26 +131,15 @@ function decideSubmit(
   };
 }
 
-/** A task of the project, live or ended. */
-function taskIn(
-  state: SwarmState,
-  { project, task }: { readonly project: ProjectId; readonly task: TaskId },
-): TaskRow | EndedTask | undefined {
-  const live = state.taskById.get(task);
-  if (live?.spec.project === project) return live;
-  const ended = state.endedById.get(task);
-  return ended?.project === project ? ended : undefined;
-}
-
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {
-  const { task, round: wanted } = command;
-  const known = taskIn(state, command);
+  const { project, task, round: wanted } = command;
+  const known = state.taskById.get(command) ?? state.endedById.get(command);
   if (known === undefined) return answered({ kind: "unknown-task", task });
   const { round } = known;
   if (round !== wanted) return answered({ kind: "other-round", task, round, wanted });
   if ("endedAt" in known) return answered({ kind: "cancelled", task, state: known.state });
   return {
-    events: [{ type: "TaskCancelled", task, reason: "requested" }],
+    events: [{ type: "TaskCancelled", project, task, reason: "requested" }],
     reply: { kind: "cancelled", task, state: "cancelled" },
   };
 }
@@ -160,7 +150,8 @@ export function toRetry(
   state: SwarmState,
   { project, task, round }: Pick<Extract<Command, { type: "RetryTask" }>, "project" | "task" | "round">,
 ): { readonly ended: EndedTask } | { readonly reply: Reply } {
-  const known = taskIn(state, { project, task });
+  const ref = { project, task };
+  const known = state.taskById.get(ref) ?? state.endedById.get(ref);
   if (known === undefined) return { reply: { kind: "unknown-task", task } };
   if (round <= known.round) return { reply: { kind: "retried", task, round } };
   if ("endedAt" in known && isRetryable(known.state) && round === known.round + 1) return { ended: known };
@@ -191,9 +182,9 @@ function decideDue(state: SwarmState, jitter: number, at: Instant): Decision {
 function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: number): readonly Event[] {
   switch (due.kind) {
     case "release":
-      return [{ type: "TaskReleased", task: due.task.spec.id }];
+      return [{ type: "TaskReleased", ...refOf(due.task.spec) }];
     case "deadline":
-      return [{ type: "TaskExpired", task: due.task.spec.id }];
+      return [{ type: "TaskExpired", ...refOf(due.task.spec) }];
     case "timeout":
       return decideTimeout(state, due.attempt, at, jitter);
     case "acquire-timeout":

@@ -2,7 +2,7 @@
 // after the event was applied, held back until its batch is committed, and safe to repeat.
 
 import { assert } from "../assert.ts";
-import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId } from "../ids.ts";
+import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId, TaskRef } from "../ids.ts";
 import { NO_PROJECT } from "../ids.ts";
 import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
 import type { OpenAttempt, SwarmState } from "../state/state.ts";
@@ -35,6 +35,7 @@ export type Effect =
   /** Whoever awaits the task is told how it ended. */
   | {
       readonly kind: "ended";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly event: Event;
       readonly attempts: number;
@@ -50,14 +51,14 @@ export function effectOf(
 ): readonly Effect[] {
   switch (event.type) {
     case "TaskAssigned":
-      return [assignEffect(state, event.task)];
+      return [assignEffect(state, event)];
     case "TaskCompleted":
     case "TaskFailed":
-      return [endedEffect(state, event.task, event)];
+      return [endedEffect(state, event)];
     case "TaskDeadLettered":
     case "TaskCancelled":
     case "TaskExpired":
-      return [...revokeEffect(revokedOpen, reasonOf(event)), endedEffect(state, event.task, event)];
+      return [...revokeEffect(revokedOpen, reasonOf(event)), endedEffect(state, event)];
     case "AttemptFailed":
       return revokeEffect(revokedOpen, reasonOf(event));
     case "AgentDrained":
@@ -93,10 +94,10 @@ export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefi
   switch (event.type) {
     case "TaskCancelled":
     case "TaskExpired":
-      return state.taskById.get(event.task)?.open;
+      return state.taskById.get(event)?.open;
     case "AttemptFailed":
     case "TaskDeadLettered":
-      return event.revoked === true ? state.taskById.get(event.task)?.open : undefined;
+      return event.revoked === true ? state.taskById.get(event)?.open : undefined;
     default:
       return undefined;
   }
@@ -127,7 +128,7 @@ export function standingGrants(state: SwarmState): Effect[] {
 /** What tells an agent of an attempt it may not have heard of. A revoked one is assigned once more, as revoked, so
  *  that no number is missing, and the agent can confirm that it does not run. */
 export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
-  if (attempt.state !== "revoked") return [assignEffect(state, attempt.task)];
+  if (attempt.state !== "revoked") return [assignEffect(state, attempt)];
   const reason = "the attempt is no longer yours";
   return [
     { kind: "revoke", attempt, reason },
@@ -135,26 +136,23 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
   ];
 }
 
-/** The project an event belongs to, `_` when to none; asked right after the event was applied. */
-export function projectOf(state: SwarmState, event: Event): ProjectId | typeof NO_PROJECT {
+/** The project an event belongs to, `_` when to none. */
+export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
   if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return event.task.project;
-  if ("project" in event && event.project !== undefined) return event.project;
-  if (!("task" in event)) return NO_PROJECT;
-  return (
-    state.taskById.get(event.task)?.spec.project ?? state.endedById.get(event.task)?.project ?? NO_PROJECT
-  );
+  return ("project" in event ? event.project : undefined) ?? NO_PROJECT;
 }
 
-export function assignEffect(state: SwarmState, task: TaskId): Effect {
-  const row = state.taskById.get(task);
-  assert(row?.open !== undefined, `task ${task} has the attempt that is announced`);
+export function assignEffect(state: SwarmState, ref: TaskRef): Effect {
+  const row = state.taskById.get(ref);
+  assert(row?.open !== undefined, `task ${ref.task} has the attempt that is announced`);
   return { kind: "assign", attempt: row.open, spec: row.spec };
 }
 
-function endedEffect(state: SwarmState, task: TaskId, event: Event): Effect {
-  const ended = state.endedById.get(task);
+function endedEffect(state: SwarmState, event: Event & TaskRef): Effect {
+  const { project, task } = event;
+  const ended = state.endedById.get(event);
   assert(ended !== undefined, `task ${task} has ended as is told`);
-  return { kind: "ended", task, event, attempts: ended.attempts, round: ended.round };
+  return { kind: "ended", project, task, event, attempts: ended.attempts, round: ended.round };
 }
 
 function revokeEffect(attempt: OpenAttempt | undefined, reason: string): readonly Effect[] {

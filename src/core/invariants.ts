@@ -8,6 +8,7 @@
 // task of which there is nothing to say.
 
 import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
+import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isHeap } from "../state/indexed-heap.ts";
 import { isKindLearnt, isKindUsed } from "../state/kind-rows.ts";
@@ -28,7 +29,7 @@ import {
   type UserRow,
   waitingCount,
 } from "../state/state.ts";
-import { isKept } from "../state/task-rows.ts";
+import { isKept, refOf } from "../state/task-rows.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
@@ -97,19 +98,22 @@ function tasksAmiss(state: SwarmState, { live }: Roll): Violation[] {
 }
 
 /** That nothing lives that has ended is asked where it could come to be: of what is new, on either side. */
-function oneStateOfTask(state: SwarmState, { id, row, isNew }: EnrolledTask): string | undefined {
+function oneStateOfTask(state: SwarmState, { ref, id, row, isNew }: EnrolledTask): string | undefined {
   if (!isLive(row.state)) return `live task ${id} is ${row.state}`;
   if (!isNew) return undefined;
-  if (row.spec.id !== id) return `task ${row.spec.id} is kept as ${id}`;
-  if (state.endedById.has(id)) return `task ${id} is live and has ended`;
+  if (row.spec.id !== id || row.spec.project !== ref.project)
+    return `task ${taskKey(refOf(row.spec))} is kept as ${taskKey(ref)}`;
+  if (state.endedById.has(ref)) return `task ${id} is live and has ended`;
   return undefined;
 }
 
 function* oneStateOfEnded(state: SwarmState, { newlyEnded }: Roll): Generator<string> {
-  for (const [id, ended] of newlyEnded) {
-    if (ended.id !== id) yield `ended task ${ended.id} is kept as ${id}`;
+  for (const [ref, ended] of newlyEnded) {
+    const { task: id } = ref;
+    if (ended.id !== id || ended.project !== ref.project)
+      yield `ended task ${taskKey(refOf(ended))} is kept as ${taskKey(ref)}`;
     if (isLive(ended.state)) yield `ended task ${id} is ${ended.state}`;
-    const row = state.taskById.get(id);
+    const row = state.taskById.get(ref);
     if (row !== undefined) yield `task ${id} has ended and is ${row.state}`;
   }
 }
@@ -162,7 +166,7 @@ function* attemptOf(
   if (open.number !== number) yield `${name} is kept under ${number}`;
   if (open.agent !== agent.id) yield `${name} of ${open.agent} occupies a place of ${agent.id}`;
   if (open.incarnation !== agent.incarnation) yield `${name} outlived its agent's incarnation`;
-  const isTheTasks = state.taskById.get(open.task)?.open === open;
+  const isTheTasks = state.taskById.get(open)?.open === open;
   if (isTheTasks === (open.state === "revoked")) yield `${name} is ${open.state}`;
 }
 
@@ -221,7 +225,7 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
     case "deadline":
       return liveRow(state, due.task)?.deadlineTimer;
     case "timeout":
-      return state.taskById.get(due.attempt.task)?.open?.timeoutTimer;
+      return state.taskById.get(due.attempt)?.open?.timeoutTimer;
     case "acquire-timeout":
       return findAcquisition(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
     case "forget":
@@ -230,7 +234,7 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
 }
 
 function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
-  return state.taskById.get(row.spec.id) === row ? row : undefined;
+  return state.taskById.get(refOf(row.spec)) === row ? row : undefined;
 }
 
 function timersOfTask({ id, row }: EnrolledTask): string | undefined {

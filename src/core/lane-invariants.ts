@@ -7,6 +7,7 @@ import { isHeap } from "../state/indexed-heap.ts";
 import { isSameList, laneKey } from "../state/lanes.ts";
 import { firstTask, isServedEarlier, oldestTask } from "../state/service-order.ts";
 import type { KindRow, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
+import { refOf } from "../state/task-rows.ts";
 import type { Invariant } from "./invariant.ts";
 import type { Roll } from "./roll.ts";
 
@@ -95,7 +96,7 @@ function* tasksOf(state: SwarmState, queue: TaskQueue, name: string, roll: Roll)
     if (row.heapAt !== at) yield `${name} is out of order at ${row.spec.id}`;
     if (row.queue !== queue || !isSameList(row.failedBy, queue.avoid) || (!isKnown && !belongsIn(row, queue)))
       yield `task ${row.spec.id} is not one of ${name}`;
-    if ((!isKnown || roll.gone.has(row)) && state.taskById.get(row.spec.id) !== row)
+    if ((!isKnown || roll.gone.has(row)) && state.taskById.get(refOf(row.spec)) !== row)
       yield `${name} holds ${row.spec.id}, which is not live`;
   }
   if (!isKnown) roll.note(queue);

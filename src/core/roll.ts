@@ -5,12 +5,13 @@
 // The one thing to know: whoever checks single states uses a new roll for each, which remembers nothing. One that is
 // used again must have seen, and found well, the state after every batch.
 
-import type { ProjectId, TaskId, UserId } from "../ids.ts";
+import type { ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
 import type { TaskSpec } from "../state/event.ts";
 import type { EndedTask, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 
 /** A live task with what never changes of it, read once: specs have many shapes, which makes each look at one slow. */
 export interface EnrolledTask {
+  readonly ref: TaskRef;
   readonly id: TaskId;
   readonly row: TaskRow;
   readonly spec: TaskSpec;
@@ -28,8 +29,8 @@ export class Roll {
   /** Rows that were live in the state before and are not any more. */
   readonly gone = new Set<TaskRow>();
   /** What has ended since the state before, and by what id it is kept. */
-  readonly newlyEnded: (readonly [id: TaskId, ended: EndedTask])[] = [];
-  readonly #endedIds: TaskId[] = [];
+  readonly newlyEnded: (readonly [ref: TaskRef, ended: EndedTask])[] = [];
+  readonly #endedRefs: TaskRef[] = [];
   readonly #ended: EndedTask[] = [];
   readonly #queues = new WeakMap<TaskQueue, readonly TaskRow[]>();
 
@@ -59,14 +60,14 @@ export class Roll {
     gone.clear();
     let from = 0;
     let to = 0; // never beyond `from` while anything is left to be read
-    for (const [id, row] of taskById) {
+    for (const [ref, row] of taskById) {
       for (; from < count && live[from]?.row !== row; from += 1) gone.add((live[from] as EnrolledTask).row);
       const before = from < count ? live[from] : undefined;
       from += 1;
-      if (before !== undefined && before.id === id && before.spec === row.spec) {
+      if (before !== undefined && before.ref === ref && before.spec === row.spec) {
         before.isNew = false;
         live[to] = before;
-      } else live[to] = enrolled(id, row);
+      } else live[to] = enrolled(ref, row);
       to += 1;
     }
     for (; from < count; from += 1) gone.add((live[from] as EnrolledTask).row);
@@ -74,27 +75,37 @@ export class Roll {
   }
 
   #readEnded({ endedById }: SwarmState): void {
-    const ids = this.#endedIds;
+    const refs = this.#endedRefs;
     const known = this.#ended;
-    const count = ids.length;
+    const count = refs.length;
     this.newlyEnded.length = 0;
     let from = 0;
     let to = 0;
-    for (const [id, ended] of endedById) {
+    for (const [ref, ended] of endedById) {
       while (from < count && known[from] !== ended) from += 1;
-      if (from >= count || ids[from] !== id) this.newlyEnded.push([id, ended]);
+      if (from >= count || refs[from] !== ref) this.newlyEnded.push([ref, ended]);
       from += 1;
-      ids[to] = id;
+      refs[to] = ref;
       known[to] = ended;
       to += 1;
     }
-    ids.length = to;
+    refs.length = to;
     known.length = to;
   }
 }
 
-function enrolled(id: TaskId, row: TaskRow): EnrolledTask {
+function enrolled(ref: TaskRef, row: TaskRow): EnrolledTask {
   const { spec } = row;
   const { user, project, maxAttempts, deadline } = spec;
-  return { id, row, spec, user, project, maxAttempts, hasDeadline: deadline !== undefined, isNew: true };
+  return {
+    ref,
+    id: ref.task,
+    row,
+    spec,
+    user,
+    project,
+    maxAttempts,
+    hasDeadline: deadline !== undefined,
+    isNew: true,
+  };
 }

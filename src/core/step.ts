@@ -101,7 +101,7 @@ export class Turn {
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
     const json = JSON.stringify(event);
     this.bytes += Buffer.byteLength(json);
-    this.recorded.push({ event, json, project: projectOf(this.#state, event) });
+    this.recorded.push({ event, json, project: projectOf(event) });
     if ("agent" in event) this.#touch(event);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);

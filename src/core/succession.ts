@@ -2,9 +2,10 @@
 // before no more than the checks need. Not a judge of single states (invariants.ts), nor of records: whether a
 // record continues the chain is for replay.ts to say.
 
-import type { AgentId, Incarnation, TaskId } from "../ids.ts";
+import type { AgentId, Incarnation, TaskRef } from "../ids.ts";
+import { taskKey } from "../ids.ts";
 import { type EndedTask, placesOf, type SwarmState } from "../state/state.ts";
-import { isRetryable } from "../state/task-rows.ts";
+import { isRetryable, refOf } from "../state/task-rows.ts";
 import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
 import { SlotSuccession } from "./slot-invariants.ts";
@@ -23,7 +24,7 @@ export class Succession {
   /** In order of ending. */
   #ended: EndedTask[] = [];
   /** Of live tasks, in the order in which the state holds them: what they are called, and their attempts. */
-  readonly #tasks: TaskId[] = [];
+  readonly #tasks: TaskRef[] = [];
   readonly #attempts: number[] = [];
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
   readonly #slots = new SlotSuccession();
@@ -48,12 +49,13 @@ export class Succession {
   *#revived(state: SwarmState): Generator<string> {
     for (const before of this.#goneOrMoved(state)) {
       const { id } = before;
-      const now = state.endedById.get(id);
+      const ref = refOf(before);
+      const now = state.endedById.get(ref);
       if (now === before) continue;
-      const next = now ?? state.taskById.get(id);
+      const next = now ?? state.taskById.get(ref);
       if (next?.round === before.round + 1 && isRetryable(before.state)) continue;
       if (!isWithinHorizon(state, before)) continue;
-      if (state.taskById.has(id)) yield `task ${id} had ended (${before.state}) and lives`;
+      if (state.taskById.has(ref)) yield `task ${id} had ended (${before.state}) and lives`;
       else if (now === undefined) yield `task ${id} had ended (${before.state}) and is forgotten`;
       else yield `task ${id} ended ${before.state}, then ${now.state}`;
     }
@@ -81,17 +83,17 @@ export class Succession {
     const tasks = this.#tasks;
     const attempts = this.#attempts;
     const count = tasks.length;
-    const passedOver = new Map<TaskId, number>();
+    const passedOver = new Map<string, number>();
     let from = 0;
     let to = 0; // never beyond `from` while anything is left to be read
-    for (const [id, { attempt, attemptsBefore }] of taskById) {
-      for (; from < count && tasks[from] !== id; from += 1)
-        passedOver.set(tasks[from] as TaskId, attempts[from] as number);
-      const before = (from < count ? attempts[from] : passedOver.get(id)) ?? attemptsBefore;
+    for (const [ref, { attempt, attemptsBefore }] of taskById) {
+      for (; from < count && !isSame(tasks[from] as TaskRef, ref); from += 1)
+        passedOver.set(taskKey(tasks[from] as TaskRef), attempts[from] as number);
+      const before = (from < count ? attempts[from] : passedOver.get(taskKey(ref))) ?? attemptsBefore;
       if (attempt < before || attempt > before + 1)
-        yield `task ${id} went from attempt ${before} to ${attempt}`;
+        yield `task ${ref.task} went from attempt ${before} to ${attempt}`;
       from += 1;
-      tasks[to] = id;
+      tasks[to] = ref;
       attempts[to] = attempt;
       to += 1;
     }
@@ -135,6 +137,11 @@ export class Succession {
       ]),
     );
   }
+}
+
+/** By value: a state that was folded anew has other objects. */
+function isSame(a: TaskRef, b: TaskRef): boolean {
+  return a === b || (a.task === b.task && a.project === b.project);
 }
 
 function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {

@@ -6,7 +6,7 @@ import { hash } from "node:crypto";
 import type { BatchIndex, Instant, Term } from "../ids.ts";
 import type { Event } from "../state/event.ts";
 
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 export interface BatchHeader {
   /** Random identity of the journal, made with its first batch. */

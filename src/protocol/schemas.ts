@@ -11,6 +11,7 @@ import type {
   Incarnation,
   Instant,
   Kind,
+  ProjectId,
   TaskId,
   Token,
   UserId,
@@ -25,6 +26,7 @@ import {
   slotsRevokedPushSchema,
   slotWaitsEndedPushSchema,
 } from "./slot-schemas.ts";
+import { isInbox } from "./subjects.ts";
 
 export const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
 
@@ -33,7 +35,7 @@ export const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable ch
 
 export const agentIdSchema = branded<AgentId>(subjectToken);
 export const incarnationSchema = branded<Incarnation>(subjectToken);
-export const projectIdSchema = subjectToken;
+export const projectIdSchema = branded<ProjectId>(subjectToken);
 export const taskIdSchema = branded<TaskId>(name);
 export const userIdSchema = branded<UserId>(name);
 export const kindSchema = branded<Kind>(name);
@@ -41,7 +43,11 @@ export const attemptSchema = branded<AttemptNumber>(z.int().min(1));
 export const instantSchema = branded<Instant>(z.int().min(0).max(8.64e15)).describe(
   "milliseconds since the Unix epoch",
 );
-const inboxTokenSchema = subjectToken.describe("token of the client's own inbox: client.<token>.done");
+const inboxSchema = z
+  .string()
+  .max(limits.inboxCharactersMax)
+  .refine(isInbox, "must be an inbox of the client, as _INBOX.ann.x7, without wildcards")
+  .describe("an inbox of the client, as `_INBOX.ann.x7`");
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
 
@@ -134,7 +140,7 @@ const items = z.array(z.unknown()).min(1).max(limits.itemsPerMessageMax);
 export const submitRequestSchema = z.object({
   v: version,
   tasks: items.describe("TaskInput, 1…n"),
-  notify: inboxTokenSchema.optional().describe("publish the outcomes to client.<notify>.done"),
+  notify: inboxSchema.optional(),
   failFast: z.boolean().optional().describe("refuse a task whose kind no agent serves"),
 });
 
@@ -171,12 +177,17 @@ export const retryRequestSchema = z.object({
 export const awaitRequestSchema = z.object({
   v: version,
   tasks: items.describe("task ids"),
-  notify: inboxTokenSchema,
+  notify: inboxSchema,
 });
 
 // --- agents → leader --------------------------------------------------------------------------------
 
-export const heldAttemptSchema = z.object({ task: taskIdSchema, attempt: attemptSchema });
+/** An attempt by its name: task ids belong to their project. */
+export const heldAttemptSchema = z.object({
+  project: projectIdSchema,
+  task: taskIdSchema,
+  attempt: attemptSchema,
+});
 /** An attempt in each place, and those whose results a leader has heard, and given their places away, while its answer
  *  is still to come. */
 const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
@@ -228,8 +239,7 @@ export type Heartbeat = z.infer<typeof heartbeatSchema>;
 export const progressSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
-  task: taskIdSchema,
-  attempt: attemptSchema,
+  ...heldAttemptSchema.shape,
   fraction: z.number().min(0).max(1).optional(),
   message: z.string().max(limits.errorCharactersMax).optional(),
 });
@@ -237,8 +247,7 @@ export type Progress = z.infer<typeof progressSchema>;
 
 export const resultSchema = z
   .object({
-    task: taskIdSchema,
-    attempt: attemptSchema,
+    ...heldAttemptSchema.shape,
     token: branded<Token>(z.string().min(1).max(64)),
     outcome: z.enum(["completed", "failed", "infrastructure", "invalid", "revoked"]),
     result: text.optional(),
@@ -348,6 +357,7 @@ export const endedTaskStateSchema = z.enum(["completed", "failed", "cancelled", 
 
 /** How a task ended. `result` is absent when it is no longer held (`gone`). */
 export const outcomeSchema = z.object({
+  project: z.string(),
   task: z.string(),
   state: endedTaskStateSchema,
   round: z.int().optional().describe("of the task, where it was retried before: from 2"),
@@ -400,13 +410,15 @@ export const resultAnswerSchema = z.union([
 export type ResultAnswer = z.infer<typeof resultAnswerSchema>;
 export const resultResponseSchema = answerOf(resultAnswerSchema);
 
+const namedAttemptSchema = z.object({ project: z.string(), task: z.string(), attempt: z.int() });
+
 export const joinResponseSchema = z.union([
   z.object({
     ok: z.literal(true),
     term,
     idx,
     /** Held attempts that are not (or no longer) this agent's: it aborts them. */
-    unknown: z.array(z.object({ task: z.string(), attempt: z.int() })),
+    unknown: z.array(namedAttemptSchema),
     /** Whether this incarnation was known already. */
     resumed: z.boolean(),
     heartbeatMs: z.int(),
@@ -424,11 +436,11 @@ export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, i
 /** One attempt to run. */
 export const assignmentSchema = z.object({
   number: z.int(),
+  project: z.string(),
   task: z.string(),
   attempt: z.int(),
   token: z.string(),
   kind: z.string(),
-  project: z.string(),
   user: z.string(),
   payload: z.string(),
   encoding: encoding.optional(),
@@ -453,7 +465,7 @@ export const agentPushSchema = z.discriminatedUnion("type", [
     type: z.literal("revoke"),
     term,
     incarnation: z.string(),
-    attempts: z.array(z.object({ task: z.string(), attempt: z.int() })),
+    attempts: z.array(namedAttemptSchema),
     reason: z.string(),
   }),
   z.object({ type: z.literal("drain"), term, incarnation: z.string() }),
@@ -466,12 +478,13 @@ export const agentPushSchema = z.discriminatedUnion("type", [
 ]);
 export type AgentPush = z.infer<typeof agentPushSchema>;
 
-/** On `client.<token>.done`. */
+/** On `<notify>.done`. */
 export const donePushSchema = z.object({ term, idx, ended: z.array(outcomeSchema) });
 export type DonePush = z.infer<typeof donePushSchema>;
 
 /** On `client.<token>.progress`. Not journaled, may be lost. */
 export const progressPushSchema = z.object({
+  project: z.string(),
   task: z.string(),
   attempt: z.int(),
   agent: z.string(),

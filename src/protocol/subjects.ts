@@ -1,7 +1,7 @@
 // The subjects of the wire, v1 (docs/protocol.md). What a server must be able to permit is a subject token,
 // and a message never overrides it.
 
-import type { AgentId, ProjectId, SwarmId } from "../ids.ts";
+import { type AgentId, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
 
 /** Prefix of all subjects of one swarm. */
 export function swarmPrefix(swarm: SwarmId): string {
@@ -43,11 +43,11 @@ export function subjectsOf(swarm: SwarmId) {
     assign: (agent: AgentId | string) => `${prefix}.agent.${agent}.assign`,
     /** Leader to agent, a request: what attempts wrote. */
     agentLog: (agent: AgentId | string) => `${prefix}.agent.${agent}.log`,
-    /** Leader to a waiting client. */
-    done: (inboxToken: string) => `${prefix}.client.${inboxToken}.done`,
-    progress: (inboxToken: string) => `${prefix}.client.${inboxToken}.progress`,
     event: (project: ProjectId | string, noun: string, verb: string) =>
       `${prefix}.event.${project}.${noun}.${verb}`,
+    /** All events of a project; `_`: of the swarm and of every project. */
+    eventsOf: (project: ProjectId | string) =>
+      project === NO_PROJECT ? `${prefix}.event.>` : `${prefix}.event.${project}.>`,
     coordinator: `${prefix}.coordinator`,
     journal: `${prefix}.journal`,
     /** A segment of the journal: its records, its `Opened`, and the record that seals it. `*`: any segment. */
@@ -76,15 +76,25 @@ export function subjectsOf(swarm: SwarmId) {
   } as const;
 }
 
+/** Leader to a waiting client, below the inbox that the client names with `notify`: how tasks ended… */
+export function doneSubject(inbox: string): string {
+  return `${inbox}.done`;
+}
+
+/** …and how far running ones are. */
+export function progressSubject(inbox: string): string {
+  return `${inbox}.progress`;
+}
+
 export type Subjects = ReturnType<typeof subjectsOf>;
 
 /** A reply subject that an asker may name: an inbox, of the common prefix or one of the asker's own as `_INBOX_ann`,
  *  without wildcards. Everything else could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
-  return /^_INBOX[A-Za-z0-9_-]*\./.test(reply) && !/[*>\s]/.test(reply);
+  return /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/.test(reply);
 }
 
 /** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
 export function isInboxPrefix(prefix: string): boolean {
-  return isInbox(`${prefix}.x`) && prefix.split(".").every((token) => token !== "");
+  return isInbox(`${prefix}.x`);
 }

@@ -207,6 +207,7 @@ export class Round {
     const number = agent.lastNumber + 1;
     const event: Writable<EventOf<"TaskAssigned">> = {
       type: "TaskAssigned",
+      project: task.spec.project,
       task: task.spec.id,
       attempt: (task.attempt + 1) as AttemptNumber,
       agent: agent.id,

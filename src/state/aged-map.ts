@@ -5,7 +5,7 @@
 // The one thing to know: a walk may be left and resumed while entries come and go. A deleted entry keeps its link to
 // the next older one, so a walk towards the oldest goes on where it was.
 
-interface Entry<Key, Value> {
+export interface Entry<Key, Value> {
   readonly key: Key;
   value: Value;
   older: Entry<Key, Value> | undefined;
@@ -13,10 +13,22 @@ interface Entry<Key, Value> {
   isDeleted: boolean;
 }
 
+/** Finds an entry by its key: a `Map`, or what finds keys that are more than one value. */
+export interface EntryIndex<Key, Value> {
+  readonly size: number;
+  get(key: Key): Entry<Key, Value> | undefined;
+  set(key: Key, entry: Entry<Key, Value>): unknown;
+  delete(key: Key): unknown;
+}
+
 export class AgedMap<Key, Value> {
-  readonly #entryByKey = new Map<Key, Entry<Key, Value>>();
+  readonly #entryByKey: EntryIndex<Key, Value>;
   #oldest: Entry<Key, Value> | undefined;
   #newest: Entry<Key, Value> | undefined;
+
+  constructor(index: EntryIndex<Key, Value> = new Map()) {
+    this.#entryByKey = index;
+  }
 
   get size(): number {
     return this.#entryByKey.size;
@@ -31,7 +43,7 @@ export class AgedMap<Key, Value> {
   }
 
   has(key: Key): boolean {
-    return this.#entryByKey.has(key);
+    return this.#entryByKey.get(key) !== undefined;
   }
 
   get(key: Key): Value | undefined {

@@ -1,7 +1,7 @@
 // How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
 
 import { assert } from "../assert.ts";
-import type { AgentId, AssignmentNumber, Instant, Kind, TaskId } from "../ids.ts";
+import type { AgentId, AssignmentNumber, Instant, Kind, TaskRef } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
@@ -108,7 +108,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
 /** Frees the place of a revoked attempt. */
 export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): OpenAttempt {
   const agent = agentOf(state, event.agent);
-  const attempt = findRevoked(agent, event.task, event.attempt);
+  const attempt = findRevoked(agent, event);
   assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
   freePlace(agent, attempt);
   return attempt;
@@ -120,24 +120,26 @@ function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
   for (const row of agent.kindRows) row.tick += 1;
 }
 
+/** Names an attempt. */
+export interface AttemptRef extends TaskRef {
+  readonly attempt: number;
+}
+
 /** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked
  *  one must be looked for. */
-export function findOpen(
-  state: SwarmState,
-  agent: AgentRow,
-  task: TaskId,
-  attempt: number,
-): OpenAttempt | undefined {
-  const current = state.taskById.get(task)?.open;
-  if (current !== undefined && current.attempt === attempt && current.agent === agent.id) return current;
-  return findRevoked(agent, task, attempt);
+export function findOpen(state: SwarmState, agent: AgentRow, named: AttemptRef): OpenAttempt | undefined {
+  const current = state.taskById.get(named)?.open;
+  if (current !== undefined && current.attempt === named.attempt && current.agent === agent.id)
+    return current;
+  return findRevoked(agent, named);
 }
 
 /** The revoked attempt of that name that still holds a place. A task that was forgotten and submitted again may
  *  have a live attempt of the same name: that one is not meant. */
-function findRevoked(agent: AgentRow, task: TaskId, attempt: number): OpenAttempt | undefined {
+function findRevoked(agent: AgentRow, { project, task, attempt }: AttemptRef): OpenAttempt | undefined {
   for (const open of agent.open.values()) {
-    if (open.state === "revoked" && open.task === task && open.attempt === attempt) return open;
+    const isNamed = open.task === task && open.project === project && open.attempt === attempt;
+    if (open.state === "revoked" && isNamed) return open;
   }
   return undefined;
 }

@@ -14,6 +14,7 @@ import type {
   ResourceName,
   SlotHandle,
   TaskId,
+  TaskRef,
   Term,
   Token,
   UserId,
@@ -125,9 +126,10 @@ export type Event =
       /** The one that begins, from 2. */
       readonly round: number;
     }
-  | { readonly type: "TaskReleased"; readonly task: TaskId }
+  | ({ readonly type: "TaskReleased" } & TaskRef)
   | {
       readonly type: "TaskAssigned";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -145,6 +147,7 @@ export type Event =
     }
   | {
       readonly type: "TaskCompleted";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -156,6 +159,7 @@ export type Event =
   /** The attempt ended without success; the task lives on: queued, or delayed until `retryAt`. */
   | {
       readonly type: "AttemptFailed";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -170,6 +174,7 @@ export type Event =
   /** Ended by the handler's own verdict: the input is invalid. */
   | {
       readonly type: "TaskFailed";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -180,6 +185,7 @@ export type Event =
   /** Ended because no attempt is left; closes the last attempt. */
   | {
       readonly type: "TaskDeadLettered";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -190,11 +196,12 @@ export type Event =
       readonly revoked?: true;
     }
   /** Ended by request or by its deadline; an open attempt is revoked and keeps its place until released. */
-  | { readonly type: "TaskCancelled"; readonly task: TaskId; readonly reason: CancelReason }
-  | { readonly type: "TaskExpired"; readonly task: TaskId }
+  | ({ readonly type: "TaskCancelled"; readonly reason: CancelReason } & TaskRef)
+  | ({ readonly type: "TaskExpired" } & TaskRef)
   /** A revoked attempt holds its agent's place no longer. */
   | {
       readonly type: "AttemptReleased";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
@@ -205,12 +212,12 @@ export type Event =
   /** A lost attempt's report came after all: what it used is charged, once. */
   | {
       readonly type: "TokensCharged";
+      readonly project: ProjectId;
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly token: Token;
-      readonly project: ProjectId;
       readonly tokens: number;
     }
   /** More is spent and reserved than the budget holds; said at most once a window. */

@@ -30,6 +30,7 @@ import { defaultPolicy, type Policy } from "./policy.ts";
 import type { RateUse } from "./rate.ts";
 import { emptyWindow, type RollingWindow } from "./rolling-window.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
+import { TaskMap } from "./task-map.ts";
 import type { UseHistory } from "./use-history.ts";
 
 export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
@@ -438,9 +439,10 @@ export interface SwarmState {
   /** Of the projects (docs/scheduling.md, "The clocks"). */
   virtualTime: number;
   timersEver: number;
-  readonly taskById: Map<TaskId, TaskRow>;
+  /** Live tasks, in the order in which their rounds began. */
+  readonly taskById: TaskMap<TaskRow>;
   /** In order of ending. */
-  readonly endedById: AgedMap<TaskId, EndedTask>;
+  readonly endedById: TaskMap<EndedTask>;
   readonly agentById: Map<AgentId, AgentRow>;
   /** Online agents by the kinds they serve, in order of joining. */
   readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
@@ -516,8 +518,8 @@ export function emptyState(): SwarmState {
     orders: 0,
     virtualTime: 0,
     timersEver: 0,
-    taskById: new Map(),
-    endedById: new AgedMap(),
+    taskById: new TaskMap(),
+    endedById: new TaskMap(),
     agentById: new Map(),
     onlineByKind: new Map(),
     laneByKey: new Map(),

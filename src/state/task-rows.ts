@@ -2,7 +2,7 @@
 // `move` or `end`, so that counters equal a recount.
 
 import { assert } from "../assert.ts";
-import type { AgentId, BatchIndex, Instant, ProjectId, UserId } from "../ids.ts";
+import type { AgentId, BatchIndex, Instant, ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { newAccount } from "./account.ts";
 import { costEstimate } from "./estimate.ts";
@@ -25,6 +25,11 @@ import {
 /** Of most tasks: one list for all of them. */
 export const nobody: readonly AgentId[] = [];
 
+/** Names a task by what is kept of it. */
+export function refOf({ project, id }: { readonly project: ProjectId; readonly id: TaskId }): TaskRef {
+  return { project, task: id };
+}
+
 /** Where and when in the journal an event stands. */
 export interface EventContext {
   readonly at: Instant;
@@ -32,7 +37,8 @@ export interface EventContext {
 }
 
 export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, context: EventContext): void {
-  assert(!state.taskById.has(spec.id) && !state.endedById.has(spec.id), `task ${spec.id} is submitted once`);
+  const ref = refOf(spec);
+  assert(!state.taskById.has(ref) && !state.endedById.has(ref), `task ${spec.id} is submitted once`);
   state.submissions += 1;
   const { at: roundAt, idx } = context;
   const first = { round: 1, roundAt, roundIdx: idx, submittedIdx: idx, sequence: state.submissions };
@@ -42,13 +48,14 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
 /** Opens the next round of an ended task: its attempts are numbered on, its failures count from 0. */
 export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, context: EventContext): void {
   const { task: spec, hash, round } = event;
-  const ended = state.endedById.get(spec.id);
+  const ref = refOf(spec);
+  const ended = state.endedById.get(ref);
   assert(ended !== undefined, `task ${spec.id} is retried after it ended`);
   assert(isRetryable(ended.state), `task ${spec.id} is not retried once it is ${ended.state}`);
   assert(spec.notBefore === undefined, `task ${spec.id} is retried at once`);
   assert(round === ended.round + 1, `round ${round} of ${spec.id} follows round ${ended.round}`);
-  assert(hash === ended.hash && spec.project === ended.project, `task ${spec.id} is the one that ended`);
-  state.endedById.delete(spec.id);
+  assert(hash === ended.hash, `task ${spec.id} is the one that ended`);
+  state.endedById.delete(ref);
   const { sequence, submittedIdx, attempts, agent } = ended;
   const { at: roundAt, idx: roundIdx } = context;
   const before = { sequence, submittedIdx, attemptsBefore: attempts, lastAgent: agent };
@@ -104,7 +111,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
 /** Has a new row live: counted, with its timers, in its lane unless it is to wait for its not-before. */
 function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   const { spec } = row;
-  state.taskById.set(spec.id, row);
+  state.taskById.set(refOf(spec), row);
   countLive(state, row, 1);
   if (spec.deadline !== undefined)
     row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
@@ -147,9 +154,10 @@ export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context
   count(state, row, row.state, -1);
   count(state, row, to, 1);
   countLive(state, row, -1);
-  state.taskById.delete(row.spec.id);
+  const ref = refOf(row.spec);
+  state.taskById.delete(ref);
   const { sequence, round, lastAgent, submittedIdx, roundIdx } = row;
-  state.endedById.set(row.spec.id, {
+  state.endedById.set(ref, {
     id: row.spec.id,
     project: row.spec.project,
     user: row.spec.user,
@@ -297,9 +305,9 @@ function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: nu
 
 function forgetEnded({ endedById, policy, horizonAt }: SwarmState): void {
   for (let forgotten = 0; forgotten < limits.forgottenPerEndMax; forgotten += 1) {
-    const { oldest } = endedById;
-    if (oldest === undefined) return;
+    const { oldest, oldestKey } = endedById;
+    if (oldest === undefined || oldestKey === undefined) return;
     if (endedById.size <= policy.rememberedTasks && oldest.endedAt >= horizonAt) return;
-    endedById.delete(oldest.id);
+    endedById.delete(oldestKey);
   }
 }

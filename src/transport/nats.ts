@@ -25,12 +25,12 @@ import { systemClock } from "../clock.ts";
 import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
-import { BackOff } from "./back-off.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
+import { ReconnectDelay } from "./reconnect-delay.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import type { ServerAddress, ServerCredentials, ServerTls } from "./server-address.ts";
 import { isValidPattern } from "./subject-index.ts";
@@ -80,13 +80,13 @@ export async function connectNats(options: NatsOptions): Promise<NatsTransport> 
  *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
 export async function openNatsConnection(options: NatsOptions): Promise<NatsConnection> {
   options.signal?.throwIfAborted();
-  const backOff = new BackOff();
-  const connectionOptions = await toConnectionOptions(options, backOff);
+  const reconnectDelay = new ReconnectDelay();
+  const connectionOptions = await toConnectionOptions(options, reconnectDelay);
   const opening = connect(connectionOptions).catch((cause: unknown) => {
     throw explainConnectFailure(cause, options);
   });
   const connection = await unlessAborted(opening, options.signal, (late) => late.close());
-  void backOff.follow(connection.status());
+  void reconnectDelay.follow(connection.status());
   return connection;
 }
 
@@ -289,7 +289,10 @@ function factsOf(connection: NatsConnection): ServerFacts {
 }
 
 /** @throws InvalidConfigError */
-async function toConnectionOptions(options: NatsOptions, backOff: BackOff): Promise<ConnectionOptions> {
+async function toConnectionOptions(
+  options: NatsOptions,
+  reconnectDelay: ReconnectDelay,
+): Promise<ConnectionOptions> {
   const { credentials, tls, inboxPrefix = DEFAULT_INBOX_PREFIX } = options;
   if (tls !== undefined) await checkTlsFiles(tls);
   return {
@@ -300,7 +303,7 @@ async function toConnectionOptions(options: NatsOptions, backOff: BackOff): Prom
     ...(tls === undefined ? {} : { tls }),
     timeout: limits.connectTimeoutMs,
     maxReconnectAttempts: -1,
-    reconnectDelayHandler: () => backOff.delayMs,
+    reconnectDelayHandler: () => reconnectDelay.delayMs,
     ignoreAuthErrorAbort: true, // a server that is being replaced may refuse us for a while
     pingInterval: limits.clientPingMs,
     maxPingOut: limits.clientPingsMax,

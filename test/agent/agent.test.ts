@@ -6,6 +6,7 @@ import { type Agent, type AgentOptions, startAgent } from "../../src/agent/agent
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { InvalidConfigError, UnreachableError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
+import { doneSubject, progressSubject } from "../../src/protocol/subjects.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 import { FakeLeader } from "./fake-leader.ts";
@@ -39,8 +40,8 @@ interface TestTask {
 
 /** Submits and waits for the outcomes, by task. */
 async function outcomesOf(tasks: readonly TestTask[]) {
-  const done = swarm.client.listen<{ ended: { task: string }[] }>(subjects.done("inbox1"));
-  await swarm.client.submit(tasks, { notify: "inbox1" });
+  const done = swarm.client.listen<{ ended: { task: string }[] }>(doneSubject("_INBOX.inbox1"));
+  await swarm.client.submit(tasks, { notify: "_INBOX.inbox1" });
   const ended = new Map<string, object>();
   while (ended.size < tasks.length) {
     for (const outcome of (await done.next()).ended) ended.set(outcome.task, outcome);
@@ -205,7 +206,7 @@ describe("an agent", () => {
   it("tells clients of its progress", async () => {
     const { handler, started, contextOf, release } = held();
     await anAgent({ handler });
-    const progress = swarm.client.listen<object>(subjects.progress("inbox1"));
+    const progress = swarm.client.listen<object>(progressSubject("_INBOX.inbox1"));
     const ended = outcomesOf([{ id: "t1", kind: "count" }]);
     await started("t1");
     contextOf("t1").progress(0.5, "half");

@@ -44,7 +44,8 @@ describe("the ledger", () => {
             started.push(...arrivals.map(({ held }) => held.task));
             for (const n of each.numbers) delivered.add(n);
           } else if (each.type === "revoke") {
-            const isTold = ledger.revoke([{ task: `t${each.number}`, attempt: 1 }]).length === 1;
+            const isTold =
+              ledger.revoke([{ project: "p", task: `t${each.number}`, attempt: 1 }]).length === 1;
             expect(!isTold || (delivered.has(each.number) && !ended.has(each.number))).toBe(true);
           } else if (each.type === "end") {
             const isFirst = delivered.has(each.number) && !ended.has(each.number);
@@ -86,7 +87,7 @@ describe("the ledger", () => {
   it("forgets the oldest of too many early revokes", () => {
     const ledger = new AttemptLedger("life");
     const count = limits.earlyRevokesMax + 1;
-    for (let n = 1; n <= count; n += 1) ledger.revoke([{ task: `t${n}`, attempt: 1 }]);
+    for (let n = 1; n <= count; n += 1) ledger.revoke([{ project: "p", task: `t${n}`, attempt: 1 }]);
     const [oldest, newest] = ledger.receive([anAssignment(1), anAssignment(count)], 0);
     expect(oldest?.held.isRevoked).toBe(false);
     expect(newest?.held.isRevoked).toBe(true);

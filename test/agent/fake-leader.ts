@@ -130,10 +130,10 @@ export class FakeLeader {
     this.push({ type: "assign", assignments });
   }
 
-  revoke(...attempts: { readonly task: string; readonly attempt: number }[]): void {
+  revoke(...attempts: { readonly project: string; readonly task: string; readonly attempt: number }[]): void {
     this.push({
       type: "revoke",
-      attempts: attempts.map(({ task, attempt }) => ({ task, attempt })),
+      attempts,
       reason: "requested",
     });
   }

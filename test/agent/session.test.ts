@@ -102,7 +102,7 @@ describe("joining", () => {
       },
     });
     await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
-    expect(leader.last("join")).toMatchObject({ held: [{ task: "t1", attempt: 1 }], seen: 1 });
+    expect(leader.last("join")).toMatchObject({ held: [{ project: "p", task: "t1", attempt: 1 }], seen: 1 });
     await clock.advance(1_000);
     expect(leader.last("heartbeat")).toMatchObject({ status: "busy", inFlight: 1 });
   });
@@ -113,7 +113,7 @@ describe("joining", () => {
         leader.script.join = () => {
           leader.assign(leader.assignment(), leader.assignment());
           const { term, heartbeatMs, leaseTtlMs } = leader;
-          const unknown = [{ task: "t1", attempt: 1 }];
+          const unknown = [{ project: "p", task: "t1", attempt: 1 }];
           return { ok: true, term, idx: 1, unknown, resumed: true, heartbeatMs, leaseTtlMs };
         };
       },
@@ -151,8 +151,8 @@ describe("heartbeats", () => {
       inFlight: 2,
       seen: 2,
       held: [
-        { task: "t1", attempt: 1 },
-        { task: "t2", attempt: 1 },
+        { project: "p", task: "t1", attempt: 1 },
+        { project: "p", task: "t2", attempt: 1 },
       ],
     });
   });
@@ -237,7 +237,17 @@ describe("results", () => {
     expect(leader.all("result")).toEqual([
       {
         incarnation: leader.incarnation,
-        results: [{ task: "t1", attempt: 1, token: "1.1", outcome: "completed", result: "5", tokens: 7 }],
+        results: [
+          {
+            project: "p",
+            task: "t1",
+            attempt: 1,
+            token: "1.1",
+            outcome: "completed",
+            result: "5",
+            tokens: 7,
+          },
+        ],
       },
     ]);
     await clock.advance(1_000);
@@ -313,6 +323,7 @@ describe("results", () => {
     await fixture.end("t1", { result: "\u0001".repeat(1_000) }); // six bytes each on the wire
     expect(leader.reports()).toEqual([
       {
+        project: "p",
         task: "t1",
         attempt: 1,
         token: "1.1",
@@ -426,14 +437,14 @@ describe("pushes", () => {
   it("that revoke abort the handler; the attempt is held until it ended, then reported revoked", async () => {
     const { leader, clock } = await join();
     await fixture.assign();
-    leader.revoke({ task: "t1", attempt: 1 });
+    leader.revoke({ project: "p", task: "t1", attempt: 1 });
     await clock.advance(3_000);
     expect(fixture.aborted).toEqual(["t1 revoked"]);
     expect(fixture.heldNames()).toEqual(["t1#1"]);
     expect(leader.reports()).toEqual([]);
     await fixture.end("t1", { result: "too late", tokens: 3 });
     expect(leader.reports()).toEqual([
-      { task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 3 },
+      { project: "p", task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 3 },
     ]);
     await clock.advance(1_000);
     expect(fixture.heldNames()).toEqual([]);
@@ -444,7 +455,7 @@ describe("pushes", () => {
     leader.script.result = () => "silence";
     await fixture.assign();
     await fixture.end("t1", { result: "5" });
-    leader.revoke({ task: "t1", attempt: 1 });
+    leader.revoke({ project: "p", task: "t1", attempt: 1 });
     await settled();
     expect(fixture.aborted).toEqual([]);
     expect(leader.reports()).toMatchObject([{ outcome: "completed", result: "5" }]);
@@ -458,7 +469,7 @@ describe("pushes", () => {
     await clock.advance(1_000);
     expect(fixture.started).toEqual([]);
     expect(leader.reports()).toEqual([
-      { task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 0 },
+      { project: "p", task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 0 },
     ]);
     expect(leader.last("heartbeat").seen).toBe(1);
   });
@@ -466,7 +477,7 @@ describe("pushes", () => {
   it("that revoke another attempt of the task leave this one alone", async () => {
     const { leader } = await join();
     await fixture.assign();
-    leader.revoke({ task: "t1", attempt: 2 });
+    leader.revoke({ project: "p", task: "t1", attempt: 2 });
     await settled();
     expect(fixture.aborted).toEqual([]);
   });
@@ -606,7 +617,7 @@ describe("leases", () => {
     leader.script.heartbeat = () => "silence";
     await clock.advance(9_000);
     await fixture.assign();
-    leader.revoke({ task: "t1", attempt: 1 });
+    leader.revoke({ project: "p", task: "t1", attempt: 1 });
     leader.script.heartbeat = () => undefined;
     await clock.advance(3_000);
     expect(fixture.started).toEqual([]);
@@ -666,13 +677,13 @@ describe("lives", () => {
     await fixture.end("t1");
     leader.assign(leader.assignment({ task: "t8" }), leader.assignment({ task: "t9" }));
     await clock.advance(1_000);
-    const waits = { task: "t9", attempt: 1, waiting: true };
-    expect(leader.last("heartbeat")["held"]).toEqual([{ task: "t8", attempt: 1 }, waits]);
+    const waits = { project: "p", task: "t9", attempt: 1, waiting: true };
+    expect(leader.last("heartbeat")["held"]).toEqual([{ project: "p", task: "t8", attempt: 1 }, waits]);
     await fixture.end("t2");
     await clock.advance(1_000);
     expect(leader.last("heartbeat")["held"]).toEqual([
-      { task: "t8", attempt: 1 },
-      { task: "t9", attempt: 1 },
+      { project: "p", task: "t8", attempt: 1 },
+      { project: "p", task: "t9", attempt: 1 },
     ]);
   });
 
@@ -1001,7 +1012,14 @@ describe("progress", () => {
     fixture.session.tell({ type: "progress", reports });
     await settled();
     expect(leader.all("progress")).toEqual([
-      { incarnation: leader.incarnation, task: "t1", attempt: 1, fraction: 0.5, message: "half" },
+      {
+        incarnation: leader.incarnation,
+        project: "p",
+        task: "t1",
+        attempt: 1,
+        fraction: 0.5,
+        message: "half",
+      },
     ]);
   });
 });

@@ -42,7 +42,7 @@ const history = aHistory();
 const batches = history.records.map(({ bytes }) => decodeBatch(bytes) as unknown as ReplayedBatch);
 
 function replay(task: string, attempt: number, from: readonly ReplayedBatch[] = batches) {
-  const replaying = new AssignmentReplay(task, attempt);
+  const replaying = new AssignmentReplay({ project: "p", task }, attempt);
   for (const batch of from) {
     const found = replaying.take(batch);
     if (found !== undefined) return found;

@@ -21,10 +21,10 @@ describe("a line", () => {
 
   it.each<[string, Event]>([
     ["term 2 began, led by c1", samples.TermStarted],
-    ["t1 submitted by acme/ann: count", samples.TaskSubmitted],
-    ["t1#1 → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms", samples.TaskAssigned],
+    ["acme/t1 submitted by acme/ann: count", samples.TaskSubmitted],
+    ["acme/t1#1 → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms", samples.TaskAssigned],
     [
-      "t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms; over the project's budget (downgrade) and the swarm's budget (alert)",
+      "acme/t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms; over the project's budget (downgrade) and the swarm's budget (alert)",
       {
         ...samples.TaskAssigned,
         runsAs: kind("skim"),
@@ -33,13 +33,13 @@ describe("a line", () => {
       },
     ],
     [
-      "t1#1 by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
+      "acme/t1#1 by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
       { ...samples.TaskAssigned, cheaperType: "haiku" },
     ],
-    ["t1#1 completed by a1 in 1.2 s, 9 tokens", samples.TaskCompleted],
-    ["t1#1 failed at a1: exit 1; tried again from 1970-01-01T00:01:00.000Z", samples.AttemptFailed],
-    ["t1#1 found the input invalid at a1: exit 1; the task failed", samples.TaskFailed],
-    ["t1#1 failed at a1: exit 1; dead-lettered: attempts exhausted", samples.TaskDeadLettered],
+    ["acme/t1#1 completed by a1 in 1.2 s, 9 tokens", samples.TaskCompleted],
+    ["acme/t1#1 failed at a1: exit 1; tried again from 1970-01-01T00:01:00.000Z", samples.AttemptFailed],
+    ["acme/t1#1 found the input invalid at a1: exit 1; the task failed", samples.TaskFailed],
+    ["acme/t1#1 failed at a1: exit 1; dead-lettered: attempts exhausted", samples.TaskDeadLettered],
     ["a1 joined: count, digest; max concurrent 4", samples.AgentJoined],
     ["a1 was not heard from and counts as lost", samples.AgentLeft],
     ["3 tasks of acme refused: project queue full", samples.TasksRefused],
@@ -51,14 +51,14 @@ describe("a line", () => {
   it("says what is not usual about a task", () => {
     const task = aSpec({ role: "reviewer", weight: 5, priority: 9, notBefore: instant(0) });
     expect(describeEvent({ ...samples.TaskSubmitted, task })).toBe(
-      "t1 submitted by acme/ann: count, role reviewer, weight 5, priority 9, not before 1970-01-01T00:00:00.000Z",
+      "acme/t1 submitted by acme/ann: count, role reviewer, weight 5, priority 9, not before 1970-01-01T00:00:00.000Z",
     );
   });
 
   it("shows no control character of what agents wrote", () => {
     const error = "no\u001b[2Jway\nsecond\u2028line\u202e";
     const line = describeEvent({ ...samples.TaskFailed, failure: { class: "failed", error } });
-    expect(line).toBe("t1#1 failed at a1: no [2Jway second line ; the task failed");
+    expect(line).toBe("acme/t1#1 failed at a1: no [2Jway second line ; the task failed");
   });
 
   it("names an event of a newer version by its type", () => {

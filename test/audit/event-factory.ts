@@ -52,7 +52,8 @@ export function aReceipt(overrides: Partial<Receipt> = {}): Receipt {
   };
 }
 
-const attempt = { task: taskId("t1"), attempt: attemptNumber(1), agent: agentId("a1") };
+const named = { project: projectId("acme"), task: taskId("t1") };
+const attempt = { ...named, attempt: attemptNumber(1), agent: agentId("a1") };
 const failure = { class: "failed", error: "exit 1" } as const;
 const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
 const acquisition = {
@@ -69,7 +70,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TermEnded: { type: "TermEnded" },
   TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },
   TaskRetried: { type: "TaskRetried", task: aSpec(), hash: "h", round: 2 },
-  TaskReleased: { type: "TaskReleased", task: taskId("t1") },
+  TaskReleased: { type: "TaskReleased", ...named },
   TaskAssigned: {
     type: "TaskAssigned",
     ...attempt,
@@ -88,8 +89,8 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     failure,
     latencyMs: 5,
   },
-  TaskCancelled: { type: "TaskCancelled", task: taskId("t1"), reason: "requested" },
-  TaskExpired: { type: "TaskExpired", task: taskId("t1") },
+  TaskCancelled: { type: "TaskCancelled", ...named, reason: "requested" },
+  TaskExpired: { type: "TaskExpired", ...named },
   AttemptReleased: { type: "AttemptReleased", ...attempt, reason: "confirmed" },
   AgentJoined: { type: "AgentJoined", ...life, kinds: [kind("count"), kind("digest")], maxConcurrent: 4 },
   AssignmentsConfirmed: { type: "AssignmentsConfirmed", agent: agentId("a1"), upTo: assignmentNumber(7) },

@@ -7,7 +7,7 @@ import type { Event } from "../../src/state/event.ts";
 import { aSpec, journaled, samples } from "./event-factory.ts";
 
 function storyOf(...events: readonly Event[]): StoryLine & { readonly isOver: boolean } {
-  const fold = new StoryFold("t1");
+  const fold = new StoryFold({ project: "acme", task: "t1" });
   for (const event of journaled(...events)) fold.add(event);
   return { ...fold.line, isOver: fold.isOver };
 }

@@ -84,6 +84,17 @@ describe("a segment that a crash cut short", () => {
     }
   });
 
+  it("stays sealed with bytes behind the seal, which are cut off", async () => {
+    const whole = await written(three, { isSealed: true });
+    writeFileSync(path, noise(60), { flag: "a" });
+    expect(await reopened()).toEqual({
+      lines: filled(1, 3),
+      isSealed: true,
+      recovered: [{ segment: 1, cutBytes: 60, atPosition: 4 }],
+    });
+    expect(readFileSync(path)).toEqual(whole);
+  });
+
   it("keeps a prefix of the records, whatever their sizes, and takes the next one", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -168,6 +179,23 @@ describe("a damaged segment", () => {
       await journal.close();
       expect(readFileSync(path)).toHaveLength(whole.length);
     }
+  });
+
+  it("loses no whole record between the damage and its proof", async () => {
+    const journal = await openFileJournal({ folder });
+    await journal.create(1);
+    for (const [from, to] of [
+      [1, 1],
+      [2, 3],
+      [4, 4],
+    ] as const)
+      await fill(journal.segment(1), to, from);
+    await journal.close();
+    flipBit(path, startOf([8], 1));
+    const damaged = await openFileJournal({ folder });
+    expect(await damaged.segment(1).end()).toMatchObject({ position: 4, missing: 1 });
+    expect(await linesOf(damaged.segment(1).replay(3))).toEqual(filled(3, 4));
+    await damaged.close();
   });
 
   it("can be sealed, and read behind the damage where that is found", async () => {

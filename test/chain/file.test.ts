@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -92,6 +93,17 @@ describe("the folder of a file journal", () => {
     await again.create(3);
     expect(await linesIn(again)).toEqual({ 1: filled(1, 2), 3: [] });
     await again.close();
+  });
+
+  it("keeps what another process put where a segment is created", async () => {
+    const journal = await openFileJournal({ folder });
+    const foreign = join(folder, "segments", "1");
+    mkdirSync(foreign);
+    writeFileSync(join(foreign, "records.log"), "of another process");
+    await expect(journal.create(1)).rejects.toThrow(UnreachableError);
+    expect(readdirSync(join(folder, "segments"))).toEqual(["1"]);
+    expect(readFileSync(join(foreign, "records.log"), "utf8")).toBe("of another process");
+    await journal.close();
   });
 
   it.each(["journal.log", "journal-000000004711.log"])(

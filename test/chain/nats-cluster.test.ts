@@ -1,5 +1,5 @@
-// The journal on three nats-servers with three replicas of each segment, while the server that leads a segment's stream is
-// killed: no record is lost or doubled, and a seal holds.
+// The journal on three nats-servers with three replicas of each segment, while the server that leads a segment's stream
+// is killed: no record is lost or doubled, and a seal holds.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";

@@ -1,6 +1,9 @@
 // The journal on real nats-servers: the conformance suite, the settings of its streams, and servers that die.
 
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -319,23 +322,43 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         }
       });
 
-      it("answers full when its own storage is at its bound, also to a new segment", async () => {
-        const extraConfig = "max_file_store: 1MB";
-        const own = await startNatsServer({ binary: path, extraConfig: `jetstream { ${extraConfig} }` });
+      async function withStore(
+        configure: (storeDir: string) => string,
+        test: (journal: Journal) => Promise<void>,
+      ): Promise<void> {
+        const storeDir = mkdtempSync(join(tmpdir(), "waggle-store-"));
+        const own = await startNatsServer({ binary: path, extraConfig: configure(storeDir) });
         try {
           const journal = await openNatsJournal(optionsFor(own));
-          await journal.create(1);
-          const segment = journal.segment(1);
-          let outcome: AppendOutcome = { kind: "stored" };
-          let end = 0;
-          for (; outcome.kind === "stored"; end += 1)
-            outcome = await segment.append(new Uint8Array(300_000), end);
-          expect(outcome).toMatchObject({ kind: "full", message: expect.stringContaining("JetStream") });
+          await test(journal);
           await journal.close();
         } finally {
           await own.stop();
+          rmSync(storeDir, { recursive: true, force: true });
         }
+      }
+
+      it("bounds the journal by what its account may store", () => {
+        const accounts =
+          "accounts { A { users: [{ user: a, password: a }], jetstream: { max_file: 4000000 } } }";
+        return withStore(
+          (storeDir) => `jetstream { store_dir: "${storeDir}" }\n${accounts}\nno_auth_user: a`,
+          async (journal) => expect((await journal.usage()).bytesMax).toBe(4_000_000),
+        );
       });
+
+      it("answers full when its own storage is at its bound", () =>
+        withStore(
+          (storeDir) => `jetstream { store_dir: "${storeDir}", max_file_store: 1MB }`,
+          async (journal) => {
+            await journal.create(1);
+            const segment = journal.segment(1);
+            let outcome: AppendOutcome = { kind: "stored" };
+            for (let end = 0; outcome.kind === "stored"; end += 1)
+              outcome = await segment.append(new Uint8Array(300_000), end);
+            expect(outcome).toMatchObject({ kind: "full", message: expect.stringContaining("JetStream") });
+          },
+        ));
 
       it("may be killed under appends, followers and replays: nothing is lost or doubled", () =>
         withOwnServer(async (own, journal) => {

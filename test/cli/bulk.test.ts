@@ -146,15 +146,40 @@ describe("a filter that has a setting's name", () => {
   });
 });
 
-it("a wait for a task of another project names that project", async () => {
-  await waggle("submit --kind w --id w1 --project red");
-  const { code, stderr } = await waggle("wait w1 --timeout 1s");
-  expect(code).toBe(5);
-  expect(stderr).toContain("task w1 is not in project default but in project red: add --project red");
-  expect((await waggle("wait w1 --timeout 100ms --project red")).code).toBe(6);
-  const several = await waggle("wait w1 nobody --timeout 1s");
-  expect(several.stderr).toContain("task w1 is not in project default but in project red");
-  expect(several.stderr).toContain("task nobody is not known here");
+describe("a task that is named by its id alone", () => {
+  it("is found in whatever project has it", async () => {
+    await waggle("submit --kind w --id w1 --project red");
+    expect((await waggle("wait w1 --timeout 100ms")).code).toBe(6);
+    expect((await waggle("wait w1 w1 --timeout 100ms --project blue")).stderr).toContain(
+      "task w1 is not known here",
+    );
+    expect((await waggle("task w1")).stdout).toContain("red");
+    expect(await waggle("cancel w1")).toMatchObject({ code: 0, stdout: "w1 cancelled\n" });
+    expect(await waggle("retry w1")).toMatchObject({ code: 0, stdout: "w1 retried, round 2\n" });
+  });
+
+  it("of several projects is asked for with --project, and touched in none", async () => {
+    for (const project of ["red", "blue"]) await waggle(`submit --kind s --id s1 --project ${project}`);
+    const asked =
+      "error WAGGLE_AMBIGUOUS_TASK: 2 projects have a task s1: blue, red. Name the project (`--project blue`";
+    for (const line of ["cancel s1", "retry s1", "wait s1", "task s1", "explain s1", "events --task s1"])
+      expect(await waggle(line), line).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringContaining(asked),
+      });
+    expect(await waggle("cancel s1 --project blue")).toMatchObject({ code: 0, stdout: "s1 cancelled\n" });
+    expect((await waggle("task s1 --project red --json")).stdout).toContain('"state":"queued"');
+    expect((await waggle("task s1 --project blue --json")).stdout).toContain('"state":"cancelled"');
+    const events = (await waggle("events --task s1 --project red --json")).stdout;
+    expect([events.includes("TaskSubmitted"), events.includes("TaskCancelled")]).toEqual([true, false]);
+  });
+
+  it("of several projects is that of WAGGLE_PROJECT, where that is set", async () => {
+    const shell = () => aShell({ cwd: workplace.folder, env: { WAGGLE_PROJECT: "red" } });
+    expect(await runIn(shell(), "explain", "s1")).toMatchObject({ code: 0 });
+    expect(await runIn(shell(), "cancel", "s1")).toMatchObject({ code: 0, stdout: "s1 cancelled\n" });
+  });
 });
 
 describe("the list", () => {

@@ -35,7 +35,9 @@ describe("an outcome", () => {
     leader.script = ({ verb, body }) => {
       if (verb === "submit") {
         const [{ id }] = body.tasks;
-        leader.push(body.notify, [{ task: id, state: "completed", attempts: 1, result: "early" }]);
+        leader.push(body.notify, [
+          { project: "default", task: id, state: "completed", attempts: 1, result: "early" },
+        ]);
       }
       return undefined;
     };
@@ -89,7 +91,7 @@ describe("an outcome", () => {
     await expect(handle.outcome()).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
     leader.tasks.set("t1", {
       json: "",
-      outcome: { task: "t1", state: "completed", attempts: 1 },
+      outcome: { project: "default", task: "t1", state: "completed", attempts: 1 },
       notify: new Set(),
     });
     expect(await handle.outcome()).toMatchObject({ state: "completed" });
@@ -136,7 +138,13 @@ describe("an outcome", () => {
 });
 
 it("a failure of which only that is still known says that why is no longer kept", () => {
-  const outcome = { task: "t1", state: "failed", attempts: 2, gone: true } as unknown as Outcome;
+  const outcome = {
+    project: "default",
+    task: "t1",
+    state: "failed",
+    attempts: 2,
+    gone: true,
+  } as unknown as Outcome;
   expect(new TaskFailedError(outcome).message).toBe("Task t1 failed after 2 attempts: why is no longer kept");
 });
 
@@ -427,7 +435,14 @@ describe("ending a wait", () => {
     const second = watch(swarm.task("t1").outcome());
     told[0]?.(goesOn);
     await clock.advance(10);
-    const outcome: Outcome = { task: "t1", state: "completed", attempts: 1, agent: "a1", result: "done" };
+    const outcome: Outcome = {
+      project: "default",
+      task: "t1",
+      state: "completed",
+      attempts: 1,
+      agent: "a1",
+      result: "done",
+    };
     leader.push(leader.of("await")[0]?.body.notify, [outcome]);
     await clock.advance(10);
     expect(second).toMatchObject({ state: "fulfilled", value: outcome });

@@ -320,16 +320,16 @@ describe("a handle's updates", () => {
 });
 
 describe("a filter by project", () => {
-  it("asks nobody about tasks whose submission was read", async () => {
+  it("reads the project's own pages, and takes from them what is of the project", async () => {
     const fixture = await aClient();
     const task = (id: string, project: string) => ({ type: "TaskSubmitted", task: { id, project } });
-    const ended = (id: string) => ({ type: "TaskExpired", task: id });
-    const events = [task("t1", "p1"), task("t2", "p2"), ended("t1"), ended("t2")];
+    const ended = (project: string) => ({ type: "TaskExpired", project, task: "t1" });
+    const events = [task("t1", "p1"), task("t1", "p2"), ended("p1"), ended("p2")];
     showing(fixture, [aBatch(1), aBatch(2, { events })]);
     const types: string[] = [];
     for await (const { event } of fixture.swarm.events({ project: "p2" })) types.push(event.type);
     expect(types).toEqual(["TaskSubmitted", "TaskExpired"]);
-    expect(fixture.leader.of("query.task")).toEqual([]);
+    expect(fixture.leader.of("query.journal").map(({ project }) => project)).toEqual(["p2"]);
   });
 });
 

@@ -4,7 +4,7 @@
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { CoordinatorBeat, Outcome } from "../../src/protocol/schemas.ts";
-import { type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
+import { doneSubject, type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export interface AskedFor {
@@ -64,13 +64,21 @@ export class FakeLeader {
     const known = this.tasks.get(task);
     if (known === undefined) throw new Error(`no task ${task}`);
     this.idx += 1;
-    known.outcome = { task, state: "completed", attempts: 1, agent: "a1", result: "done", ...outcome };
+    known.outcome = {
+      project: "default",
+      task,
+      state: "completed",
+      attempts: 1,
+      agent: "a1",
+      result: "done",
+      ...outcome,
+    };
     if (options.tell === false) return;
     for (const token of known.notify) this.push(token, [known.outcome]);
   }
 
   push(token: string, ended: readonly Outcome[]): void {
-    this.#transport.publish(this.#subjects.done(token), encode({ term: this.term, idx: this.idx, ended }));
+    this.#transport.publish(doneSubject(token), encode({ term: this.term, idx: this.idx, ended }));
   }
 
   /** Messages of one verb so far. */

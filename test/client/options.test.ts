@@ -25,7 +25,7 @@ import {
 import { SwarmTask, type TaskHandle, type WaitOptions } from "../../src/client/task-handle.ts";
 import type { TaskListOptions } from "../../src/client/task-lists.ts";
 import type { TaskRequest } from "../../src/client/task-request.ts";
-import type { ReplayOptions } from "../../src/client/task-stories.ts";
+import type { ReplayOptions, TaskOptions } from "../../src/client/task-stories.ts";
 import { systemClock } from "../../src/clock.ts";
 import type {
   KindPatch,
@@ -178,6 +178,7 @@ const policy: Values<PolicyPatch> = {
   projects: wrong.text,
 };
 
+const askForTask = (run: Run<Swarm>) => taking<TaskOptions>()<Swarm>({ ...ask, project: task.project }, run);
 const swarmCalls: Calls<Swarm> = {
   submit: { options: taking<TaskRequest>()<Swarm>(task, (to, given) => to.submit(given), { kind: "count" }) },
   submitMany: {
@@ -268,11 +269,11 @@ const swarmCalls: Calls<Swarm> = {
     ),
   },
   story: {
-    options: askFor((of, given) => of.story("t1", given)),
+    options: askForTask((of, given) => of.story("t1", given)),
     args: { id: [wrong.name, (of, given) => of.story(given)] },
   },
   log: {
-    options: askFor((of, given) => of.log("t1", given)),
+    options: askForTask((of, given) => of.log("t1", given)),
     args: {
       task: [
         [...wrong.name, { status: {}, attempts: [] }, { status: { task: "t1", project: "p" }, attempts: 1 }],
@@ -280,13 +281,17 @@ const swarmCalls: Calls<Swarm> = {
       ],
     },
   },
+  taskStatus: {
+    options: askForTask((of, given) => of.taskStatus("t1", given)),
+    args: { id: [wrong.name, (of, given) => of.taskStatus(given)] },
+  },
   explain: {
-    options: askFor((of, given) => of.explain("t1", given)),
+    options: askForTask((of, given) => of.explain("t1", given)),
     args: { id: [wrong.name, (of, given) => of.explain(given)] },
   },
   replayAssignment: {
     options: taking<ReplayOptions>()<Swarm>(
-      { ...ask, attempt: wrong.number, onProgress: wrong.callback },
+      { ...ask, project: task.project, attempt: wrong.number, onProgress: wrong.callback },
       (of, given) => of.replayAssignment("t1", given),
     ),
     args: { id: [wrong.name, (of, given) => of.replayAssignment(given)] },
@@ -371,7 +376,13 @@ const handleCalls: Calls<TaskHandle> = {
 };
 
 const askProject = (run: Run<ProjectSwarm>) => taking<AskOptions>()<ProjectSwarm>(ask, run);
+const askTaskOfProject = (run: Run<ProjectSwarm>) =>
+  taking<TaskOptions>()<ProjectSwarm>({ ...ask, project: [...task.project, "blue"] }, run);
 const projectCalls: Calls<ProjectSwarm> = {
+  taskStatus: { options: askTaskOfProject((of, given) => of.taskStatus("t1", given)) },
+  story: { options: askTaskOfProject((of, given) => of.story("t1", given)) },
+  explain: { options: askTaskOfProject((of, given) => of.explain("t1", given)) },
+  log: { options: askTaskOfProject((of, given) => of.log("t1", given)) },
   submit: { args: { project: [["blue"], (to, project) => to.submit({ kind: "count", project })] } },
   submitMany: { args: { tasks: [[null, 5, "x", {}], (to, given) => to.submitMany(given)] } },
   task: {

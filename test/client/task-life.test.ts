@@ -87,7 +87,14 @@ describe("a handle", () => {
     );
     await handle.ack; // both subscribe before the report is made
     await test.client.status();
-    const progress = { incarnation: "a1-1", task: "t1", attempt: 1, fraction: 0.5, message: "half" };
+    const progress = {
+      incarnation: "a1-1",
+      project: "default",
+      task: "t1",
+      attempt: 1,
+      fraction: 0.5,
+      message: "half",
+    };
     agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(progress)));
     expect(await updatesUntil(progressed)).toContain("progress");
     await agent.report(first, "infrastructure", { error: "quota" });
@@ -134,7 +141,7 @@ describe("a handle", () => {
     await agent.beat([{ task: "t1", attempt: 1 }], 1);
     for (const fraction of [0.25, 0.5]) {
       await test.client.status(); // both subscribe before a report is made
-      const report = { incarnation: "a1-1", task: "t1", attempt: 1, fraction };
+      const report = { incarnation: "a1-1", project: "default", task: "t1", attempt: 1, fraction };
       agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
     }
     await heard;

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Assignment, ProgressPush } from "../../src/protocol/schemas.ts";
+import { progressSubject } from "../../src/protocol/subjects.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import {
@@ -36,16 +37,16 @@ interface Reporter {
 
 async function reporter(id: string, task: object, places = 1): Promise<Reporter> {
   const agent = await swarm.agent(id, { kinds: [id], maxConcurrent: places });
-  const heard = swarm.client.listen<ProgressPush>(subjects.progress(id));
-  await swarm.client.submit([{ id: `t-${id}`, kind: id, ...task }], { notify: id });
+  const heard = swarm.client.listen<ProgressPush>(progressSubject(`_INBOX.${id}`));
+  await swarm.client.submit([{ id: `t-${id}`, kind: id, ...task }], { notify: `_INBOX.${id}` });
   const assignment = await agent.assignment();
   await agent.beat([{ task: assignment.task, attempt: 1 }], 1);
   return { agent, assignment, heard };
 }
 
-function report({ agent, assignment: { task, attempt } }: Reporter, fraction: number): void {
+function report({ agent, assignment: { project, task, attempt } }: Reporter, fraction: number): void {
   const { incarnation } = agent.joinMessage;
-  const message = JSON.stringify({ incarnation, task, attempt, fraction });
+  const message = JSON.stringify({ incarnation, project, task, attempt, fraction });
   agent.transport.publish(subjects.agent(agent.id, "progress"), Buffer.from(message));
 }
 

@@ -170,7 +170,7 @@ describe("silence", () => {
     [
       "progress",
       async (agent: WireAgent) => {
-        const report = { incarnation: "a1-1", task: "t1", attempt: 1 };
+        const report = { incarnation: "a1-1", project: "default", task: "t1", attempt: 1 };
         agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
       },
     ],
@@ -455,10 +455,10 @@ describe("a result", () => {
     await swarm.submit("t1");
     const { attempt, token } = await agent.assignment();
     const results = [
-      { task: "t9", attempt: 1, token, outcome: "completed" },
-      { task: "t1", attempt, token, outcome: "exploded" },
-      { task: "t1", attempt, token, outcome: "completed", result: "ok" },
-      { task: "t1", attempt, token, outcome: "failed" },
+      { project: "default", task: "t9", attempt: 1, token, outcome: "completed" },
+      { project: "default", task: "t1", attempt, token, outcome: "exploded" },
+      { project: "default", task: "t1", attempt, token, outcome: "completed", result: "ok" },
+      { project: "default", task: "t1", attempt, token, outcome: "failed" },
     ];
     const { answers } = await agent.ask(subjects.agent("a1", "result"), { incarnation: "a1-1", results });
     expect(answers).toMatchObject([
@@ -482,7 +482,7 @@ describe("a result", () => {
     expect(await statusOf("a1")).toMatchObject({ inFlight: 0 });
     const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ["t1"],
-      notify: "me",
+      notify: "_INBOX.me",
     });
     expect(answers).toMatchObject([{ outcome: { result: "first", agent: "a2", attempts: 2 } }]);
   });
@@ -515,7 +515,7 @@ describe("a result an hour late", () => {
     expect((await slow.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
     const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ["t1"],
-      notify: "me",
+      notify: "_INBOX.me",
     });
     expect(answers).toMatchObject([{ outcome: { result: "first", agent: "a2", attempts: 2 } }]);
     expect(await statusOf("a1")).toMatchObject({ status: "offline", completed: 0 });

@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { DonePush, Outcome } from "../../src/protocol/schemas.ts";
+import { doneSubject, progressSubject } from "../../src/protocol/subjects.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
@@ -15,14 +16,14 @@ let outcomes: { next(): Promise<DonePush> };
 beforeEach(async () => {
   clock = new ManualClock();
   swarm = await startTestSwarm({ clock, random: noJitter });
-  outcomes = swarm.client.listen<DonePush>(subjects.done("me"));
+  outcomes = swarm.client.listen<DonePush>(doneSubject("_INBOX.me"));
 });
 afterEach(() => swarm.stop());
 
 const submit = (...tasks: object[]) =>
   swarm.client.submit(
     tasks.map((task) => ({ kind: "count", ...task })),
-    { notify: "me" },
+    { notify: "_INBOX.me" },
   );
 const outcome = async (): Promise<Outcome | undefined> => (await outcomes.next()).ended[0];
 const state = async (task: string) => (await swarm.client.task(task)).state;
@@ -135,7 +136,14 @@ describe("a stall limit", () => {
     }
   };
   const progress = (agent: WireAgent, more: object = {}) => {
-    const report = { incarnation: "a1-1", task: "t1", attempt: 1, fraction: 0.5, ...more };
+    const report = {
+      incarnation: "a1-1",
+      project: "default",
+      task: "t1",
+      attempt: 1,
+      fraction: 0.5,
+      ...more,
+    };
     agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
   };
 
@@ -153,7 +161,7 @@ describe("a stall limit", () => {
   });
 
   it("begins anew with each report of progress, which whoever waits hears of", async () => {
-    const told = swarm.client.listen(subjects.progress("me"));
+    const told = swarm.client.listen(progressSubject("_INBOX.me"));
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
     await agent.assignment();
@@ -163,6 +171,7 @@ describe("a stall limit", () => {
     }
     expect(await swarm.client.task("t1")).toMatchObject({ state: "running", attempts: 1 });
     expect(await told.next()).toEqual({
+      project: "default",
       task: "t1",
       attempt: 1,
       agent: "a1",

@@ -7,7 +7,7 @@ import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
-import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
+import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { BatchPlaces } from "../../src/journal/batch-places.ts";
 import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
@@ -19,8 +19,9 @@ import type { EndedTask } from "../../src/state/state.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { aRef } from "../support/task-refs.ts";
 
-const [t1, t2] = [taskId("t1"), taskId("t2")];
+const [t1, t2] = [aRef("t1"), aRef("t2")];
 
 describe("those who wait", () => {
   it("are told once each, and forgotten", () => {
@@ -41,10 +42,10 @@ describe("those who wait", () => {
 
   it("are for no more tasks than there may be", () => {
     const awaiting = new Awaiting();
-    for (let n = 0; n < limits.awaitedTasksMax; n += 1) awaiting.add(taskId(`${n}`), "a");
+    for (let n = 0; n < limits.awaitedTasksMax; n += 1) awaiting.add(aRef(`${n}`), "a");
     expect(awaiting.add(t1, "a")).toBe(false);
-    expect(awaiting.add(taskId("0"), "b")).toBe(true);
-    awaiting.take(taskId("0"));
+    expect(awaiting.add(aRef("0"), "b")).toBe(true);
+    awaiting.take(aRef("0"));
     expect(awaiting.add(t1, "a")).toBe(true);
   });
 });
@@ -57,12 +58,18 @@ function aBatchThatEnds(task: string): Uint8Array {
     prev: "",
     at: instant(0),
   };
-  const event = { type: "TaskCompleted", task, agent: "a1", result: "done", latencyMs: 1 };
+  const event = { type: "TaskCompleted", ...aRef(task), agent: "a1", result: "done", latencyMs: 1 };
   return encodeBatch(header, [JSON.stringify(event)]);
 }
 
 describe("reading how a task ended", () => {
-  const ended = { id: t1, endedIdx: batchIndex(3), state: "completed", attempts: 1 } as EndedTask;
+  const ended = {
+    project: t1.project,
+    id: t1.task,
+    endedIdx: batchIndex(3),
+    state: "completed",
+    attempts: 1,
+  } as EndedTask;
   const firstIdx = batchIndex(1);
   let nowMs: number;
   let found: JournalRecord | undefined;
@@ -102,7 +109,7 @@ describe("reading how a task ended", () => {
   });
 
   it("says that what is no longer kept is gone, without looking", async () => {
-    const outcome = { task: t1, state: "completed", attempts: 1, gone: true };
+    const outcome = { ...t1, state: "completed", attempts: 1, gone: true };
     expect(await reader.outcome(ended, batchIndex(4))).toEqual(outcome);
   });
 });
@@ -136,7 +143,7 @@ describe("an await about tasks that have ended", () => {
   afterEach(() => swarm.stop());
 
   const ask = (tasks: readonly string[]) =>
-    swarm.client.ask(subjects.project("default", "await"), { tasks, notify: "me" });
+    swarm.client.ask(subjects.project("default", "await"), { tasks, notify: "_INBOX.me" });
   const completed = (task: string) => ({ ok: true, outcome: { task, state: "completed", result: "done" } });
 
   it("leaves the one open whose batch is not found just now, and answers about all others", async () => {

@@ -43,7 +43,7 @@ const ended = (task: string, round = 1) => ({ tasks: [{ task, round }] });
 const submitted = (task: object) => ({ tasks: [{ kind: "count", ...task }] });
 const result = (report: object) => ({
   incarnation: "a1-1",
-  results: [{ task: "t1", attempt: 1, token: "1.1", outcome: "completed", ...report }],
+  results: [{ project: "default", task: "t1", attempt: 1, token: "1.1", outcome: "completed", ...report }],
 });
 const joined = (more: object) => ({ incarnation: "a1-1", kinds: ["count"], maxConcurrent: 4, ...more });
 const beat = (more: object) => ({
@@ -111,9 +111,17 @@ const refused: readonly (readonly [
     { tasks: Array.from({ length: limits.itemsPerMessageMax + 1 }, () => ({ kind: "k" })) },
     "tasks",
   ],
-  ["an inbox token with a dot", on.submit, { ...submitted({}), notify: "a.b" }, "notify"],
-  ["an inbox token with a wildcard", on.await, { tasks: ["t1"], notify: ">" }, "notify"],
-  ["no inbox token", on.await, { tasks: ["t1"] }, "notify"],
+  ...[
+    "a.b",
+    "_INBOX",
+    "_INBOX.",
+    "_INBOX.a..b",
+    "_INBOX.>",
+    "_INBOX.*.x",
+    "$JS.API.STREAM.DELETE.WAGGLE_test",
+  ].map((notify) => [`${notify} for an inbox`, on.submit, { ...submitted({}), notify }, "notify"] as const),
+  ["an inbox that is too long", on.await, { tasks: ["t1"], notify: `_INBOX.${"x".repeat(200)}` }, "notify"],
+  ["no inbox", on.await, { tasks: ["t1"] }, "notify"],
   ["a project that stands for none", subjects.project("_", "submit"), submitted({}), "project"],
   ["a project with a wildcard", subjects.project("a*b", "submit"), submitted({}), "project"],
   ["a project in another script", subjects.project("蜂", "cancel"), ended("t1"), "project"],
@@ -145,7 +153,18 @@ const refused: readonly (readonly [
     }),
     "labels",
   ],
-  ["an attempt held that has no number", on.join, joined({ held: [{ task: "t1" }] }), "held[0].attempt"],
+  [
+    "an attempt held that has no number",
+    on.join,
+    joined({ held: [{ project: "default", task: "t1" }] }),
+    "held[0].attempt",
+  ],
+  [
+    "an attempt held of no project",
+    on.join,
+    joined({ held: [{ task: "t1", attempt: 1 }] }),
+    "held[0].project",
+  ],
   ["a status that is none", on.heartbeat, beat({ status: "fine" }), "status"],
   ["a heartbeat that has seen −1", on.heartbeat, beat({ seen: -1 }), "seen"],
   ["a heartbeat without held attempts", on.heartbeat, beat({ held: undefined }), "held"],
@@ -153,13 +172,13 @@ const refused: readonly (readonly [
   [
     "progress beyond the end",
     on.progress,
-    { incarnation: "a1-1", task: "t1", attempt: 1, fraction: 2 },
+    { incarnation: "a1-1", project: "default", task: "t1", attempt: 1, fraction: 2 },
     "fraction",
   ],
   [
     "progress at length",
     on.progress,
-    { incarnation: "a1-1", task: "t1", attempt: 1, message: "x".repeat(2_000) },
+    { incarnation: "a1-1", project: "default", task: "t1", attempt: 1, message: "x".repeat(2_000) },
     "message",
   ],
   ["results that are no list", on.result, { incarnation: "a1-1", results: "all well" }, "results"],
@@ -323,11 +342,17 @@ const items: readonly (readonly [
   ["a round to cancel that has not begun", on.cancel, ended("waiting", 2), "CONFLICT", "round"],
   ["a task nobody knows", on.cancel, ended("nothing"), "UNKNOWN_TASK", "task"],
   ["another project's task", subjects.project("other", "cancel"), ended("waiting"), "UNKNOWN_TASK", "task"],
-  ["a task nobody knows, awaited", on.await, { tasks: ["nothing"], notify: "me" }, "UNKNOWN_TASK", "task"],
+  [
+    "a task nobody knows, awaited",
+    on.await,
+    { tasks: ["nothing"], notify: "_INBOX.me" },
+    "UNKNOWN_TASK",
+    "task",
+  ],
   [
     "another project's task, awaited",
     subjects.project("other", "await"),
-    { tasks: ["waiting"], notify: "me" },
+    { tasks: ["waiting"], notify: "_INBOX.me" },
     "UNKNOWN_TASK",
     "task",
   ],
@@ -440,7 +465,7 @@ describe("accepted, and harmless", () => {
     await swarm.client.ask(
       on.join,
       Buffer.from(
-        '{"incarnation":"a1-1","kinds":["count"],"maxConcurrent":4,"held":[{"task":"t1","attempt":1}],"seen":1,"labels":{"__proto__":"x","constructor":"y"}}',
+        '{"incarnation":"a1-1","kinds":["count"],"maxConcurrent":4,"held":[{"project":"default","task":"t1","attempt":1}],"seen":1,"labels":{"__proto__":"x","constructor":"y"}}',
       ),
     );
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
@@ -468,7 +493,7 @@ describe("accepted, and harmless", () => {
     const assignment = await agent.assignment();
     expect(assignment).toMatchObject({ task: "c1", payload });
     expect((await agent.complete(assignment, payload)).answers).toEqual([{ ok: true, status: "ok" }]);
-    const { answers } = await swarm.client.ask(on.await, { tasks: ["c1"], notify: "me" });
+    const { answers } = await swarm.client.ask(on.await, { tasks: ["c1"], notify: "_INBOX.me" });
     expect(answers[0].outcome.result).toBe(payload);
   });
 
@@ -488,8 +513,8 @@ describe("dropped and counted", () => {
   it("what wants no answer and does not parse", async () => {
     const before = await snapshot();
     await send(on.heartbeat, beat({ seen: "all" }));
-    await send(on.progress, { incarnation: "a1-1", task: "t1", attempt: "first" });
-    await send(on.progress, { incarnation: "a1-1", task: "nothing", attempt: 1 });
+    await send(on.progress, { incarnation: "a1-1", project: "default", task: "t1", attempt: "first" });
+    await send(on.progress, { incarnation: "a1-1", project: "default", task: "nothing", attempt: 1 });
     await send(subjects.agent("a*", "heartbeat"), beat({}));
     expect(await counters()).toMatchObject({ "invalid-publish": 4 });
     expect(await snapshot()).toEqual(before);
@@ -511,7 +536,6 @@ describe("dropped and counted", () => {
     "$SYS.REQ.SERVER.PING",
     subjects.assign("a2"),
     subjects.project("default", "submit"),
-    subjects.done("me"),
     "_INBOX",
     "_INBOX$JS.API.STREAM.DELETE.WAGGLE_test",
     "_INBOX_ann",
@@ -525,7 +549,7 @@ describe("dropped and counted", () => {
     const messages: [string, unknown][] = [
       [on.submit, submitted({ id: "trap" })],
       [on.cancel, ended("t1")],
-      [on.await, { tasks: ["t1"], notify: "me" }],
+      [on.await, { tasks: ["t1"], notify: "_INBOX.me" }],
       [on.join, joined({ incarnation: "a1-2" })],
       [on.leave, { incarnation: "a1-1" }],
       [on.heartbeat, beat({ seen: 0, held: [] })],

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
+import { doneSubject } from "../../src/protocol/subjects.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
@@ -36,9 +37,10 @@ afterEach(async () => {
 /** What was said meanwhile, by the last tokens of the subjects; answers as `answer`. */
 async function said(): Promise<string[]> {
   await clock.settle();
-  const names = tap
-    .said()
-    .map((subject) => (subject.startsWith("_INBOX.") ? "answer" : subject.slice("waggle.v1.test.".length)));
+  const names = tap.said().map((subject) => {
+    if (subject === doneSubject("_INBOX.me")) return "done";
+    return subject.startsWith("_INBOX.") ? "answer" : subject.slice("waggle.v1.test.".length);
+  });
   tap.clear();
   return names.sort();
 }
@@ -46,7 +48,7 @@ async function said(): Promise<string[]> {
 describe("while a batch is not committed", () => {
   it("no answer, assignment, notice or event of it leaves; then all of them do", async () => {
     held.hold();
-    const answer = swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "me" });
+    const answer = swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "_INBOX.me" });
     expect(await said()).toEqual([]);
     expect(swarm.store.lastSeq).toBe(3);
     held.release();
@@ -60,7 +62,7 @@ describe("while a batch is not committed", () => {
   });
 
   it("the end of a task is told to nobody", async () => {
-    await swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "me" });
+    await swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "_INBOX.me" });
     const assignment = await agent.assignment();
     await said();
     held.hold();
@@ -68,7 +70,7 @@ describe("while a batch is not committed", () => {
     expect(await said()).toEqual([]);
     held.release();
     expect(await answer).toMatchObject({ answers: [{ status: "ok" }] });
-    expect(await said()).toEqual(["answer", "client.me.done", "event.default.task.completed"]);
+    expect(await said()).toEqual(["answer", "done", "event.default.task.completed"]);
   });
 
   it("no question is answered from a state that contains it", async () => {
@@ -80,7 +82,7 @@ describe("while a batch is not committed", () => {
       swarm.client.task("t1"),
       swarm.client.submit([{ id: "t1", kind: "count" }]),
       swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "nobody", round: 1 }] }),
-      swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify: "me" }),
+      swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify: "_INBOX.me" }),
       swarm.client.ask(subjects.operator("drain"), { agent: "nobody" }),
       swarm.client.ask(subjects.query("_", "journal"), { from: 1 }),
     ];

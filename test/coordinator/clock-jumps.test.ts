@@ -85,7 +85,7 @@ async function live(seconds: number): Promise<void> {
           incarnation: "a1-1",
           status: "busy",
           inFlight: 1,
-          held: [{ task: "runs", attempt: 1 }],
+          held: [{ project: "default", task: "runs", attempt: 1 }],
           seen: 1,
         }),
       ),

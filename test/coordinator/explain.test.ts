@@ -2,10 +2,9 @@
 // answers too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
-import { taskId } from "../../src/ids.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";
@@ -13,6 +12,7 @@ import { obstacleReasons } from "../../src/scheduling/explain.ts";
 import { SwarmFixture } from "../scheduling/swarm-fixture.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { refIn } from "../support/task-refs.ts";
 
 let clock: ManualClock;
 let swarm: TestSwarm;
@@ -143,7 +143,7 @@ describe("why a task waits", () => {
 
   it("names as many agents as fit, those that serve the kind first, and counts the others", () => {
     const { state, at } = aCrowd(500);
-    const answer = explanationOf(state, taskId("t1"), {
+    const answer = explanationOf(state, refIn(state, "t1"), {
       now: at,
       isStale: false,
       bytesMax: 64 * 1024,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { DonePush } from "../../src/protocol/schemas.ts";
+import { doneSubject } from "../../src/protocol/subjects.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
@@ -20,12 +21,14 @@ afterEach(() => swarm.stop());
 /** As long as a name may be, and four bytes for each of its characters. */
 const longName = (n: number) => `${n}`.padStart(6, "0") + "🐝".repeat(122);
 /** Held attempts that make a message as large as the server takes, none of them known. */
-function manyHeld(rest: object): { readonly task: string; readonly attempt: number }[] {
-  const held = [{ task: longName(0), attempt: 1 }];
+function manyHeld(
+  rest: object,
+): { readonly project: string; readonly task: string; readonly attempt: number }[] {
+  const held = [{ project: "default", task: longName(0), attempt: 1 }];
   const room = () => limits.maxPayloadBytesDefault - encode({ ...rest, held }).length;
   const entryBytes = Buffer.byteLength(JSON.stringify(held[0])) + 1;
   for (let left = room(); left >= entryBytes; left -= entryBytes)
-    held.push({ task: longName(held.length), attempt: 1 });
+    held.push({ project: "default", task: longName(held.length), attempt: 1 });
   // What is left is filled with longer numbers.
   for (const entry of held) {
     const digits = Math.min(14, room());
@@ -43,10 +46,10 @@ describe("what is asked for comes, though it is more than one message holds", ()
     const large = "r".repeat(limits.payloadBytesMax);
     for (const id of ids) await agent.complete(await agent.assignment(), `${id}${large.slice(10)}`);
 
-    const done = swarm.client.listen<DonePush>(subjects.done("me"));
+    const done = swarm.client.listen<DonePush>(doneSubject("_INBOX.me"));
     const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ids,
-      notify: "me",
+      notify: "_INBOX.me",
     });
     expect(answers).toHaveLength(10);
     const results = new Map<string, string>();
@@ -176,10 +179,10 @@ describe("those who wait for one task", () => {
     const ask = (notify: string) =>
       swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify });
     for (let n = 0; n < limits.awaitersPerTaskMax; n += 1)
-      expect((await ask(`inbox${n}`)).answers).toEqual([{ ok: true, live: true }]);
-    expect((await ask("one-more")).answers).toMatchObject([
+      expect((await ask(`_INBOX.inbox${n}`)).answers).toEqual([{ ok: true, live: true }]);
+    expect((await ask("_INBOX.one-more")).answers).toMatchObject([
       { ok: false, code: "WAGGLE_BACKPRESSURE", retryAfterMs: limits.retryAfterMs },
     ]);
-    expect((await ask("inbox0")).answers).toEqual([{ ok: true, live: true }]);
+    expect((await ask("_INBOX.inbox0")).answers).toEqual([{ ok: true, live: true }]);
   });
 });

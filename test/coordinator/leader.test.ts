@@ -1,6 +1,7 @@
 // The way of a task through a leader, message by message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { doneSubject } from "../../src/protocol/subjects.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let swarm: TestSwarm;
@@ -12,9 +13,9 @@ afterEach(() => swarm.stop());
 describe("a task", () => {
   it("is accepted after its commit, assigned with its receipt, completed, and its submitter told", async () => {
     const agent = await swarm.agent("a1");
-    const done = swarm.client.listen<{ ended: object[] }>(subjects.done("inbox1"));
+    const done = swarm.client.listen<{ ended: object[] }>(doneSubject("_INBOX.inbox1"));
     const accepted = await swarm.client.submit([{ id: "t1", kind: "count", payload: "hello" }], {
-      notify: "inbox1",
+      notify: "_INBOX.inbox1",
     });
     expect(accepted).toMatchObject({ term: 1, answers: [{ ok: true, task: "t1" }] });
     expect(accepted.idx).toBeGreaterThan(1);

@@ -13,6 +13,7 @@ import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
+import { doneSubject } from "../../src/protocol/subjects.ts";
 import type { Event } from "../../src/state/event.ts";
 import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
@@ -49,7 +50,7 @@ afterEach(async () => {
 const submit = (...ids: string[]) =>
   swarm.client.submit(
     ids.map((id) => ({ id, kind: "count" })),
-    { notify: "me" },
+    { notify: "_INBOX.me" },
   );
 
 /** A standby's way to the journal is its own. */
@@ -370,10 +371,10 @@ describe("a new leader", () => {
     const { coordinator } = await aStandby();
     await swarm.coordinator.stop();
     await coordinator.whenLeading();
-    const done = swarm.client.listen<DonePush>(subjects.done("me"));
+    const done = swarm.client.listen<DonePush>(doneSubject("_INBOX.me"));
     const { answers, term: by } = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ["t1", "t2", "t3"],
-      notify: "me",
+      notify: "_INBOX.me",
     });
     expect([by, answers]).toMatchObject([
       2,
@@ -552,7 +553,7 @@ describe("a leader that meets a bug", () => {
       publish(subject, data, reply);
     };
     const answers = [
-      swarm.client.ask(subjects.project("default", "await"), { tasks: ["ended"], notify: "me" }),
+      swarm.client.ask(subjects.project("default", "await"), { tasks: ["ended"], notify: "_INBOX.me" }),
       swarm.client.ask(subjects.query("_", "journal"), { since: 0 }),
     ];
     for (const answer of answers) answer.catch(() => undefined); // which this leader owes

@@ -49,8 +49,14 @@ class Chaos {
   readonly #dice: Dice;
   readonly #clock: ManualClock;
   /** What was ever assigned, as it was sent. */
-  readonly #assigned: { agent: string; incarnation: string; task: string; attempt: number; token: string }[] =
-    [];
+  readonly #assigned: {
+    agent: string;
+    incarnation: string;
+    project: string;
+    task: string;
+    attempt: number;
+    token: string;
+  }[] = [];
   #handles = 0;
   #lives = 0;
   readonly #lifeByAgent = new Map<string, string>();
@@ -62,8 +68,8 @@ class Chaos {
 
   hear(agent: string, push: AgentPush): void {
     if (push.type !== "assign") return;
-    for (const { task, attempt, token } of push.assignments)
-      this.#assigned.push({ agent, incarnation: push.incarnation, task, attempt, token });
+    for (const { project, task, attempt, token } of push.assignments)
+      this.#assigned.push({ agent, incarnation: push.incarnation, project, task, attempt, token });
     if (this.#assigned.length > 200) this.#assigned.splice(0, 100);
   }
 
@@ -94,7 +100,7 @@ class Chaos {
       case 4:
         return {
           subject: subjects.project(project, "await"),
-          body: { tasks: [this.#task(), this.#task()], notify: "me" },
+          body: { tasks: [this.#task(), this.#task()], notify: "_INBOX.me" },
         };
       case 5:
         return { subject: subjects.agent(agent, "join"), body: this.#join(agent) };
@@ -211,7 +217,7 @@ class Chaos {
     }));
     return {
       tasks,
-      ...(dice.below(2) === 0 ? { notify: "me" } : {}),
+      ...(dice.below(2) === 0 ? { notify: "_INBOX.me" } : {}),
       ...(dice.below(5) === 0 ? { failFast: true } : {}),
     };
   }
@@ -246,9 +252,9 @@ class Chaos {
   }
 
   #result(): { readonly subject: string; readonly body: object } {
-    const { agent, incarnation, task, attempt, token } = this.#attempt();
+    const { agent, incarnation, project, task, attempt, token } = this.#attempt();
     const outcome = this.#pick(["completed", "completed", "failed", "infrastructure", "invalid", "revoked"]);
-    const results = [{ task, attempt, token, outcome, result: "ok", error: "no" }];
+    const results = [{ project, task, attempt, token, outcome, result: "ok", error: "no" }];
     return { subject: subjects.agent(agent, "result"), body: { incarnation, results } };
   }
 
@@ -268,6 +274,7 @@ class Chaos {
       this.#dice.of(this.#assigned.slice(this.#dice.below(4) === 0 ? 0 : -6)) ?? {
         agent: "a1",
         incarnation: "a1-1",
+        project: "default",
         task: this.#task(),
         attempt: 1,
         token: "1.1",
@@ -279,7 +286,9 @@ class Chaos {
     const own = this.#assigned.filter(
       (each) => each.agent === agent && each.incarnation === this.#life(agent),
     );
-    return own.filter(() => this.#dice.below(4) > 0).map(({ task, attempt }) => ({ task, attempt }));
+    return own
+      .filter(() => this.#dice.below(4) > 0)
+      .map(({ project, task, attempt }) => ({ project, task, attempt }));
   }
 
   #life(agent: string): string {

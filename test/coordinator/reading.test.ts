@@ -150,7 +150,7 @@ describe("the journal", () => {
     expect(outcome.answers).toMatchObject([{ ok: true }]);
     const awaited = await swarm.client.ask(subjects.project("default", "await"), {
       tasks: ["t2"],
-      notify: "me",
+      notify: "_INBOX.me",
     });
     expect(awaited.answers).toMatchObject([{ outcome: { task: "t2", state: "cancelled", attempts: 0 } }]);
   });

@@ -99,22 +99,6 @@ it("a leader cut off from its journal refuses nobody: its successor may have acc
   held.journal.setOffline(false);
 });
 
-it("a refused submit says nothing of another project's task", async () => {
-  const agent = await swarm.agent("a1");
-  const overheard = swarm.client.listen<object>(subjects.done("stranger"));
-  const owner = swarm.client.listen<object>(subjects.done("owner"));
-  await swarm.client.submit([{ id: "order-1", kind: "count" }], { notify: "owner" }, "acme");
-  const refused = await swarm.client.submit(
-    [{ id: "order-1", kind: "count", payload: "?" }],
-    { notify: "stranger" },
-    "other",
-  );
-  expect(refused.answers).toMatchObject([{ ok: false, code: "WAGGLE_CONFLICT" }]);
-  await agent.complete(await agent.assignment(), "a secret");
-  await owner.next();
-  expect(overheard.all).toEqual([]);
-});
-
 it("what was refused for want of room is on the record, also when there was none for the record", async () => {
   held.hold();
   for (const id of ["a", "b", "c"]) {

@@ -15,6 +15,7 @@ import {
   token,
 } from "../../src/ids.ts";
 import type { Event } from "../../src/state/event.ts";
+import { aRef } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const a1 = agentId("a1");
@@ -23,7 +24,7 @@ const nobody = agentId("nobody");
 function assigned(overrides: Partial<Extract<Event, { type: "TaskAssigned" }>> = {}): Event {
   return {
     type: "TaskAssigned",
-    task: taskId("queued"),
+    ...aRef("queued"),
     attempt: attemptNumber(1),
     agent: a1,
     incarnation: incarnation("a1-1"),
@@ -85,7 +86,7 @@ const illegal: readonly (readonly [string, Event])[] = [
     "a place freed that was not revoked",
     {
       type: "AttemptReleased",
-      task: taskId("t1"),
+      ...aRef("t1"),
       attempt: attemptNumber(1),
       agent: a1,
       reason: "confirmed",
@@ -95,7 +96,7 @@ const illegal: readonly (readonly [string, Event])[] = [
     "a result of another's attempt",
     {
       type: "TaskCompleted",
-      task: taskId("t1"),
+      ...aRef("t1"),
       attempt: attemptNumber(1),
       agent: agentId("gone"),
       result: "",
@@ -106,7 +107,7 @@ const illegal: readonly (readonly [string, Event])[] = [
     "a result of another attempt",
     {
       type: "TaskCompleted",
-      task: taskId("t1"),
+      ...aRef("t1"),
       attempt: attemptNumber(2),
       agent: a1,
       result: "",

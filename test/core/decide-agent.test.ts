@@ -6,13 +6,14 @@ import { decide } from "../../src/core/decide.ts";
 import { agentId, assignmentNumber, attemptNumber, incarnation, kind, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { aRef } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const a1 = agentId("a1");
 const first = incarnation("a1-1");
 const names = (count: number) => Array.from({ length: count }, (_, at) => `t${at + 1}`);
 const held = (...ids: string[]): HeldAttempt[] =>
-  ids.map((id) => ({ task: taskId(id), attempt: attemptNumber(1) }));
+  ids.map((id) => ({ ...aRef(id), attempt: attemptNumber(1) }));
 
 function reconcile(seen: number, ...ids: string[]): Extract<Command, { type: "ReconcileAgent" }> {
   return {

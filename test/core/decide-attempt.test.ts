@@ -14,6 +14,7 @@ import {
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { aRef } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const failed: ReportedOutcome = { kind: "failed", error: "no luck" };
@@ -192,7 +193,7 @@ describe("the coordinator's verdict", () => {
 
   it("stall: counts as a failure of the agent's; of an attempt gone by it is nothing", () => {
     const turns = underWay();
-    const stall: Command = { type: "StallAttempt", task: taskId("t1"), attempt: attemptNumber(1), jitter: 0 };
+    const stall: Command = { type: "StallAttempt", ...aRef("t1"), attempt: attemptNumber(1), jitter: 0 };
     turns.turn({ ...stall, attempt: attemptNumber(2) }, { ...stall, task: taskId("nothing") });
     expect(turns.all("AttemptFailed")).toEqual([]);
     turns.turn(stall, stall);

@@ -23,6 +23,7 @@ import {
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/state/state.ts";
+import { aRef, endedTask, liveTask } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 /** One task in each state, an attempt that was revoked, an agent that left, and something learnt. */
@@ -42,7 +43,7 @@ function aBusySwarm(): Turns {
       type: "ReconcileAgent",
       agent: agentId("a1"),
       incarnation: incarnation("a1-1"),
-      held: [{ task: taskId("running"), attempt: attemptNumber(1) }],
+      held: [{ ...aRef("running"), attempt: attemptNumber(1) }],
       seen: assignmentNumber(1),
     },
     submit({ id: taskId("assigned"), deadline: instant(turns.at + 60_000) }),
@@ -54,7 +55,7 @@ function aBusySwarm(): Turns {
 }
 
 function row(state: SwarmState, id: string): TaskRow {
-  return state.taskById.get(taskId(id)) as TaskRow;
+  return liveTask(state, id) as TaskRow;
 }
 
 function open(state: SwarmState, id: string): OpenAttempt {
@@ -70,8 +71,8 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     1,
     "a task lives and has ended",
     (state) => {
-      const ended = state.endedById.get(taskId("revoked")) as Mutable;
-      state.endedById.set(taskId("queued"), { ...ended, id: taskId("queued") });
+      const ended = endedTask(state, "revoked") as Mutable;
+      state.endedById.set(aRef("queued"), { ...ended, id: taskId("queued") });
     },
   ],
   [
@@ -81,13 +82,13 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
       (row(state, "queued") as Mutable).state = "failed";
     },
   ],
-  [1, "a task is kept under another id", (state) => state.taskById.set(taskId("x"), row(state, "delayed"))],
+  [1, "a task is kept under another id", (state) => state.taskById.set(aRef("x"), row(state, "delayed"))],
   [
     1,
     "an ended task is in a live state",
     (state) => {
-      const ended = state.endedById.get(taskId("revoked")) as Mutable;
-      state.endedById.set(taskId("revoked"), { ...ended, state: "running" });
+      const ended = endedTask(state, "revoked") as Mutable;
+      state.endedById.set(aRef("revoked"), { ...ended, state: "running" });
     },
   ],
   [
@@ -286,7 +287,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     },
   ],
   [7, "an attempt's agent is unknown", (state) => state.agentById.delete(agentId("a1"))],
-  [8, "a timer belongs to a task that is no more", (state) => state.taskById.delete(taskId("delayed"))],
+  [8, "a timer belongs to a task that is no more", (state) => state.taskById.delete(aRef("delayed"))],
   [
     8,
     "a timer waits in no heap",
@@ -448,27 +449,27 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
     15,
     "a round is passed over",
     (state) => {
-      const ended = state.endedById.get(taskId("revoked")) as Mutable;
-      state.endedById.set(taskId("revoked"), { ...ended, round: ended.round + 2 });
+      const ended = endedTask(state, "revoked") as Mutable;
+      state.endedById.set(aRef("revoked"), { ...ended, round: ended.round + 2 });
     },
   ],
   [
     15,
     "an ended task lives again",
     (state) => {
-      state.endedById.delete(taskId("revoked"));
-      state.taskById.set(taskId("revoked"), row(state, "queued"));
+      state.endedById.delete(aRef("revoked"));
+      state.taskById.set(aRef("revoked"), row(state, "queued"));
     },
   ],
   [
     15,
     "a task ends twice, differently",
     (state) => {
-      const ended = state.endedById.get(taskId("revoked")) as Mutable;
-      state.endedById.set(taskId("revoked"), { ...ended, state: "completed" });
+      const ended = endedTask(state, "revoked") as Mutable;
+      state.endedById.set(aRef("revoked"), { ...ended, state: "completed" });
     },
   ],
-  [15, "an outcome is forgotten before its time", (state) => state.endedById.delete(taskId("revoked"))],
+  [15, "an outcome is forgotten before its time", (state) => state.endedById.delete(aRef("revoked"))],
   [
     16,
     "an attempt was skipped",
@@ -553,12 +554,12 @@ describe("the checkers", () => {
     const { state } = aBusySwarm();
     const roll = new Roll();
     checkAfterTurn(state, roll);
-    const id = taskId("queued");
+    const ref = aRef("queued");
     const known = row(state, "queued");
-    state.taskById.set(id, { ...known } as never);
+    state.taskById.set(ref, { ...known } as never);
     expect(numbersOf(checkInvariants(state, roll))).toContain(3);
-    state.taskById.set(id, known as never);
-    state.endedById.set(id, { id, state: "failed" } as never);
+    state.taskById.set(ref, known as never);
+    state.endedById.set(ref, { id: ref.task, project: ref.project, state: "failed" } as never);
     expect(checkInvariants(state, roll).map(({ sentence }) => sentence)).toContain(
       "task queued has ended and is queued",
     );
@@ -576,7 +577,7 @@ describe("the checkers", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 2 }));
     turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }), submit({ id: taskId("t3") }));
-    const held = ["t1", "t2"].map((id) => ({ task: taskId(id), attempt: attemptNumber(1) }));
+    const held = ["t1", "t2"].map((id) => ({ ...aRef(id), attempt: attemptNumber(1) }));
     turns.turn(join("a1", { maxConcurrent: 1, held, seen: assignmentNumber(2) }));
     expect(turns.agent("a1").open.size).toBe(2);
     turns.turn(turns.report("t1", { kind: "completed", result: "" }));

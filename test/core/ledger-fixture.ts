@@ -36,6 +36,7 @@ import {
   type SwarmState,
 } from "../../src/state/state.ts";
 import { aReceipt } from "../audit/event-factory.ts";
+import { liveTask } from "../support/task-refs.ts";
 import { join, submit } from "../support/turns.ts";
 
 export class LedgerSwarm {
@@ -82,7 +83,7 @@ export class LedgerSwarm {
 
   /** Assigns a queued task if every gate lets it pass. @returns what kept it, `assigned` when nothing did */
   assign(id: string, agent: string): string {
-    const row = this.state.taskById.get(taskId(id));
+    const row = liveTask(this.state, id);
     const agentRow = this.state.agentById.get(agentId(agent));
     if (row?.state !== "queued" || agentRow?.online !== true) return "not there";
     if (agentRow.open.size >= agentRow.maxConcurrent) return "full";
@@ -96,6 +97,7 @@ export class LedgerSwarm {
     const number = assignmentNumber(agentRow.lastNumber + 1);
     this.record({
       type: "TaskAssigned",
+      project: row.spec.project,
       task: row.spec.id,
       attempt: attemptNumber(row.attempt + 1),
       agent: agentRow.id,
@@ -112,11 +114,12 @@ export class LedgerSwarm {
 
   /** The report of an assignment there was, late or not. */
   report(assigned: EventOf<"TaskAssigned">, outcome: ReportedOutcome): Reply {
-    const { agent, incarnation, task, attempt, token: granted } = assigned;
+    const { agent, incarnation, project, task, attempt, token: granted } = assigned;
     return this.ask({
       type: "ReportResult",
       agent,
       incarnation,
+      project,
       task,
       attempt,
       token: granted,

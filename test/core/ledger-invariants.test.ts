@@ -7,6 +7,7 @@ import { checkInvariants } from "../../src/core/invariants.ts";
 import { Succession } from "../../src/core/succession.ts";
 import { instant, projectId, taskId } from "../../src/ids.ts";
 import type { OpenAttempt, SwarmState } from "../../src/state/state.ts";
+import { liveTask } from "../support/task-refs.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what is broken here is what the types forbid
@@ -31,7 +32,7 @@ function aSpendingSwarm(): LedgerSwarm {
   return swarm;
 }
 
-const open = (state: SwarmState) => state.taskById.get(taskId("t2"))?.open as OpenAttempt & Mutable;
+const open = (state: SwarmState) => liveTask(state, "t2")?.open as OpenAttempt & Mutable;
 const row = (state: SwarmState) => state.projectById.get(projectId("p")) as Mutable;
 
 const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [

@@ -85,12 +85,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Books {
   readonly charges: { readonly at: number; readonly project: string; readonly tokens: number }[] = [];
   readonly #late = new Set<string>();
-  readonly #openByName = new Map<string, EventOf<"TaskAssigned"> & { readonly project: string }>();
+  readonly #openByName = new Map<string, EventOf<"TaskAssigned">>();
 
-  take(event: Event, at: number, projectOf: (task: string) => string): void {
+  take(event: Event, at: number): void {
     switch (event.type) {
       case "TaskAssigned":
-        this.#openByName.set(nameOf(event), { ...event, project: projectOf(event.task) });
+        this.#openByName.set(nameOf(event), event);
         return;
       case "TaskCompleted":
         return this.#close(event, at, event.tokens);
@@ -255,8 +255,7 @@ class History {
   /** A reaction has the instant of what it follows, and so has a timer's event: `at` is the fixture's own. */
   #book(): void {
     const { events, at } = this.swarm;
-    for (const event of events.slice(this.#booked))
-      this.books.take(event, at, (id) => this.projectById.get(id) ?? "none");
+    for (const event of events.slice(this.#booked)) this.books.take(event, at);
     this.#booked = events.length;
   }
 

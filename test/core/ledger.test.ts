@@ -14,6 +14,7 @@ import {
 } from "../../src/state/estimate.ts";
 import { emptyWindow, totalAt } from "../../src/state/rolling-window.ts";
 import type { KindRow } from "../../src/state/state.ts";
+import { aRef } from "../support/task-refs.ts";
 import { aTask, join } from "../support/turns.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 
@@ -359,7 +360,7 @@ describe("cost", () => {
 
 it("a join of the same life keeps what its attempts reserve", () => {
   assign("t1", 1_000);
-  const held = [{ task: taskId("t1"), attempt: swarm.last("TaskAssigned").attempt }];
+  const held = [{ ...aRef("t1"), attempt: swarm.last("TaskAssigned").attempt }];
   swarm.ask(
     join("a1", { kinds: [kind("k")], agentType: "other", held, seen: swarm.last("TaskAssigned").number }),
   );

@@ -6,6 +6,7 @@ import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { agentId, assignmentNumber, instant, projectId, taskId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { endedTask, liveTask } from "../support/task-refs.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
 const failed = { kind: "failed", error: "no" } as const;
@@ -230,7 +231,7 @@ describe("a replay, and a snapshot", () => {
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
     const read = decodeState(encodeState(turns.state));
     expect(fingerprint(read)).toBe(fingerprint(turns.state));
-    expect(read.taskById.get(taskId("t2"))).toMatchObject({ round: 2, sequence: 2 });
-    expect(read.endedById.get(taskId("t1"))).toMatchObject({ round: 2, sequence: 1, agent: agentId("a1") });
+    expect(liveTask(read, "t2")).toMatchObject({ round: 2, sequence: 2 });
+    expect(endedTask(read, "t1")).toMatchObject({ round: 2, sequence: 1, agent: agentId("a1") });
   });
 });

@@ -4,8 +4,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { taskId } from "../../src/ids.ts";
+import { refOfKey, taskKey } from "../../src/ids.ts";
 import type { EventType } from "../../src/state/event.ts";
+import { refOf } from "../../src/state/task-rows.ts";
 import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { history, Model, type Wish } from "../support/random-history.ts";
 
@@ -96,12 +97,15 @@ it(
         if (isExperienced) model.learn();
         model.run(wanted);
         const { turns, accepted } = model;
-        for (const id of accepted) {
-          const isLive = turns.state.taskById.has(taskId(id));
+        for (const key of accepted) {
+          const ref = refOfKey(key);
+          const isLive = turns.state.taskById.has(ref);
           // The horizon forgets what ended more than a day ago, and its id may come again.
-          const endings = turns.effects.filter((effect) => effect.kind === "ended" && effect.task === id);
+          const endings = turns.effects.filter(
+            (effect) => effect.kind === "ended" && taskKey(effect) === key,
+          );
           const rounds = [...turns.all("TaskSubmitted"), ...turns.all("TaskRetried")].filter(
-            ({ task }) => task.id === id,
+            ({ task }) => taskKey(refOf(task)) === key,
           );
           expect(endings).toHaveLength(rounds.length - (isLive ? 1 : 0));
         }

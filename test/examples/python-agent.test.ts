@@ -7,11 +7,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { doneSubject } from "../../src/protocol/subjects.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { hasProgram } from "../support/programs.ts";
 import { silentLogger, subjects, WireParty } from "../support/swarm.ts";
@@ -66,10 +67,10 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
 
   it("does tasks", async () => {
     const done = client.listen<{ ended: { task: string; state: string; result?: string }[] }>(
-      subjects.done("inbox1"),
+      doneSubject("_INBOX.inbox1"),
     );
     const tasks = Array.from({ length: 20 }, (_, n) => ({ id: `t${n}`, kind: "shout", payload: `hey ${n}` }));
-    await client.submit(tasks, { notify: "inbox1" });
+    await client.submit(tasks, { notify: "_INBOX.inbox1" });
     const ended = new Map<string, string | undefined>();
     while (ended.size < tasks.length)
       for (const { task, result } of (await done.next()).ended) ended.set(task, result);

@@ -90,7 +90,7 @@ describe("a record", () => {
         Buffer.from(
           Buffer.from(line.batch([renewed]))
             .toString()
-            .replace('"v":1', '"v":2'),
+            .replace(/"v":\d+/, '"v":99'),
         ),
       "alien",
     ],

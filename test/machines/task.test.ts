@@ -25,7 +25,7 @@ import { type SignalTable, snapshotIn, walkEveryEdge } from "./walk.ts";
 
 const now = instant(1_000);
 const later = instant(2_000);
-const task = taskId("t1");
+const ref = { project: projectId("p"), task: taskId("t1") };
 const agent = agentId("a1");
 const attempt = attemptNumber(1);
 
@@ -43,12 +43,12 @@ const cases = {
     signal: { type: "TASK_RETRIED" },
     event: { type: "TaskRetried", task: aTask(), hash: "h", round: 2 },
   },
-  TASK_RELEASED: { signal: { type: "TASK_RELEASED" }, event: { type: "TaskReleased", task } },
+  TASK_RELEASED: { signal: { type: "TASK_RELEASED" }, event: { type: "TaskReleased", ...ref } },
   TASK_ASSIGNED: {
     signal: { type: "TASK_ASSIGNED" },
     event: {
       type: "TaskAssigned",
-      task,
+      ...ref,
       attempt,
       agent,
       incarnation: incarnation("i1"),
@@ -71,7 +71,7 @@ const cases = {
   },
   TASK_COMPLETED: {
     signal: { type: "TASK_COMPLETED" },
-    event: { type: "TaskCompleted", task, attempt, agent, result: "", latencyMs: 1 },
+    event: { type: "TaskCompleted", ...ref, attempt, agent, result: "", latencyMs: 1 },
   },
   ATTEMPT_FAILED: {
     signal: { type: "ATTEMPT_FAILED", startsLater: false },
@@ -88,9 +88,9 @@ const cases = {
   },
   TASK_CANCELLED: {
     signal: { type: "TASK_CANCELLED" },
-    event: { type: "TaskCancelled", task, reason: "requested" },
+    event: { type: "TaskCancelled", ...ref, reason: "requested" },
   },
-  TASK_EXPIRED: { signal: { type: "TASK_EXPIRED" }, event: { type: "TaskExpired", task } },
+  TASK_EXPIRED: { signal: { type: "TASK_EXPIRED" }, event: { type: "TaskExpired", ...ref } },
 } satisfies Record<string, { signal: TaskSignal; event: Event }>;
 type CaseName = keyof typeof cases;
 
@@ -175,7 +175,7 @@ function stateAfter(way: readonly CaseName[]): SwarmState {
 }
 
 function stateOfTask(state: SwarmState): string | undefined {
-  return state.taskById.get(task)?.state ?? state.endedById.get(task)?.state;
+  return state.taskById.get(ref)?.state ?? state.endedById.get(ref)?.state;
 }
 
 function aTask(overrides: Partial<TaskSpec> = {}): TaskSpec {
@@ -195,7 +195,7 @@ function aTask(overrides: Partial<TaskSpec> = {}): TaskSpec {
 
 function aFailure() {
   return {
-    task: taskId("t1"),
+    ...ref,
     attempt: attemptNumber(1),
     agent: agentId("a1"),
     failure: { class: "failed", error: "no" },

@@ -193,7 +193,7 @@ class Stage {
     if (this.#isOver) return;
     let seen = 0;
     while (actor.seen.has(seen + 1)) seen += 1;
-    const held = [...actor.held.values()].map(({ task, attempt }) => ({ task, attempt }));
+    const held = [...actor.held.values()].map(({ project, task, attempt }) => ({ project, task, attempt }));
     const { incarnation } = actor;
     const handlesOf = (isHeld: boolean) =>
       [...actor.slots].filter(([, each]) => each === isHeld).map(([handle]) => handle);
@@ -288,10 +288,10 @@ class Stage {
       const assignment = [...actor.held.values()].find((each) => each.task === task);
       if (assignment === undefined || outcome === undefined) continue;
       actor.held.delete(assignment.number);
-      const { attempt, token } = assignment;
+      const { project, attempt, token } = assignment;
       const { incarnation } = actor;
       const results = [
-        { task, attempt, token, outcome, error: outcome === "completed" ? undefined : "no luck" },
+        { project, task, attempt, token, outcome, error: outcome === "completed" ? undefined : "no luck" },
       ];
       return this.#ask(subjects.agent(actor.id, "result"), { incarnation, results });
     }

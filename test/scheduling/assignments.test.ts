@@ -17,7 +17,7 @@ const seeds = 600;
 
 /** The filters and gates that an assignment breaks, looked at before it is applied. */
 function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): string[] {
-  const row = state.taskById.get(event.task);
+  const row = state.taskById.get(event);
   const agent = state.agentById.get(event.agent);
   if (row === undefined || agent === undefined) return ["both are known"];
   const { spec, projectRow } = row;

@@ -129,13 +129,14 @@ class SimulatedSwarm {
 
   #work(event: EventOf<"TaskAssigned">): void {
     const { ms, succeeds } = this.#behaviour(event.agent, this.#at);
-    const { agent, incarnation: life, task, attempt, token } = event;
+    const { agent, incarnation: life, project, task, attempt, token } = event;
     this.#reports.push({
       dueAt: this.#at + ms,
       command: {
         type: "ReportResult",
         agent,
         incarnation: life,
+        project,
         task,
         attempt,
         token,

@@ -115,9 +115,16 @@ export class Contest {
 
   #endOne(): void {
     for (const agent of this.swarm.state.agentById.values()) {
-      for (const { state, task, attempt } of [...agent.open.values()]) {
+      for (const { state, project, task, attempt } of [...agent.open.values()]) {
         if (state !== "revoked" || this.dice.below(4) > 0) continue;
-        this.swarm.apply({ type: "AttemptReleased", task, attempt, agent: agent.id, reason: "confirmed" });
+        this.swarm.apply({
+          type: "AttemptReleased",
+          project,
+          task,
+          attempt,
+          agent: agent.id,
+          reason: "confirmed",
+        });
       }
     }
     const open = this.#open.filter(({ state }) => state !== "revoked");

@@ -7,6 +7,7 @@ import { budgetVerdict, closedRate, nextOpeningAt, rateGate, swarmGate } from ".
 import { Planner } from "../../src/scheduling/planner.ts";
 import { totalAt } from "../../src/state/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
+import { liveTask } from "../support/task-refs.ts";
 import { aTask } from "../support/turns.ts";
 
 let swarm: LedgerSwarm;
@@ -97,7 +98,7 @@ describe("the budgets' gate", () => {
     swarm.setKind("k", { cheaper: kind("cheap") });
     expect([attempt("t1", 400), attempt("t2", 400)]).toEqual(["assigned", "assigned"]);
     expect(swarm.all("TaskAssigned").map(({ runsAs }) => runsAs)).toEqual([undefined, "cheap"]);
-    expect(swarm.state.taskById.get(taskId("t2"))?.open?.kind).toBe("cheap");
+    expect(liveTask(swarm.state, "t2")?.open?.kind).toBe("cheap");
     expect(verdictOn(1)).toMatchObject({ kind: "runs", runsAs: "cheap" });
   });
 

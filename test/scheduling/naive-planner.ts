@@ -155,6 +155,7 @@ export class NaivePlanner {
     };
     return {
       type: "TaskAssigned",
+      project: task.spec.project,
       task: task.spec.id,
       attempt: attemptNumber(task.attempt + 1),
       agent: agent.id,

@@ -31,6 +31,7 @@ describe("a round", () => {
     const [assigned] = swarm.plan();
     expect(assigned).toEqual({
       type: "TaskAssigned",
+      project: "p",
       task: "t1",
       attempt: 2,
       agent: "a2",

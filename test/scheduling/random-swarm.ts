@@ -7,6 +7,7 @@ import type { ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
 import type { TurnBases } from "../../src/state/receipt.ts";
 import type { BudgetMode, BudgetSettings, KindSettings } from "../../src/state/settings.ts";
 import type { AgentRow, OpenAttempt, TaskRow } from "../../src/state/state.ts";
+import { refOf } from "../../src/state/task-rows.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */
@@ -90,7 +91,6 @@ export function shuffleMaps({ state }: SwarmFixture, seed: number): void {
   const maps: Map<unknown, unknown>[] = [
     state.agentById,
     state.laneByKey,
-    state.taskById,
     state.onlineByKind,
     state.kindByName,
     state.recordByKind,
@@ -190,7 +190,7 @@ function endAttempt(swarm: SwarmFixture, dice: Dice): void {
     return swarm.complete(row.spec.id, dice.below(1000), tokens);
   }
   if (chance < 0.5) return swarm.cancel(row.spec.id);
-  if (chance < 0.53) return swarm.apply({ type: "TaskExpired", task: row.spec.id });
+  if (chance < 0.53) return swarm.apply({ type: "TaskExpired", ...refOf(row.spec) });
   if (chance < 0.56) return giveUp(swarm, row.open, "TaskFailed", "invalid");
   if (chance < 0.66) return release(swarm, dice);
   failOnce(swarm, dice, row);
@@ -207,11 +207,11 @@ function failOnce(swarm: SwarmFixture, dice: Dice, row: TaskRow): void {
 
 function giveUp(
   swarm: SwarmFixture,
-  { task, attempt, agent }: OpenAttempt,
+  { project, task, attempt, agent }: OpenAttempt,
   type: "TaskFailed" | "TaskDeadLettered",
   failureClass: FailureClass,
 ): void {
-  const ended = { task, attempt, agent, failure: { class: failureClass, error: "" }, latencyMs: 1 };
+  const ended = { project, task, attempt, agent, failure: { class: failureClass, error: "" }, latencyMs: 1 };
   if (type === "TaskFailed") swarm.apply({ type, ...ended });
   else swarm.apply({ type, reason: "attempts-exhausted", ...ended });
 }
@@ -222,11 +222,11 @@ function release(swarm: SwarmFixture, dice: Dice): void {
     agentsOf(swarm).flatMap(({ open }) => [...open.values()].filter(({ state }) => state === "revoked")),
   );
   if (revoked !== undefined) {
-    const { task, attempt, agent } = revoked;
-    swarm.apply({ type: "AttemptReleased", task, attempt, agent, reason: "confirmed" });
+    const { project, task, attempt, agent } = revoked;
+    swarm.apply({ type: "AttemptReleased", project, task, attempt, agent, reason: "confirmed" });
   }
   const delayed = dice.of([...swarm.state.taskById.values()].filter(({ state }) => state === "delayed"));
-  if (delayed !== undefined) swarm.apply({ type: "TaskReleased", task: delayed.spec.id });
+  if (delayed !== undefined) swarm.apply({ type: "TaskReleased", ...refOf(delayed.spec) });
 }
 
 function changeAgent(swarm: SwarmFixture, dice: Dice): void {

@@ -31,6 +31,7 @@ import {
   type SwarmState,
   type TaskRow,
 } from "../../src/state/state.ts";
+import { liveTask, refIn } from "../support/task-refs.ts";
 
 export interface AgentOverrides {
   readonly kinds?: readonly string[];
@@ -177,17 +178,17 @@ export class SwarmFixture {
   }
 
   cancel(task: string): void {
-    this.apply({ type: "TaskCancelled", task: taskId(task), reason: "requested" });
+    this.apply({ type: "TaskCancelled", ...refIn(this.state, task), reason: "requested" });
   }
 
   /** Assigns without asking the planner. */
   assign(task: string, to: string, turn?: TurnBases): void {
-    const row = this.state.taskById.get(taskId(task));
+    const row = liveTask(this.state, task);
     const agent = this.agent(to);
     const number = agent.lastNumber + 1;
     this.apply({
       type: "TaskAssigned",
-      task: taskId(task),
+      ...refIn(this.state, task),
       attempt: attemptNumber((row?.attempt ?? 0) + 1),
       agent: agent.id,
       incarnation: agent.incarnation,
@@ -201,7 +202,7 @@ export class SwarmFixture {
     const { attempt, agent } = this.openAttempt(task);
     this.apply({
       type: "TaskCompleted",
-      task: taskId(task),
+      ...refIn(this.state, task),
       attempt,
       agent,
       result: "",
@@ -219,7 +220,7 @@ export class SwarmFixture {
     const { attempt, agent } = this.openAttempt(task);
     this.apply({
       type: "AttemptFailed",
-      task: taskId(task),
+      ...refIn(this.state, task),
       attempt,
       agent,
       failure: { class: failureClass, error: "" },
@@ -244,13 +245,13 @@ export class SwarmFixture {
   }
 
   task(id: string): TaskRow {
-    const row = this.state.taskById.get(taskId(id));
+    const row = liveTask(this.state, id);
     if (row === undefined) throw new Error(`no live task ${id}`);
     return row;
   }
 
   openAttempt(task: string): OpenAttempt {
-    const open = this.state.taskById.get(taskId(task))?.open;
+    const open = liveTask(this.state, task)?.open;
     if (open === undefined) throw new Error(`no open attempt of ${task}`);
     return open;
   }

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/state.ts";
-import { addFailedBy } from "../../src/state/task-rows.ts";
+import { addFailedBy, refOf } from "../../src/state/task-rows.ts";
+import { aRef, liveTask } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const lanesOf = (turns: Turns) => [...turns.state.laneByKey.keys()];
@@ -38,8 +39,8 @@ describe("lanes", () => {
     turns.turn(submit({ id: taskId("t2"), role: "r" }));
     turns.passToDue();
     expect(lanesOf(turns).sort()).toEqual(["k", "k r"]);
-    expect(turns.state.taskById.get(taskId("t1"))?.queue?.avoid).toEqual(["r"]);
-    expect(turns.state.taskById.get(taskId("t2"))?.queue?.avoid).toEqual([]);
+    expect(liveTask(turns.state, "t1")?.queue?.avoid).toEqual(["r"]);
+    expect(liveTask(turns.state, "t2")?.queue?.avoid).toEqual([]);
     expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["queued", "queued"]);
   });
 
@@ -84,13 +85,18 @@ describe("a full table", () => {
     const turns = new Turns();
     const { endedById } = turns.state;
     for (let n = 0; n < limits.rememberedTasksDefault; n += 1) {
-      const ended = { id: taskId(`old${n}`), state: "completed", endedAt: turns.at } as EndedTask;
-      endedById.set(ended.id, ended);
+      const ended = {
+        id: taskId(`old${n}`),
+        project: projectId("p"),
+        state: "completed",
+        endedAt: turns.at,
+      } as EndedTask;
+      endedById.set(refOf(ended), ended);
     }
     turns.state.submissions += limits.rememberedTasksDefault;
     turns.state.counts.completed += limits.rememberedTasksDefault;
     turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
     expect(endedById.size).toBe(limits.rememberedTasksDefault);
-    expect([endedById.has(taskId("old0")), endedById.has(taskId("t1"))]).toEqual([false, true]);
+    expect([endedById.has(aRef("old0")), endedById.has(aRef("t1"))]).toEqual([false, true]);
   });
 });

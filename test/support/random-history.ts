@@ -15,12 +15,15 @@ import {
   projectId,
   resourceName,
   taskId,
+  taskKey,
   token,
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import type { AgentRow } from "../../src/state/state.ts";
+import { refOf } from "../../src/state/task-rows.ts";
+import { refIn } from "./task-refs.ts";
 import { aTask, join, submit, Turns } from "./turns.ts";
 
 /** A command before it is known whom it can be about: numbers pick among what there is. */
@@ -92,6 +95,7 @@ const outcomes: ReportedOutcome[] = [
 
 /** What the agents' side knows, from the events alone. */
 export class Model {
+  /** By `taskKey`. */
   readonly accepted = new Set<string>();
   readonly turns = new Turns();
   #lives = 0;
@@ -139,7 +143,7 @@ export class Model {
       case "stall":
         return {
           type: "StallAttempt",
-          task: taskId(`t${pick % 16}`),
+          ...refIn(turns.state, `t${pick % 16}`),
           attempt: attemptNumber(1 + (number % 3)),
           jitter: detail / 1024,
         };
@@ -189,8 +193,9 @@ export class Model {
   #retry(pick: number, detail: number, number: number): Command {
     const ended = [...this.turns.state.endedById.values()];
     const one = ended[pick % Math.max(1, ended.length)];
-    const task = number === 0 || one === undefined ? taskId(`t${pick % 16}`) : one.id;
-    const spec = this.turns.specOf(task) ?? aTask({ id: task });
+    const isOther = number === 0 || one === undefined;
+    const task = isOther ? taskId(`t${pick % 16}`) : one.id;
+    const spec = this.turns.specOf(task, isOther ? undefined : one.project) ?? aTask({ id: task });
     const { deadline: _, notBefore: __, ...rest } = spec;
     const renewed = number === 1 ? { ...rest, deadline: instant(this.turns.at + detail) } : rest;
     const round = (one?.round ?? 1) + (number === 2 ? detail % 3 : 1);
@@ -221,7 +226,7 @@ export class Model {
   #result(pick: number, detail: number, number: number): Command {
     const assigned = this.turns.all("TaskAssigned");
     const open = assigned.filter(
-      ({ task, attempt }) => this.turns.state.taskById.get(task)?.open?.attempt === attempt,
+      (assignment) => this.turns.state.taskById.get(assignment)?.open?.attempt === assignment.attempt,
     );
     const among = open.length > 0 && number > 1 ? open : assigned;
     const one: EventOf<"TaskAssigned"> | undefined = among[pick % Math.max(1, among.length)];
@@ -229,6 +234,7 @@ export class Model {
       type: "ReportResult",
       agent: detail % 31 === 0 ? agentId("a0") : (one?.agent ?? agentId("a1")),
       incarnation: detail % 29 === 0 ? incarnation("other") : (one?.incarnation ?? incarnation("none")),
+      project: one?.project ?? projectId("p0"),
       task: one?.task ?? taskId("t0"),
       attempt: one?.attempt ?? attemptNumber(1),
       token: detail % 23 === 0 ? token("9.9") : (one?.token ?? token("1.1")),
@@ -258,7 +264,11 @@ export class Model {
       this.turns.pass(passMs);
       const commands = asked.map((each) => this.commandOf(each)).filter(isFirstJoin);
       const replies = this.turns.turn(...commands);
-      for (const reply of replies) if (reply.kind === "accepted") this.accepted.add(reply.task);
+      for (const [at, reply] of replies.entries()) {
+        const command = commands[at];
+        if (reply.kind === "accepted" && command?.type === "SubmitTask")
+          this.accepted.add(taskKey(refOf(command.task)));
+      }
     }
   }
 }
@@ -322,9 +332,10 @@ function isFirstJoin(command: Command, at: number, all: readonly Command[]): boo
 /** What an agent says it holds: what it does hold, less some, or more than that. */
 function heldBy(row: AgentRow | undefined, detail: number, number: number) {
   const held: HeldAttempt[] = [];
-  for (const [at, { task, attempt }] of [...(row?.open.values() ?? [])].entries())
-    if (number > 2 || (detail >> at) & 1) held.push({ task, attempt });
-  if (detail % 7 === 0) held.push({ task: taskId("t3"), attempt: attemptNumber(1) });
+  for (const [at, { project, task, attempt }] of [...(row?.open.values() ?? [])].entries())
+    if (number > 2 || (detail >> at) & 1) held.push({ project, task, attempt });
+  if (detail % 7 === 0)
+    held.push({ project: projectId("p0"), task: taskId("t3"), attempt: attemptNumber(1) });
   return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
 }
 

@@ -16,6 +16,7 @@ import {
 } from "../../src/ids.ts";
 import type { AgentRow } from "../../src/state/state.ts";
 import { acquire, release, SlotTurns } from "./slots.ts";
+import { liveTask } from "./task-refs.ts";
 import { join, submit } from "./turns.ts";
 
 const k = kind("k");
@@ -98,7 +99,7 @@ function learn(turns: SlotTurns): void {
   for (let lesson = 0; lesson < 11; lesson += 1) {
     const ids = ["a", "b", "c", "d"].map((name) => `lesson-${name}${lesson}`);
     turns.turn(...ids.map((id) => submit({ id: taskId(id), maxAttempts: 1, ...ofProject(lesson) })));
-    const assigned = ids.filter((id) => turns.state.taskById.get(taskId(id))?.open !== undefined);
+    const assigned = ids.filter((id) => liveTask(turns.state, id)?.open !== undefined);
     turns.pass(700);
     turns.turn(...assigned.map((id) => turns.report(id, lessonOf(turns, id))));
   }
@@ -179,7 +180,7 @@ function work(turns: SlotTurns): void {
 
 /** A heartbeat: all that was assigned is there, but for so many. */
 function beat(row: AgentRow, missing: number): Command {
-  const held = Array.from(row.open.values(), ({ task, attempt }) => ({ task, attempt }));
+  const held = Array.from(row.open.values(), ({ project, task, attempt }) => ({ project, task, attempt }));
   const seen = assignmentNumber(row.lastNumber - missing);
   return { type: "ReconcileAgent", agent: row.id, incarnation: row.incarnation, held, seen };
 }

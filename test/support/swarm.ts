@@ -53,13 +53,24 @@ export interface TestSwarmOptions {
   readonly leaderTimeoutMs?: number;
 }
 
+/** Of the default project where none is named. */
+interface HeldName {
+  readonly project?: string;
+  readonly task: string;
+  readonly attempt: number;
+}
+
+function named(held: readonly HeldName[]): object[] {
+  return held.map((each) => ({ project: "default", ...each }));
+}
+
 interface JoinOptions {
   readonly incarnation: string;
   readonly kinds: readonly string[];
   readonly maxConcurrent: number;
   readonly role: string;
   readonly prefetch: number;
-  readonly held: readonly { task: string; attempt: number }[];
+  readonly held: readonly HeldName[];
   readonly seen: number;
 }
 
@@ -225,7 +236,11 @@ export class WireAgent extends WireParty {
   }
 
   join() {
-    return this.ask(subjects.agent(this.id, "join"), this.joinMessage);
+    const { held, ...rest } = this.joinMessage;
+    return this.ask(subjects.agent(this.id, "join"), {
+      ...rest,
+      ...(held === undefined ? {} : { held: named(held) }),
+    });
   }
 
   /** The next assignment, waiting for it. */
@@ -245,8 +260,8 @@ export class WireAgent extends WireParty {
     }
   }
 
-  report({ task, attempt, token }: Assignment, outcome: string, more: object = {}) {
-    const results = [{ task, attempt, token, outcome, ...more }];
+  report({ project, task, attempt, token }: Assignment, outcome: string, more: object = {}) {
+    const results = [{ project, task, attempt, token, outcome, ...more }];
     return this.ask(subjects.agent(this.id, "result"), {
       incarnation: this.joinMessage.incarnation,
       results,
@@ -257,12 +272,12 @@ export class WireAgent extends WireParty {
     return this.report(assignment, "completed", { result });
   }
 
-  beat(held: readonly { task: string; attempt: number }[], seen: number, more: object = {}) {
+  beat(held: readonly HeldName[], seen: number, more: object = {}) {
     const beat = {
       incarnation: this.joinMessage.incarnation,
       status: "busy",
       inFlight: held.length,
-      held,
+      held: named(held),
       seen,
       ...more,
     };

@@ -37,6 +37,7 @@ import {
   type SwarmState,
   type TaskRow,
 } from "../../src/state/state.ts";
+import { endedTask, liveTask } from "./task-refs.ts";
 
 type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
@@ -170,14 +171,13 @@ export class Turns {
   }
 
   task(id: string): TaskRow {
-    const row = this.state.taskById.get(taskId(id));
-    if (row === undefined)
-      throw new Error(`${id} is not live: ${this.state.endedById.get(taskId(id))?.state}`);
+    const row = liveTask(this.state, id);
+    if (row === undefined) throw new Error(`${id} is not live: ${endedTask(this.state, id)?.state}`);
     return row;
   }
 
   ended(id: string): EndedTask {
-    const ended = this.state.endedById.get(taskId(id));
+    const ended = endedTask(this.state, id);
     if (ended === undefined) throw new Error(`${id} has not ended`);
     return ended;
   }
@@ -189,9 +189,13 @@ export class Turns {
   }
 
   /** What a task was asked to do last, as the record has it. */
-  specOf(id: string): TaskSpec | undefined {
+  specOf(id: string, project?: string): TaskSpec | undefined {
     for (const event of this.events.toReversed())
-      if ((event.type === "TaskSubmitted" || event.type === "TaskRetried") && event.task.id === id)
+      if (
+        (event.type === "TaskSubmitted" || event.type === "TaskRetried") &&
+        event.task.id === id &&
+        (project === undefined || event.task.project === project)
+      )
         return event.task;
     return undefined;
   }
@@ -199,7 +203,7 @@ export class Turns {
   /** What opens the next round of an ended task, unless overridden. */
   retry(id: string, overrides: Partial<CommandOf<"RetryTask">> = {}): CommandOf<"RetryTask"> {
     const { deadline: _, notBefore: __, ...spec } = this.specOf(id) ?? aTask({ id: taskId(id) });
-    const round = (this.state.endedById.get(taskId(id))?.round ?? 1) + 1;
+    const round = (endedTask(this.state, id)?.round ?? 1) + 1;
     return { type: "RetryTask", project: spec.project, task: taskId(id), round, spec, ...overrides };
   }
 
@@ -211,11 +215,12 @@ export class Turns {
   ): CommandOf<"ReportResult"> {
     const { open } = this.task(id);
     if (open === undefined) throw new Error(`${id} has no open attempt`);
-    const { agent, incarnation: life, task, attempt, token: granted } = open;
+    const { agent, incarnation: life, project, task, attempt, token: granted } = open;
     return {
       type: "ReportResult",
       agent,
       incarnation: life,
+      project,
       task,
       attempt,
       token: token(granted),

@@ -48,13 +48,14 @@ export async function readSeal(window: FileWindow, size: number): Promise<FileEn
   return { next, opened: parseSealBody(seal.body), isSealed: true, missing: 0 };
 }
 
-/** @param onRecord gets each whole record's place */
+/** @param onRecord gets each whole record's place, and whether damage lies right before it */
 export async function scanRecords(
   window: FileWindow,
   size: number,
-  onRecord: (place: Place) => void,
+  onRecord: (place: Place, isBehindDamage: boolean) => void,
 ): Promise<FileEnd> {
   let { next, opened, missing } = emptyEnd;
+  let isBehindDamage = false;
   while (next.offset < size) {
     const record = await window.recordAt(next.offset, size);
     const isDamaged = record === undefined || record.head.position < next.position;
@@ -63,12 +64,14 @@ export async function scanRecords(
       : { position: record.head.position, offset: next.offset };
     if (place === undefined) break;
     missing += place.position - next.position;
+    isBehindDamage ||= place.position > next.position;
     next = place;
     if (isDamaged) continue;
     const { head, body } = record;
     if (head.kind === "seal") return { next, opened: parseSealBody(body), isSealed: true, missing };
     if (head.kind === "opened") opened = place;
-    onRecord(place);
+    onRecord(place, isBehindDamage);
+    isBehindDamage = false;
     next = behind(place, head.length);
   }
   return { next, opened, isSealed: false, missing };

@@ -76,10 +76,10 @@ export class SegmentLog {
     return size;
   }
 
-  /** Keeps a record's place for later readings. */
-  note(place: Place): void {
+  /** Keeps a record's place for later readings: one in a while, and each that no reading reaches across damage. */
+  note(place: Place, isBehindDamage = false): void {
     const last = this.#index.at(-1);
-    if (last === undefined || place.offset >= last.offset + limits.journalIndexSpacingBytes)
+    if (last === undefined || isBehindDamage || place.offset >= last.offset + limits.journalIndexSpacingBytes)
       this.#index.push(place);
   }
 
@@ -122,7 +122,7 @@ export class SegmentLog {
 
   async #scan(file: JournalFile, size: number): Promise<FileEnd> {
     const window = new FileWindow(file, limits.journalReadWindowBytes);
-    return await scanRecords(window, size, (place) => this.note(place));
+    return await scanRecords(window, size, (...found) => this.note(...found));
   }
 
   #unreadable(position: number, offset: number): JournalDamagedError {

@@ -35,7 +35,7 @@ export const apiCodes = {
   accountResources: 10002,
   noPeers: 10005,
   noResources: 10023,
-  streamsMax: 10026,
+  noMoreStreams: 10026,
   noAccountStorage: 10028,
   messageNotFound: 10037,
   offForAccount: 10039,

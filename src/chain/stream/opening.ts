@@ -1,7 +1,7 @@
 // Opens a swarm's journal on a server with JetStream, and inspects its streams for `waggle doctor`. Waits a while for
 // servers that fail over. Creates nothing: the first coordinator that leads creates the first segment.
 
-import { systemClock } from "../../clock.ts";
+import { systemClock, systemRandom } from "../../clock.ts";
 import { BrokerError, InvalidConfigError, UnreachableError, WaggleError } from "../../errors.ts";
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -17,11 +17,6 @@ import {
 } from "./settings.ts";
 import { StreamJournal } from "./stream-journal.ts";
 import type { StreamWire } from "./wire.ts";
-
-export interface OpeningWire extends StreamWire {
-  /** A server of a cluster may pass requests on to one that has JetStream. */
-  readonly mayHaveJetStream: boolean;
-}
 
 export interface StreamsOptions {
   readonly swarm: SwarmId;
@@ -50,7 +45,7 @@ export interface JournalInspection {
 /** @throws UnreachableError; BrokerError when JetStream is off; InvalidConfigError when the servers cannot keep so many
  *  replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or the journal is one
  *  of an earlier version */
-export async function openStreamJournal(wire: OpeningWire, options: OpeningOptions): Promise<StreamJournal> {
+export async function openStreamJournal(wire: StreamWire, options: OpeningOptions): Promise<StreamJournal> {
   requireReplicas(wire, options.replicas);
   const { segments, maxPayload } = await inspectStreams(wire, options);
   requireSettings("this NATS server", [maxPayload]);
@@ -66,7 +61,7 @@ export async function openStreamJournal(wire: OpeningWire, options: OpeningOptio
 }
 
 /** Changes nothing. @throws as `openStreamJournal`, but for wrong settings */
-export async function inspectStreams(wire: OpeningWire, options: StreamsOptions): Promise<JournalInspection> {
+export async function inspectStreams(wire: StreamWire, options: StreamsOptions): Promise<JournalInspection> {
   const { swarm } = options;
   const api = new StreamApi(wire);
   const names = await patiently(wire, options, () => api.names(`${swarmPrefix(swarm)}.>`));
@@ -83,7 +78,7 @@ export async function inspectStreams(wire: OpeningWire, options: StreamsOptions)
 
 /** Undefined when it was removed meanwhile. */
 async function inspectSegment(
-  wire: OpeningWire,
+  wire: StreamWire,
   options: StreamsOptions,
   { stream, number }: { readonly stream: string; readonly number: number },
 ): Promise<FoundSegment | undefined> {
@@ -101,25 +96,26 @@ async function inspectSegment(
 
 /** @throws the last error after `limits.journalOpenMs` */
 async function patiently<T>(
-  wire: OpeningWire,
+  wire: StreamWire,
   { signal }: { readonly signal?: AbortSignal | undefined },
   ask: () => Promise<T>,
 ): Promise<T> {
-  const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
-  const retry = new Retry({ wire, clock: systemClock, signal, patienceMs });
+  const hasNone = wire.servers === "without-jetstream";
+  const patienceMs = hasNone ? 0 : limits.journalOpenMs;
+  const retry = new Retry({ wire, clock: systemClock, random: systemRandom, signal, patienceMs });
   for (;;) {
     signal?.throwIfAborted();
     try {
       return await ask();
     } catch (error) {
       if (!(error instanceof UnreachableError) || isStreamMissing(error)) throw error;
-      await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
+      await retry.pause(hasNone || isOff(error) ? noJetStreamError(error) : error);
     }
   }
 }
 
 /** Infinity without a limit, and when this user may not ask. */
-async function storageMaxOf(wire: OpeningWire): Promise<number> {
+async function storageMaxOf(wire: StreamWire): Promise<number> {
   try {
     return (await new StreamApi(wire).storageMax()) ?? Number.POSITIVE_INFINITY;
   } catch (error) {
@@ -139,8 +135,8 @@ function refuseOldJournal(names: readonly string[], swarm: SwarmId): void {
   );
 }
 
-function requireReplicas({ isOneServer }: OpeningWire, replicas = 1): void {
-  if (replicas <= 1 || !isOneServer) return;
+function requireReplicas({ servers }: StreamWire, replicas = 1): void {
+  if (replicas <= 1 || servers !== "one") return;
   throw new InvalidConfigError(
     `replicas: this NATS server is not in a cluster, so the journal cannot be kept on ${replicas} servers; leave --replicas ` +
       "out, or name a cluster of NATS servers with --nats",

@@ -1,5 +1,5 @@
-// The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a reason,
-// at the first sign that a record may be missing; reader.ts then makes another consumer.
+// The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
+// reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
 //
 // Signs: a gap in the consumer's own numbers, a heartbeat that counts more than arrived or passed over missing records,
 // heartbeats that stay away, the server's word that the consumer is gone, a broken connection.

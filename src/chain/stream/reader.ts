@@ -2,8 +2,8 @@
 // forget consumers.
 //
 // Authoritative are the stream's sequences, which are the segment's positions. Each consumer begins at the record read
-// last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a consumer
-// leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
+// last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a
+// consumer leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
 //
 // A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalHoleMs`: a
 // server that has just taken over may not know its newest records yet.

@@ -1,27 +1,31 @@
 // When to ask a stream again that does not answer: soon, then later, and at once when the connection changes; and when
 // to give up.
 
+import { firstValueFrom, NEVER, Observable } from "rxjs";
 import { Aborts } from "../../abort.ts";
-import type { Clock } from "../../clock.ts";
+import type { Clock, Random } from "../../clock.ts";
 import { UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { pauseAfter } from "../../retry-paused.ts";
 import type { StreamWire } from "./wire.ts";
 
 export interface RetryOptions {
   readonly wire: Pick<StreamWire, "onStatus">;
   readonly clock: Clock;
+  readonly random: Random;
   /** Ends any pause. */
   readonly signal?: AbortSignal | undefined;
   /** Time without progress after which a pause throws. Default: never. */
   readonly patienceMs?: number | undefined;
 }
 
+const backOff = { pauseMs: limits.journalRetryMs, pauseMsMax: limits.journalRetryMsMax };
 /** Many readers may end with one signal. */
 const aborts = new Aborts();
 
 export class Retry {
   readonly #options: RetryOptions;
-  #pauseMs: number = limits.journalRetryMs;
+  #failures = 0;
   #progressAt: number;
 
   constructor(options: RetryOptions) {
@@ -31,29 +35,21 @@ export class Retry {
 
   /** There was progress. */
   reset(): void {
-    this.#pauseMs = limits.journalRetryMs;
+    this.#failures = 0;
     this.#progressAt = this.#options.clock.monotonicMs();
   }
 
   /** @throws `reason` when patience has ended */
   async pause(reason?: unknown): Promise<void> {
-    const { clock, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
+    const { wire, clock, random, signal, patienceMs = Number.POSITIVE_INFINITY } = this.#options;
     if (clock.monotonicMs() - this.#progressAt >= patienceMs)
       throw reason ?? new UnreachableError("the stream's consumers keep breaking: see the NATS server's log");
-    await this.#wait(this.#pauseMs);
-    this.#pauseMs = Math.min(2 * this.#pauseMs, limits.journalRetryMsMax);
-  }
-
-  #wait(ms: number): Promise<void> {
-    const { clock, signal, wire } = this.#options;
-    if (signal?.aborted === true) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = () => {
-        for (const stop of stops) stop();
-        resolve();
-      };
-      const stops = [clock.after(ms, end), wire.onStatus(end)];
-      if (signal !== undefined) stops.push(aborts.on(signal, end));
-    });
+    this.#failures += 1;
+    if (signal?.aborted === true) return;
+    const hurry$ = new Observable<void>((told) => wire.onStatus(() => told.next()));
+    const stop$ =
+      signal === undefined ? NEVER : new Observable<void>((told) => aborts.on(signal, () => told.next()));
+    const pause$ = pauseAfter(this.#failures, { clock, random, backOff, hurry$, stop$ });
+    await firstValueFrom(pause$, { defaultValue: undefined });
   }
 }

@@ -1,14 +1,14 @@
-// How a segment is sealed: by a record of its own subject, `journal.<n>.sealed`. The first such record ends the segment;
-// records behind it do not count.
+// How a segment is sealed: by a record of its own subject, `journal.<n>.sealed`. The first such record ends the
+// segment; records behind it do not count.
 //
-// JetStream can seal a stream itself (`sealed: true`), and that is not used. The setting reaches each replica apart from
-// the records: on nats-server 2.10.27 a replica that applies it before its last records drops these, though they were
-// acknowledged, and may lead the stream later (docs/adr/0025). A record has its place in the order of all records, on
-// every replica.
+// JetStream can seal a stream itself (`sealed: true`), and that is not used. The setting reaches each replica apart
+// from the records: on nats-server 2.10.27 a replica that applies it before its last records drops these, though they
+// were acknowledged, and may lead the stream later (docs/adr/0025). A record has its place in the order of all records,
+// on every replica.
 //
-// A writer cannot pass a seal unseen: it expects the position that the seal took, and is refused. Only the second of two
-// overlapping appends may be stored behind a seal, so `StreamSegment.append` believes an acknowledgement only if it knows
-// that no seal is before it.
+// A writer cannot pass a seal unseen: it expects the position that the seal took, and is refused. Only the second of
+// two overlapping appends may be stored behind a seal. So `StreamSegment.append` believes an acknowledgement only if it
+// knows that no seal is before it.
 
 import type { StreamAccess } from "./pull.ts";
 

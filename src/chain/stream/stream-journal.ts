@@ -106,10 +106,10 @@ export class StreamJournal implements Journal {
   /** Settings of the stream, new or found. Two coordinators may create it at the same time. Nats-server 2.9.10 may then
    *  refuse the subjects before it knows the name, so that answer is asked about again. */
   async #createStream(id: { readonly swarm: SwarmId; readonly number: number }): Promise<StreamConfig> {
-    const { wire, replicas, clock = systemClock } = this.#options;
+    const { wire, replicas, clock = systemClock, random = systemRandom } = this.#options;
     const stream = streamNameOf(id);
     const { signal } = this.#closed;
-    const retry = new Retry({ wire, clock, signal, patienceMs: limits.journalAskMs });
+    const retry = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
     for (;;) {
       try {
         return await this.#api.create(stream, streamConfigOf(id, replicas));
@@ -160,7 +160,7 @@ const takenCodes: ReadonlySet<number> = new Set([apiCodes.streamNameInUse, apiCo
 const noRoomCodes: ReadonlySet<number> = new Set([
   apiCodes.accountResources,
   apiCodes.noResources,
-  apiCodes.streamsMax,
+  apiCodes.noMoreStreams,
   apiCodes.noAccountStorage,
   apiCodes.noStorage,
 ]);

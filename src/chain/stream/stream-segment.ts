@@ -189,9 +189,10 @@ export class StreamSegment implements Segment {
     }
   }
 
-  /** Undefined when there is no such stream. Asks again until that is sure: servers that fail over say it of streams
-   *  that exist. @throws UnreachableError, StreamApiError */
-  async #ifThere<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  /** Undefined when there is no such stream, for sure: at once by the word of the only server, and by a cluster's after
+   *  it said so for `limits.streamMissingMs`. Servers that fail over say it of streams that exist.
+   *  @throws UnreachableError, StreamApiError; without `patient`, StreamApiError while it is not sure */
+  async #ifThere<T>(ask: () => Promise<T>, { patient = true } = {}): Promise<T | undefined> {
     const retry = this.#retry();
     for (;;) {
       this.#requireOpen();
@@ -200,8 +201,12 @@ export class StreamSegment implements Segment {
         this.#absence.renew();
         return answer;
       } catch (error) {
-        if (this.#isAbsent(error)) return undefined;
-        if (!isStreamMissing(error)) throw error;
+        if (!isStreamMissing(error)) {
+          this.#absence.renew();
+          throw error;
+        }
+        if (this.#absence.isBelieved() || this.#access.wire.servers === "one") return undefined;
+        if (!patient) throw error;
         await retry.pause();
       }
     }
@@ -210,26 +215,16 @@ export class StreamSegment implements Segment {
   /** Asks once. False also when it is not sure yet. */
   async #isMissing(): Promise<boolean> {
     const { api, stream } = this.#access;
-    try {
-      await api.info(stream);
-      this.#absence.renew();
-      return false;
-    } catch (error) {
-      return this.#isAbsent(error);
-    }
-  }
-
-  /** True once "stream not found" is sure: at once from the only server, and from a cluster after it said so for
-   *  `limits.streamMissingMs` without another answer in between. */
-  #isAbsent(error: unknown): boolean {
-    if (isStreamMissing(error)) return this.#absence.isBelieved() || this.#access.wire.isOneServer;
-    this.#absence.renew();
-    return false;
+    const look = this.#ifThere(() => api.info(stream), { patient: false });
+    return await look.then(
+      (report) => report === undefined,
+      () => false,
+    );
   }
 
   #retry(patienceMs?: number): Retry {
-    const { wire, clock, closed: signal } = this.#access;
-    return new Retry({ wire, clock, signal, patienceMs });
+    const { wire, clock, random, closed: signal } = this.#access;
+    return new Retry({ wire, clock, random, signal, patienceMs });
   }
 
   #requireOpen(): void {

@@ -6,9 +6,9 @@ import type { RequestOutcome } from "../../transport/transport.ts";
 export interface StreamWire {
   /** Largest message the server takes, headers included; of the server connected last. */
   readonly maxPayloadBytes: number;
-  /** One server in no cluster keeps all streams: its "stream not found" is final. A cluster in a fail-over may say it
-   *  of streams that exist. */
-  readonly isOneServer: boolean;
+  /** `one`: a server in no cluster keeps all streams, so its "stream not found" is final. `cluster`: servers that fail
+   *  over may say it of streams that exist; a server without JetStream passes requests on. */
+  readonly servers: "one" | "cluster" | "without-jetstream";
   readonly status: "connected" | "reconnecting" | "closed";
   /** Sent before it returns, so that requests leave in the order of the calls. Never throws: no answer is a value, and
    *  comes at once when the connection breaks. */

@@ -9,7 +9,7 @@ import { type Effect, sentAgain } from "../../core/effect.ts";
 import type { AgentId, Incarnation, Term } from "../../ids.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Heartbeat, Progress } from "../../protocol/schemas.ts";
-import type { Subjects } from "../../protocol/subjects.ts";
+import { progressSubject } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { AgentGate, type MessageSort } from "../requests/agent-gate.ts";
@@ -23,7 +23,6 @@ import type { BeatVerdict, Presences } from "./presence.ts";
 export interface AgentDeskDeps {
   readonly term: () => Term;
   readonly state: SwarmState;
-  readonly subjects: Subjects;
   readonly transport: Transport;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -89,20 +88,21 @@ export class AgentDesk implements AgentTarget {
   }
 
   progress(agent: AgentId, report: Progress): boolean {
-    const { state, presences, awaiting, subjects, transport } = this.#deps;
-    const { incarnation, task, attempt, fraction, message } = report;
-    const open = state.taskById.get(task)?.open;
+    const { state, presences, awaiting, transport } = this.#deps;
+    const { incarnation, project, task, attempt, fraction, message } = report;
+    const open = state.taskById.get(report)?.open;
     if (open?.agent !== agent || open.incarnation !== incarnation || open.attempt !== attempt) return false;
     presences.heard(agent, incarnation);
     presences.progressed(report);
     const push = {
+      project,
       task,
       attempt,
       agent,
       ...(fraction === undefined ? {} : { fraction }),
       ...(message === undefined ? {} : { message }),
     };
-    for (const token of awaiting.of(task)) sendFitting(transport, subjects.progress(token), encode(push));
+    for (const inbox of awaiting.of(report)) sendFitting(transport, progressSubject(inbox), encode(push));
     return true;
   }
 

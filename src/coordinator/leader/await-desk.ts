@@ -4,7 +4,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import type { BatchIndex, TaskId } from "../../ids.ts";
+import type { BatchIndex, TaskId, TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { AwaitAnswer } from "../../protocol/schemas.ts";
@@ -54,23 +54,22 @@ export class AwaitDesk implements AwaitTarget {
     });
   }
 
-  note(task: TaskId, inboxToken: string): void {
-    this.#deps.awaiting.add(task, inboxToken);
+  note(task: TaskRef, inbox: string): void {
+    this.#deps.awaiting.add(task, inbox);
   }
 
   /** How a task stands, to be answered after the commit: an ended one's result is read from the journal then. */
   #lookAt(state: SwarmState, task: TaskId, { project, notify }: AwaitRequest): Look {
-    const row = state.taskById.get(task);
-    if (row?.spec.project === project) {
-      const isNoted = this.#deps.awaiting.add(task, notify);
+    const ref = { project, task };
+    if (state.taskById.has(ref)) {
+      const isNoted = this.#deps.awaiting.add(ref, notify);
       const answer: AwaitAnswer = isNoted
         ? { ok: true, live: true }
         : backpressure("too-many-waiting", limits.retryAfterMs);
       return { kind: "answer", answer };
     }
-    const ended = state.endedById.get(task);
-    if (ended?.project !== project) return { kind: "answer", answer: unknownTask(task) };
-    return { kind: "ended", ended };
+    const ended = state.endedById.get(ref);
+    return ended === undefined ? { kind: "answer", answer: unknownTask(task) } : { kind: "ended", ended };
   }
 
   async #answer({ notify, reply }: AwaitRequest, looks: readonly Look[], commit: Commit): Promise<void> {

@@ -89,8 +89,10 @@ export class Monitor {
     return sole.reverse();
   }
 
-  #assigned({ task, runsAs, agent, receipt }: EventOf<"TaskAssigned">): void {
-    const kind = runsAs ?? this.#state.taskById.get(task)?.spec.kind ?? this.#state.endedById.get(task)?.kind;
+  #assigned(event: EventOf<"TaskAssigned">): void {
+    const { runsAs, agent, receipt } = event;
+    const kind =
+      runsAs ?? this.#state.taskById.get(event)?.spec.kind ?? this.#state.endedById.get(event)?.kind;
     if (kind === undefined) return; // ended and forgotten before its assignment was committed
     this.#watchOf(kind).assigned(agent, servingIn(receipt));
   }

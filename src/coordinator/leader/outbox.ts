@@ -6,7 +6,7 @@ import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Assignment, Outcome } from "../../protocol/schemas.ts";
-import type { Subjects } from "../../protocol/subjects.ts";
+import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
 import type { SlotEnding } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
@@ -20,11 +20,17 @@ type Tell = Extract<Effect, { kind: "tell" }>["what"];
 interface AgentMail {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
-  readonly revokedByReason: Map<string, { task: string; attempt: number }[]>;
+  readonly revokedByReason: Map<string, NamedAttempt[]>;
   readonly assignments: Assignment[];
   readonly tell: Tell[];
   readonly grantedHandles: string[];
   readonly endedWaits: EndedWait[];
+}
+
+interface NamedAttempt {
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
 }
 
 /** A wait that is over, as an agent is told. */
@@ -48,7 +54,7 @@ export class Outbox {
 
   perform(effects: readonly Effect[], commit: Commit): void {
     const mailByLife = new Map<string, AgentMail>();
-    const endedByToken = new Map<string, Outcome[]>();
+    const endedByInbox = new Map<string, Outcome[]>();
     for (const effect of effects) {
       switch (effect.kind) {
         case "assign":
@@ -69,12 +75,12 @@ export class Outbox {
           );
           break;
         case "ended":
-          this.#collectEnded(effect, endedByToken);
+          this.#collectEnded(effect, endedByInbox);
           break;
       }
     }
     for (const mail of mailByLife.values()) this.#deliver(mail, commit);
-    for (const [token, ended] of endedByToken) this.announce(token, ended, commit);
+    for (const [inbox, ended] of endedByInbox) this.announce(inbox, ended, commit);
   }
 
   /** Tells an agent what it must stop. */
@@ -86,7 +92,7 @@ export class Outbox {
     }: {
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
-      readonly attempts: readonly { readonly task: string; readonly attempt: number }[];
+      readonly attempts: readonly NamedAttempt[];
       readonly reason: string;
     },
     { term }: Commit,
@@ -96,9 +102,9 @@ export class Outbox {
   }
 
   /** Tells a client how tasks ended. */
-  announce(token: string, ended: readonly Outcome[], { term, idx }: Commit): void {
+  announce(inbox: string, ended: readonly Outcome[], { term, idx }: Commit): void {
     for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
-      this.#transport.publish(this.#subjects.done(token), encode({ term, idx, ended: part }));
+      this.#transport.publish(doneSubject(inbox), encode({ term, idx, ended: part }));
     }
   }
 
@@ -107,14 +113,14 @@ export class Outbox {
     this.#transport.publish(this.#subjects.assign(agent), encode(push));
   }
 
-  #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByToken: Map<string, Outcome[]>): void {
-    const tokens = this.#awaiting.take(effect.task);
-    if (tokens.length === 0) return;
+  #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByInbox: Map<string, Outcome[]>): void {
+    const inboxes = this.#awaiting.take(effect);
+    if (inboxes.length === 0) return;
     const outcome = outcomeOf(effect.event, effect);
     if (outcome === undefined) return;
-    for (const token of tokens) {
-      const ended = endedByToken.get(token);
-      if (ended === undefined) endedByToken.set(token, [outcome]);
+    for (const inbox of inboxes) {
+      const ended = endedByInbox.get(inbox);
+      if (ended === undefined) endedByInbox.set(inbox, [outcome]);
       else ended.push(outcome);
     }
   }
@@ -202,7 +208,7 @@ function mailFor(
 }
 
 function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "revoke" }>): void {
-  const named = { task: attempt.task, attempt: attempt.attempt };
+  const named = { project: attempt.project, task: attempt.task, attempt: attempt.attempt };
   const attempts = mail.revokedByReason.get(reason);
   if (attempts === undefined) mail.revokedByReason.set(reason, [named]);
   else attempts.push(named);
@@ -210,7 +216,7 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
 
 function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
   const { number, task, attempt: ordinal, token, kind, project } = attempt;
-  const grant = { number, task, attempt: ordinal, token, kind, project };
+  const grant = { number, project, task, attempt: ordinal, token, kind };
   if (spec === undefined)
     return { ...grant, user: "", payload: "", timeoutMs: 0, maxAttempts: 1, revoked: true };
   return {

@@ -137,7 +137,7 @@ export class Presences {
     presence.withheldNumber = Math.max(presence.withheldNumber, number);
   }
 
-  progressed(attempt: { readonly task: string; readonly attempt: number }): void {
+  progressed(attempt: Parameters<typeof attemptKey>[0]): void {
     this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
   }
 
@@ -224,8 +224,7 @@ export class Presences {
     for (const attempt of agent.open.values()) {
       placed += 1;
       if (placed > agent.maxConcurrent) break; // prefetched: it waits at its agent, and has nothing to report
-      const stallMs =
-        attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
+      const stallMs = attempt.state === "running" ? state.taskById.get(attempt)?.spec.stallMs : undefined;
       if (stallMs === undefined) continue;
       const key = attemptKey(attempt);
       const since = this.#progressAt.get(key);
@@ -234,6 +233,7 @@ export class Presences {
       else if (now - since > stallMs) {
         commands.push({
           type: "StallAttempt",
+          project: attempt.project,
           task: attempt.task,
           attempt: attempt.attempt,
           jitter: jitter(),

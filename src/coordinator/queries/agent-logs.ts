@@ -10,6 +10,7 @@ import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import { codedError } from "../requests/answers.ts";
+import { taskNamed } from "./named-task.ts";
 
 export interface AgentLogsDeps {
   readonly subjects: Subjects;
@@ -30,10 +31,13 @@ export class AgentLogs {
     const query = decode(data, logQuerySchema);
     if (!project.ok) return async () => encode(project);
     if (!query.ok) return async () => encode(query);
-    const { task, attempt, agent = runningAgent(state, project.value, task) } = query.value;
+    const { task, attempt } = query.value;
+    const named = taskNamed(state, project.value, task);
+    if (!named.ok) return async () => encode(named);
+    const { agent = state.taskById.get(named.value)?.open?.agent } = query.value;
     if (agent === undefined)
       return async () => encode(invalid(`agent: is missing, and no agent runs task ${task} now`, "agent"));
-    const request = { project: project.value, task, ...(attempt === undefined ? {} : { attempt }) };
+    const request = { ...named.value, ...(attempt === undefined ? {} : { attempt }) };
     return async () => encode(await this.#ask(agent, request));
   }
 
@@ -51,11 +55,6 @@ export class AgentLogs {
     const held = decode(outcome.data, heldLogsSchema);
     return held.ok ? { ok: true, agent, logs: held.value.logs } : unheard(agent, false);
   }
-}
-
-function runningAgent(state: SwarmState, project: string, task: string): string | undefined {
-  const row = state.taskById.get(task as never);
-  return row?.spec.project === project ? row.open?.agent : undefined;
 }
 
 function unheard(agent: string, isAway: boolean): CodedError {

@@ -1,6 +1,6 @@
 // What `explain` answers: where a task stands, and, while it waits, why, as many agents as fit a message.
 
-import { type Instant, instant, type TaskId } from "../../ids.ts";
+import { type Instant, instant, type TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ExplainResponse, TaskObstacle } from "../../protocol/explain-schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
@@ -20,11 +20,11 @@ export interface Moment {
 
 export function explanationOf(
   state: SwarmState,
-  task: TaskId,
+  ref: TaskRef,
   { now, isStale, bytesMax, tightJournal }: Moment,
 ): ExplainResponse {
-  const status = taskStatusOf(state, task, isStale);
-  const row = state.taskById.get(task);
+  const status = taskStatusOf(state, ref, isStale);
+  const row = state.taskById.get(ref);
   if (!status.ok || row === undefined) return status;
   const { role } = row.spec;
   const head = { ...status, ...(role === undefined ? {} : { role }) };

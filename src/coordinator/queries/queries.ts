@@ -16,6 +16,7 @@ import {
   instant,
   NO_PROJECT,
   type ProjectId,
+  projectId,
   type SwarmId,
 } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -41,6 +42,7 @@ import { sendFitting } from "../requests/fitting.ts";
 import type { JournalReads } from "../requests/journal-reads.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
+import { taskNamed } from "./named-task.ts";
 import { settingsOf } from "./settings-view.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
 import { placeIn, type TaskPage, type TaskQuery } from "./task-scan.ts";
@@ -224,7 +226,7 @@ export class Queries {
         now: this.#now(),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         ...(query.value.rows === undefined ? {} : { page: query.value.rows }),
-        ...(project === NO_PROJECT ? {} : { project: project as ProjectId }),
+        ...(project === NO_PROJECT ? {} : { project }),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),
         counters: leader?.desk.counters ?? {},
@@ -261,23 +263,29 @@ export class Queries {
 
   #task(message: Message, view: View): Uint8Array {
     const query = decode(message.data, taskQuerySchema);
-    return encode(query.ok ? taskStatusOf(view.state, query.value.task, view.isStale) : query);
+    if (!query.ok) return encode(query);
+    const named = taskNamed(view.state, projectOf(message), query.value.task);
+    return encode(named.ok ? taskStatusOf(view.state, named.value, view.isStale) : named);
   }
 
   #explain(message: Message, { state, isStale }: View): Uint8Array {
     const query = decode(message.data, explainQuerySchema);
     if (!query.ok) return encode(query);
+    const named = taskNamed(state, projectOf(message), query.value.task);
+    if (!named.ok) return encode(named);
     const now = this.#now();
     const bytesMax = this.#deps.transport.maxPayloadBytes;
     const { tightUsage: tightJournal } = this.#deps.room;
-    return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax, tightJournal }));
+    return encode(explanationOf(state, named.value, { now, isStale, bytesMax, tightJournal }));
   }
 
   #settings(message: Message, { state, isStale }: View): Uint8Array {
     const query = decode(message.data, settingsQuerySchema);
     if (!query.ok) return encode(query);
     const bytesMax = this.#deps.transport.maxPayloadBytes;
-    return encode(settingsOf(state, { name: query.value.name, bytesMax, isStale }));
+    const project = projectOf(message);
+    const scope = project === NO_PROJECT ? {} : { project };
+    return encode(settingsOf(state, { ...scope, name: query.value.name, bytesMax, isStale }));
   }
 
   async #page(message: Message, { reader, firstIdx }: View, last: BatchIndex): Promise<Uint8Array> {
@@ -336,9 +344,9 @@ export class Queries {
   }
 }
 
-/** Whose budget pays: the project of `project.<p>.query.<what>`. */
-function projectOf({ subject }: Message): string {
-  return subject.split(".").at(-3) ?? "";
+/** Of `project.<p>.query.<what>`: whom the answer is about, and whose budget of reading pays. */
+function projectOf({ subject }: Message): ProjectId {
+  return projectId(subject.split(".").at(-3) ?? "");
 }
 
 function whatOf({ subject }: Message): string {

@@ -1,5 +1,6 @@
 // What the query `settings` answers: all that was set, or what bears one name, as far as it fits a message.
 
+import type { ProjectId } from "../../ids.ts";
 import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
 import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
 import {
@@ -13,6 +14,8 @@ import {
 import { rowsWithin } from "../requests/fitting.ts";
 
 export interface SettingsSources {
+  /** Only this project, and the policy. Absent: all of the swarm. */
+  readonly project?: ProjectId;
   /** Only what bears this name. */
   readonly name: string | undefined;
   /** Of the whole answer. */
@@ -22,19 +25,23 @@ export interface SettingsSources {
 
 /** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
 export function settingsOf(state: SwarmState, sources: SettingsSources): SettingsResponse {
-  const { name, isStale } = sources;
+  const { name, isStale, project } = sources;
   const bytesMax = sources.bytesMax / 5;
   const projects = fitting(
-    settingRows(state.projectById, name, (row) => projectView(row, name !== undefined)),
+    settingRows(state.projectById, project ?? name, (row) =>
+      projectView(row, (project ?? name) !== undefined),
+    ),
     bytesMax,
   );
-  const kinds = fitting(settingRows(state.kindByName, name, kindView), bytesMax);
+  const ofSwarm = <Row>(rows: ReadonlyMap<string, Row>) =>
+    project === undefined ? rows : new Map<string, Row>();
+  const kinds = fitting(settingRows(ofSwarm(state.kindByName), name, kindView), bytesMax);
   const resources = fitting(
-    settingRows(state.resourceByName, name, (row) => resourceView(state, row)),
+    settingRows(ofSwarm(state.resourceByName), name, (row) => resourceView(state, row)),
     bytesMax,
   );
   const rates = fitting(
-    settingRows(state.ratesByType, name, (rows) =>
+    settingRows(ofSwarm(state.ratesByType), name, (rows) =>
       rows.map(({ agentType, settings }) => ({ type: agentType, settings })),
     ).flat(),
     bytesMax,

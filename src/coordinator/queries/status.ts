@@ -2,7 +2,7 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../../assert.ts";
-import { type Instant, instant, type ProjectId, type TaskId } from "../../ids.ts";
+import { type Instant, instant, type ProjectId, type TaskRef } from "../../ids.ts";
 import {
   type StatusResponse,
   type StatusTable,
@@ -15,6 +15,7 @@ import {
   type Lane,
   type ProjectRow,
   type SwarmState,
+  type TaskCounts,
   type UserRow,
 } from "../../state/state.ts";
 import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
@@ -138,22 +139,34 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     ...(sources.standbys === undefined ? {} : { standbys: [...sources.standbys] }),
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     ...(state.isPaused ? { paused: true as const } : {}),
-    tasks: { ...state.counts },
-    metrics: swarmMetricsOf(state),
-    ...(sources.monitor === undefined ? {} : { observed: observedBy(sources.monitor) }),
+    ...(project === undefined ? swarmTotals(state) : { tasks: { ...projectCounts(state, project) } }),
+    ...(sources.monitor === undefined || project !== undefined
+      ? {}
+      : { observed: observedBy(sources.monitor) }),
     agents,
     queues,
     projects,
-    ...(budget === undefined ? {} : { budget: budgetStatusOf(state.ledger, budget, now) }),
+    ...(budget === undefined || project !== undefined
+      ? {}
+      : { budget: budgetStatusOf(state.ledger, budget, now) }),
     ...(rates.length === 0 ? {} : { rates }),
     resources,
     ...(isWhole ? {} : { omitted }),
     journal: sources.journal,
-    counters: { ...sources.counters },
+    counters: project === undefined ? { ...sources.counters } : {},
   };
 }
 
-export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean): TaskStatus {
+function swarmTotals(state: SwarmState) {
+  return { tasks: { ...state.counts }, metrics: swarmMetricsOf(state) };
+}
+
+function projectCounts(state: SwarmState, project: ProjectId): TaskCounts {
+  return state.projectById.get(project)?.counts ?? emptyCounts();
+}
+
+export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean): TaskStatus {
+  const { task } = ref;
   const head = {
     ok: true as const,
     term: state.term,
@@ -161,13 +174,13 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
     at: state.at,
     ...(isStale ? { stale: true as const } : {}),
   };
-  const ended = state.endedById.get(task);
+  const ended = state.endedById.get(ref);
   if (ended !== undefined) {
     const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
     const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
     return { ...head, ...what, ...(agent === undefined ? {} : { agent }) };
   }
-  const row = state.taskById.get(task);
+  const row = state.taskById.get(ref);
   if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
   const { project, user, kind } = row.spec;
   return {

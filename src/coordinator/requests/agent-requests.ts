@@ -145,13 +145,14 @@ export class AgentRequests {
     const reports = results.map((item, at) => this.#edge.checkItem(item, resultSchema, `results[${at}]`));
     const commands = reports.flatMap((report): Command[] => {
       if (!report.ok) return [];
-      const { task, attempt, token } = report.value;
+      const { project, task, attempt, token } = report.value;
       const outcome = reportedOutcome(report.value);
       return [
         {
           type: "ReportResult",
           agent,
           incarnation,
+          project,
           task,
           attempt,
           token,

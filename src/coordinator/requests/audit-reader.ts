@@ -6,11 +6,13 @@
 
 import type { StoredBatch } from "../../chain/log-reader.ts";
 import type { RecentBatches } from "../../chain/recent-batches.ts";
-import type { Batch } from "../../chain/records.ts";
+import { type Batch, decodeRecord } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
+import { projectOf } from "../../core/effect.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
-import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, NO_PROJECT } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import { encode } from "../../protocol/codec.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { TaskSpec } from "../../state/event.ts";
 import type { EndedTask } from "../../state/state.ts";
@@ -32,7 +34,7 @@ export interface AuditReaderDeps {
 
 /** Part of the journal that is asked for. */
 export interface PageRange {
-  /** Whose budget pays for it. */
+  /** Whose events are shown, and whose budget pays: a project's, or all of them (`_`). */
   readonly project: string;
   readonly from: BatchIndex;
   /** Up to where the journal is committed. */
@@ -60,24 +62,27 @@ export class AuditReader {
    *  @throws MissingRecordsError when the journal should hold it and does not find it just now
    *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
   async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
-    const { id, endedIdx, state } = ended;
+    const { project, id, endedIdx, state } = ended;
     const batch = await this.#kept(endedIdx, firstIdx);
-    if (batch === "gone") return { task: id, state, ...placeOf(ended), gone: true };
+    if (batch === "gone") return { project, task: id, state, ...placeOf(ended), gone: true };
     for (const event of batch.events) {
-      if (!("task" in event) || event.task !== id) continue;
       const outcome = outcomeOf(event, ended);
-      if (outcome !== undefined) return outcome;
+      if (outcome?.task === id && outcome.project === project) return outcome;
     }
     throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
   }
 
   /** What an ended task was asked to do in its last round; `gone` when that batch is no longer kept.
    *  @throws as `outcome` */
-  async spec({ id, roundIdx }: EndedTask, firstIdx: BatchIndex): Promise<TaskSpec | "gone"> {
+  async spec({ project, id, roundIdx }: EndedTask, firstIdx: BatchIndex): Promise<TaskSpec | "gone"> {
     const batch = await this.#kept(roundIdx, firstIdx);
     if (batch === "gone") return batch;
     for (const event of batch.events)
-      if ((event.type === "TaskSubmitted" || event.type === "TaskRetried") && event.task.id === id)
+      if (
+        (event.type === "TaskSubmitted" || event.type === "TaskRetried") &&
+        event.task.id === id &&
+        event.task.project === project
+      )
         return event.task;
     throw new JournalDamagedError(`batch ${roundIdx} is not what was written there`);
   }
@@ -192,6 +197,17 @@ function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): U
   return batches;
 }
 
+/** A batch with the events of one project: what concerns its tasks and settings. `AssignmentsConfirmed` is shown to
+ *  every project: it says when attempts began. */
+function eventsOf(project: string, bytes: Uint8Array): Uint8Array {
+  const batch = decodeRecord(bytes);
+  if (batch?.kind !== "batch") return bytes;
+  const events = batch.events.filter(
+    (event) => event.type === "AssignmentsConfirmed" || projectOf(event) === project,
+  );
+  return encode({ ...batch, events });
+}
+
 function notFound(idx: number): JournalDamagedError {
   return new JournalDamagedError(`batch ${idx} is not found`);
 }
@@ -200,11 +216,12 @@ function notFoundYet(idx: number): MissingRecordsError {
   return new MissingRecordsError(`batch ${idx} is not found just now`);
 }
 
-function joinPage({ from, last }: PageRange, batches: readonly Uint8Array[]): Uint8Array {
+/** Every batch stands in the page, also one that has no event for its reader: batches stay contiguous. */
+function joinPage({ project, from, last }: PageRange, batches: readonly Uint8Array[]): Uint8Array {
   const parts: Uint8Array[] = [Buffer.from(`{"next":${from + batches.length},"last":${last},"batches":[`)];
   for (const [at, batch] of batches.entries()) {
     if (at > 0) parts.push(Buffer.from(","));
-    parts.push(batch);
+    parts.push(project === NO_PROJECT ? batch : eventsOf(project, batch));
   }
   parts.push(Buffer.from("]}"));
   return Buffer.concat(parts);

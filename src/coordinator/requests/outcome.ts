@@ -1,5 +1,6 @@
 // How a task ended, as clients are told: from the event that ended it.
 
+import type { TaskRef } from "../../ids.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { Event } from "../../state/event.ts";
 
@@ -13,7 +14,7 @@ export function outcomeOf(
   switch (event.type) {
     case "TaskCompleted":
       return {
-        task: event.task,
+        ...taskOf(event),
         state: "completed",
         ...place,
         agent: event.agent,
@@ -27,9 +28,9 @@ export function outcomeOf(
     case "TaskDeadLettered":
       return { ...failureOf(event, place), state: "dead-lettered", reason: event.reason };
     case "TaskCancelled":
-      return { task: event.task, state: "cancelled", ...place, reason: event.reason };
+      return { ...taskOf(event), state: "cancelled", ...place, reason: event.reason };
     case "TaskExpired":
-      return { task: event.task, state: "expired", ...place, reason: "deadline" };
+      return { ...taskOf(event), state: "expired", ...place, reason: "deadline" };
     default:
       return undefined;
   }
@@ -40,12 +41,16 @@ export function placeOf({ attempts, round }: { readonly attempts: number; readon
   return { attempts, ...(round === 1 ? {} : { round }) };
 }
 
+function taskOf({ project, task }: TaskRef): TaskRef {
+  return { project, task };
+}
+
 function failureOf(
   event: Extract<Event, { type: "TaskFailed" | "TaskDeadLettered" }>,
   place: ReturnType<typeof placeOf>,
 ) {
   return {
-    task: event.task,
+    ...taskOf(event),
     ...place,
     agent: event.agent,
     failureClass: event.failure.class,

@@ -150,7 +150,7 @@ export class ProjectRequests {
   }
 }
 
-/** Only what was accepted for this project: the id in a refused submit may be anybody's. */
+/** The outcome of a task that had ended before is asked for. */
 function awaitAccepted(
   state: SwarmState,
   project: ProjectId,
@@ -159,7 +159,8 @@ function awaitAccepted(
   awaited: AwaitTarget,
 ): void {
   for (const reply of replies) {
-    const row = reply.kind === "accepted" ? state.taskById.get(reply.task) : undefined;
-    if (row?.spec.project === project) awaited.note(row.spec.id, notify);
+    if (reply.kind !== "accepted") continue;
+    const ref = { project, task: reply.task };
+    if (state.taskById.has(ref)) awaited.note(ref, notify);
   }
 }

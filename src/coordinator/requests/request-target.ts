@@ -2,7 +2,7 @@
 // send and to count (request-desk.ts); to hear agents (agent-desk.ts); to tell clients how tasks end (await-desk.ts);
 // to retry tasks (retry-desk.ts).
 
-import type { AgentId, Incarnation, Instant, ProjectId, TaskId } from "../../ids.ts";
+import type { AgentId, Incarnation, Instant, ProjectId, TaskId, TaskRef } from "../../ids.ts";
 import type { CodedError, Heartbeat, Progress } from "../../protocol/schemas.ts";
 import type { RefusalReason } from "../../state/event.ts";
 import type { MessageSort } from "./agent-gate.ts";
@@ -46,12 +46,12 @@ export interface AwaitTarget {
   /** Asks for outcomes of tasks: those that ended and those that live. @returns false when the inbox is full */
   ask(request: AwaitRequest): boolean;
   /** The outcome of a task that lives is told when it ends, as far as there is room to note for whom. */
-  note(task: TaskId, inboxToken: string): void;
+  note(task: TaskRef, inbox: string): void;
 }
 
 export interface AwaitRequest {
   readonly tasks: readonly (TaskId | CodedError)[];
-  /** The token of the client's `client.<token>.done`, where what is told later goes. */
+  /** The client's inbox: outcomes that come later go to `<notify>.done`. */
   readonly notify: string;
   readonly project: ProjectId;
   readonly reply: string;

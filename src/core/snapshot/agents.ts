@@ -1,7 +1,8 @@
 // Agents in a snapshot, each followed by what was learnt of it and by what occupies its places. What attempts hold
 // back is counted anew; a task finds its open attempt by its id.
 
-import type { AgentId, Incarnation, Kind, TaskId } from "../../ids.ts";
+import type { AgentId, Incarnation, Kind, TaskRef } from "../../ids.ts";
+import { taskKey } from "../../ids.ts";
 import { unchargedKey } from "../../state/budget-rows.ts";
 import type { AgentRow, OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "../../state/state.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
@@ -35,7 +36,7 @@ export class AgentReader {
   /** Of the attempts of the current one. */
   #newestNumber = 0;
   /** Assigned or running, until their tasks are read. */
-  readonly #openByTask = new Map<TaskId, OpenAttempt>();
+  readonly #openByTask = new Map<string, OpenAttempt>();
   readonly #openKeys = new Set<string>();
 
   constructor(state: SwarmState, timers: TimerReader) {
@@ -135,7 +136,8 @@ export class AgentReader {
   }
 
   /** The open attempt of a task that is assigned or running. */
-  take(task: TaskId): OpenAttempt {
+  take(ref: TaskRef): OpenAttempt {
+    const task = taskKey(ref);
     const attempt = known(this.#openByTask, task, "open attempt of task");
     this.#openByTask.delete(task);
     return attempt;
@@ -156,7 +158,7 @@ export class AgentReader {
   }
 
   #keep(agent: AgentRow, attempt: OpenAttempt): void {
-    const { number, state, task } = attempt;
+    const { number, state } = attempt;
     if (number <= this.#newestNumber)
       refuse(`the attempts of ${agent.id} are out of order at number ${number}`);
     const isConfirmed = number <= agent.confirmedNumber;
@@ -165,7 +167,7 @@ export class AgentReader {
     agent.open.set(number, attempt);
     this.#openKeys.add(unchargedKey(attempt));
     this.#newestNumber = number;
-    if (state !== "revoked") addNew(this.#openByTask, task, attempt, "open attempt of task");
+    if (state !== "revoked") addNew(this.#openByTask, taskKey(attempt), attempt, "open attempt of task");
   }
 
   #count({ project, agentType, tokensReserved }: OpenAttempt): void {

@@ -166,10 +166,11 @@ export function addNew<Key, Value>(
   key: Key,
   value: Value,
   what: string,
+  name = String(key),
 ): void {
   const { size } = map;
   map.set(key, value);
-  if (map.size === size) refuse(`${what} ${String(key)} stands there twice`);
+  if (map.size === size) refuse(`${what} ${name} stands there twice`);
 }
 
 /** @throws JournalDamagedError when nothing of that name was read before */

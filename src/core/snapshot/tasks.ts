@@ -13,7 +13,7 @@ import type {
   TaskRow,
   UserRow,
 } from "../../state/state.ts";
-import { nobody } from "../../state/task-rows.ts";
+import { nobody, refOf } from "../../state/task-rows.ts";
 import type { Writable } from "../../state/writable.ts";
 import type { AgentReader } from "./agents.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
@@ -113,11 +113,12 @@ export class TaskReader {
       deadlineTimer: undefined,
     };
     this.#checkOrder(row);
-    addNew(this.#state.taskById, spec.id, row, "task");
+    const ref = refOf(spec);
+    addNew(this.#state.taskById, ref, row, "task", spec.id);
     this.#count(row);
     this.#startTimers(row, fields);
     if (row.state === "queued") this.#lanes.place(row);
-    else if (row.state !== "delayed") row.open = this.#agents.take(spec.id);
+    else if (row.state !== "delayed") row.open = this.#agents.take(ref);
     checkAttempts(row);
   }
 
@@ -143,8 +144,9 @@ export class TaskReader {
     ended.project = projectRow?.project ?? ended.project;
     ended.user = projectRow?.userByName.get(ended.user)?.user ?? ended.user;
     ended.kind = this.#state.kindByName.get(ended.kind)?.kind ?? ended.kind;
-    if (this.#state.taskById.has(ended.id)) refuse(`task ${ended.id} is live and has ended`);
-    addNew(this.#state.endedById, ended.id, ended, "ended task");
+    const ref = refOf(ended);
+    if (this.#state.taskById.has(ref)) refuse(`task ${ended.id} is live and has ended`);
+    addNew(this.#state.endedById, ref, ended, "ended task", ended.id);
   }
 
   readUncharged(fields: Fields): void {

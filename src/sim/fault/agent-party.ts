@@ -11,6 +11,7 @@ import {
 } from "../../agent/handler.ts";
 import { WaggleError } from "../../errors.ts";
 import type { Incarnation } from "../../ids.ts";
+import { taskKey } from "../../ids.ts";
 import { pause } from "../../pause.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
@@ -132,8 +133,15 @@ export class AgentParty {
       const startedMs = this.#habitat.engine.nowMs;
       // Of two processes the earlier, too, joins anew when it has lapsed, and takes the id from the later.
       const isSuperseded = () => this.#lives.size > 1 || this.#twinsUntilMs >= startedMs;
-      const { id, attempt } = task;
-      const start = { task: id, attempt, life, signal, isSuperseded, limitMs: orders.limitMs };
+      const { id, project, attempt } = task;
+      const start = {
+        task: taskKey({ project, task: id }),
+        attempt,
+        life,
+        signal,
+        isSuperseded,
+        limitMs: orders.limitMs,
+      };
       const ended = this.#watch.started(start, this.#character.maxConcurrent);
       try {
         return await this.#run(orders, task, context, life);

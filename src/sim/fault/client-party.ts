@@ -8,6 +8,7 @@ import type { TaskHandle } from "../../client/task-handle.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
 import type { ResourcePatch } from "../../core/settings-patch.ts";
 import { WaggleError } from "../../errors.ts";
+import { taskKey } from "../../ids.ts";
 import type { Habitat } from "./habitat.ts";
 import { type Life, type MachineClock, newMachine } from "./life.ts";
 import type { ClientCharacter, Deed } from "./workload.ts";
@@ -118,7 +119,7 @@ export class ClientParty {
       case "retry":
         return await this.#retry(deed.task, deed.project, swarm);
       case "query":
-        return await swarm.story(deed.task);
+        return await swarm.story(deed.task, { project: deed.project });
       case "await":
         return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: ACQUIRE_MS });
       case "pause":
@@ -184,8 +185,9 @@ export class ClientParty {
   }
 
   /** Notes a call to submit a task. Returns what to tell when it was refused. */
-  #call({ id: task = "" }: TaskRequest): (error: WaggleError) => void {
+  #call({ id = "", project = "" }: TaskRequest): (error: WaggleError) => void {
     const { engine, history } = this.#habitat;
+    const task = taskKey({ project, task: id });
     const head = { kind: "call", party: this.#life?.name ?? this.id, task, sentMs: engine.nowMs } as const;
     const at = history.push(head) - 1;
     return ({ code }) => {
@@ -194,15 +196,16 @@ export class ClientParty {
   }
 
   #keep(handle: TaskHandle): void {
-    this.awaited.add(handle.id);
+    const task = taskKey({ project: handle.project, task: handle.id });
+    this.awaited.add(task);
     if (handle.ack?.duplicate === true) this.#habitat.occurrences.note("submit-repeated-and-known");
     handle.outcome().then(
-      () => this.awaited.delete(handle.id),
+      () => this.awaited.delete(task),
       (error: unknown) => {
-        this.awaited.delete(handle.id);
+        this.awaited.delete(task);
         this.#habitat.found(
           "accepted-tasks-end",
-          `${this.id} waits for ${handle.id} and is told: ${String(error)}`,
+          `${this.id} waits for ${task} and is told: ${String(error)}`,
         );
       },
     );

@@ -5,7 +5,7 @@ import type { PendingBatch } from "../../coordinator/append/sends.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { Succession } from "../../core/succession.ts";
-import { taskId } from "../../ids.ts";
+import { refOfKey, taskKey } from "../../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.ts";
@@ -136,7 +136,7 @@ export class JournalTruth {
   noteObserved(observation: Observation): void {
     if (observation.kind !== "result" || observation.answer !== "stale") return;
     const { task, attempt, outcome } = observation;
-    const newest = this.state.taskById.get(taskId(task))?.attempt ?? 0;
+    const newest = this.state.taskById.get(refOfKey(task))?.attempt ?? 0;
     if (outcome !== "revoked" && newest > attempt)
       this.#habitat.occurrences.note("result-after-a-new-attempt");
   }
@@ -344,14 +344,12 @@ export class JournalTruth {
     this.#noteFailOver();
   }
 
-  #noteFailed(
-    { task, attempt, agent, failure, latencyMs }: EventOf<"AttemptFailed">,
-    decidedMs: number,
-  ): void {
+  #noteFailed(event: EventOf<"AttemptFailed">, decidedMs: number): void {
+    const { attempt, agent, failure, latencyMs } = event;
     const { class: by } = failure;
-    const timeoutMs = this.state.taskById.get(task)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
+    const timeoutMs = this.state.taskById.get(event)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || (by === "timed-out" && latencyMs >= timeoutMs))
-      this.onLimitReached({ task, attempt, agent, by, timeoutMs, decidedMs });
+      this.onLimitReached({ task: taskKey(event), attempt, agent, by, timeoutMs, decidedMs });
   }
 
   #noteFailOver(): void {

@@ -5,7 +5,7 @@
 
 import { connect } from "../../client/connect.ts";
 import { WaggleError } from "../../errors.ts";
-import { type AgentId, type TaskId, taskId } from "../../ids.ts";
+import { type AgentId, refOfKey, type TaskRef, taskKey } from "../../ids.ts";
 import type { OpenAttempt } from "../../state/state.ts";
 import type { SeededRandom } from "../random.ts";
 import type { AgentParty } from "./agent-party.ts";
@@ -132,25 +132,26 @@ export class Probe {
 
   async #crashAgent(): Promise<void> {
     const { truth, recovery, agents, habitat } = this.#deps;
-    const task = await this.#submit();
-    const open = await this.#attemptOf(task);
+    const ref = await this.#submit();
+    const { task } = ref;
+    const open = await this.#attemptOf(ref);
     const party = agents.find(({ id }) => id === open.agent);
     if (party === undefined) throw new Error(`${task} is with a stranger`);
     recovery.agentCrashed({ id: open.agent, incarnation: open.incarnation }, this.#heardMs(open.agent));
     party.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     await this.#until(`${open.agent} to be lost`, () => recovery.isOver);
     await this.#until(`the end of ${task}`, () => truth.state.taskById.size === 0);
-    const { state: end = "forgotten" } = truth.state.endedById.get(task) ?? {};
+    const { state: end = "forgotten" } = truth.state.endedById.get(ref) ?? {};
     if (end !== "completed")
       habitat.found("recovery-is-bounded", `${task}, whose agent crashed with nothing else wrong, is ${end}`);
   }
 
   /** A while after it began: it may be taken back meanwhile, where a life of its agent is replaced. */
-  async #attemptOf(task: TaskId): Promise<OpenAttempt> {
+  async #attemptOf(ref: TaskRef): Promise<OpenAttempt> {
     const { truth, random } = this.#deps;
-    const openAttempt = () => truth.state.taskById.get(task)?.open;
+    const openAttempt = () => truth.state.taskById.get(ref)?.open;
     for (;;) {
-      await this.#until(`${task} to be assigned`, () => openAttempt() !== undefined);
+      await this.#until(`${ref.task} to be assigned`, () => openAttempt() !== undefined);
       await this.#wait((TASK_MS / 2) * random.fraction());
       const open = openAttempt();
       if (open !== undefined) return open;
@@ -183,8 +184,8 @@ export class Probe {
     return leader;
   }
 
-  /** @returns its id, once it is accepted */
-  async #submit(): Promise<TaskId> {
+  /** @returns its name, once it is accepted */
+  async #submit(): Promise<TaskRef> {
     const { habitat } = this.#deps;
     const life = habitat.newLife("probe", newMachine());
     const transport = habitat.newConnection("probe", life);
@@ -199,8 +200,13 @@ export class Probe {
       this.#waitsFor = "a task to be accepted";
       try {
         const [kind = ""] = kinds;
-        const { id } = await connected.submit({ id: "probe", kind, payload, timeoutMs: TASK_TIMEOUT_MS });
-        return taskId(id);
+        const { id, project } = await connected.submit({
+          id: "probe",
+          kind,
+          payload,
+          timeoutMs: TASK_TIMEOUT_MS,
+        });
+        return refOfKey(taskKey({ project, task: id }));
       } catch (error) {
         if (!(error instanceof WaggleError)) throw error;
         await this.#wait(AGAIN_MS);

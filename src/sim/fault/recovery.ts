@@ -25,6 +25,7 @@ import { timingOf } from "../../coordinator/timing.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { SwarmState, TaskRow } from "../../state/state.ts";
+import { refOf } from "../../state/task-rows.ts";
 import type { Engine } from "./engine.ts";
 import { SLOW_MAX } from "./life.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -136,19 +137,19 @@ export class Recovery {
    *  @param heardMs when the last of what it sent arrives, virtual ms */
   agentCrashed({ id, incarnation }: Lived, heardMs: number): void {
     const state = this.#deps.state();
-    const lost = tasksOf(state, { id, incarnation }).map((task) => [task.spec.id, task.attempt] as const);
+    const lost = tasksOf(state, { id, incarnation }).map((task) => [refOf(task.spec), task.attempt] as const);
     const isGone = ({ agentById }: SwarmState) => {
       const row = agentById.get(id);
       return row?.online !== true || row.incarnation !== incarnation;
     };
     const isTriedAgain = ({ taskById }: SwarmState) =>
-      lost.every(([task, attempt]) => {
-        const { attempt: newest = 0, open } = taskById.get(task) ?? {};
+      lost.every(([ref, attempt]) => {
+        const { attempt: newest = 0, open } = taskById.get(ref) ?? {};
         const isElsewhere = open?.agent !== id || open.incarnation !== incarnation;
         return newest > attempt && open !== undefined && isElsewhere;
       });
     this.#expect({
-      what: `that ${id} is lost, which crashed, and ${lost.map(([task]) => task).join(", ")} run elsewhere`,
+      what: `that ${id} is lost, which crashed, and ${lost.map(([{ task }]) => task).join(", ")} run elsewhere`,
       withinMs: Math.max(0, heardMs - this.#deps.engine.nowMs) + lostWithinMs(state.leaderTimeoutMs),
       isPaid: (now) => isGone(now) && isTriedAgain(now),
       occurrence: "agent-lost-in-calm",

@@ -86,8 +86,7 @@ export class SwarmVictims implements Victims {
     const attempts = [...agentById.values()].flatMap(({ online, open }) =>
       online ? [...open.values()] : [],
     );
-    const leftMs = ({ task, assignedAt }: OpenAttempt) =>
-      assignedAt + (taskById.get(task)?.spec.timeoutMs ?? 0) - at;
+    const leftMs = (open: OpenAttempt) => open.assignedAt + (taskById.get(open)?.spec.timeoutMs ?? 0) - at;
     const [longest] = attempts.toSorted((one, other) => leftMs(other) - leftMs(one));
     return this.#agents.find(({ id }) => id === longest?.agent)?.id ?? this.#agents[0]?.id ?? "";
   }

@@ -232,10 +232,12 @@ class DeedDrawer {
     const timeoutMs = isLong ? 40_000 + random.below(20_000) : 3_000 + random.below(20_000);
     const stallMs = random.chance(0.08) ? 1_000 + random.below(4_000) : undefined;
     const limitMs = Math.min(timeoutMs, stallMs ?? timeoutMs);
+    const project = random.pick(projects);
+    const ordinal = 1 + this.#tasks.filter((other) => other.project === project).length; // others have the same ids
     return {
-      id: `t${this.#tasks.length + 1}`,
+      id: `t${ordinal}`,
       kind: random.pick(kinds),
-      project: random.pick(projects),
+      project,
       user: random.pick(users),
       payload: payloadOf({ ...(isLong ? this.#longOrders() : this.#orders()), limitMs }),
       timeoutMs,

@@ -4,6 +4,7 @@
 // Wing, "Linearizability", 1990, section 2).
 
 import { unreachable } from "../../assert.ts";
+import { taskKey } from "../../ids.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { Event } from "../../state/event.ts";
 import type { LiveTaskState } from "../../state/state.ts";
@@ -41,7 +42,12 @@ function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenS
   if (observed.kind === "assigned" || observed.kind === "submit" || observed.kind === "call")
     return undefined;
   if (observed.kind === "told")
-    return wrongOutcome(observed.outcome, line.taskById.get(observed.outcome.task), line, observed.at.idx);
+    return wrongOutcome(
+      observed.outcome,
+      line.taskById.get(taskKey(observed.outcome)),
+      line,
+      observed.at.idx,
+    );
   if (observed.answer === undefined) return undefined;
   const to = observed.at?.idx ?? line.lastIdx;
   // A standby answers for exactly the batch that it has read up to.
@@ -64,11 +70,11 @@ function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenS
 }
 
 function wrongCancel(
-  { answer, project, round: wanted }: CancelObserved,
+  { answer, round: wanted }: CancelObserved,
   life: TaskLife | undefined,
   moments: Moments,
 ): string | undefined {
-  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  if (answer === "unknown-task") return wrongUnknown(life, moments);
   const isWanted = ({ state, round }: TaskStretch) => {
     if (answer === "conflict") return round !== wanted;
     if (round !== wanted) return false;
@@ -80,11 +86,11 @@ function wrongCancel(
 }
 
 function wrongRetry(
-  { answer, project, round }: RetryObserved,
+  { answer, round }: RetryObserved,
   life: TaskLife | undefined,
   moments: Moments,
 ): string | undefined {
-  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  if (answer === "unknown-task") return wrongUnknown(life, moments);
   const opened = life?.rounds.find((one) => one.round === round);
   if (answer === "retried")
     return opened !== undefined && opened.openedIdx <= moments.to
@@ -113,13 +119,13 @@ function hasEnded(state: TaskStretch["state"]): boolean {
 }
 
 function wrongAwait(
-  { answer, project }: AwaitObserved,
+  { answer }: AwaitObserved,
   life: TaskLife | undefined,
   line: JournalLine,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
-  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  if (answer === "unknown-task") return wrongUnknown(life, moments);
   if (answer !== "live") {
     const next = life?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
     if (next !== undefined && next.openedIdx <= moments.from)
@@ -183,10 +189,6 @@ function wrongOutcome(
 function wrongUnknown(life: TaskLife | undefined, { from }: Moments): string | undefined {
   if (life === undefined || life.submittedIdx > from) return undefined;
   return `is said to be unknown, and batch ${life.submittedIdx}, which was known, submits it`;
-}
-
-function inProject(life: TaskLife | undefined, project: string): TaskLife | undefined {
-  return life?.spec.project === project ? life : undefined;
 }
 
 function wrongResult(

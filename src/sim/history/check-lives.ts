@@ -3,6 +3,7 @@
 // An agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held
 // it.
 
+import { taskKey } from "../../ids.ts";
 import type { Event } from "../../state/event.ts";
 import type { JournalLine } from "./journal-line.ts";
 import type { Violation } from "./violation.ts";
@@ -46,7 +47,7 @@ class Lives {
         return;
       case "AttemptFailed":
       case "TaskDeadLettered": {
-        const attempt = this.#line.taskById.get(event.task)?.attempts.get(event.attempt);
+        const attempt = this.#line.taskById.get(taskKey(event))?.attempts.get(event.attempt);
         if (event.failure.class === "lost" && attempt !== undefined)
           this.#lostByLife.set(lifeOf(attempt), `attempt ${event.attempt} of ${event.task} in batch ${idx}`);
         return;

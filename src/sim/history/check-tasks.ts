@@ -2,8 +2,10 @@
 // ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
 // task allows (P1 to P6).
 
+import { taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Event, TaskSpec } from "../../state/event.ts";
+import { refOf } from "../../state/task-rows.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import { type JournalLine, newestRound, type TaskLife } from "./journal-line.ts";
 import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";
@@ -45,7 +47,7 @@ export function checkRetries(observations: readonly Observation[], line: Journal
   }
   return [...line.taskById.values()].flatMap(({ spec, rounds }) =>
     rounds.slice(1).flatMap(({ round, openedIdx }) => {
-      if (mayStand.has(`${spec.id} ${round}`)) return [];
+      if (mayStand.has(`${taskKey(refOf(spec))} ${round}`)) return [];
       const sentence = `batch ${openedIdx} opens round ${round} of ${spec.id}, which nobody asked for who was not refused`;
       return [{ promise: "P5", checker: "retries", sentence }];
     }),

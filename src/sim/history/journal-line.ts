@@ -1,12 +1,13 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import { batchIndex, type Term } from "../../ids.ts";
+import { batchIndex, type TaskRef, type Term, taskKey } from "../../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainTail, deathOf } from "../../journal/replay.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
+import { refOf } from "../../state/task-rows.ts";
 
 export interface LineBatch {
   readonly idx: number;
@@ -80,6 +81,7 @@ const losses: ReadonlySet<TrimReason> = new Set(["hole", "tail-lost"]);
 export class JournalLine {
   /** By place: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
+  /** By `taskKey`. */
   readonly taskById = new Map<string, TaskLife>();
   /** What no journal may hold: a task submitted twice, a round opened or ended twice, a task assigned when it was not
    *  queued. */
@@ -136,14 +138,14 @@ export class JournalLine {
       case "TaskRetried":
         return this.#retry(event, idx);
       case "TaskReleased":
-        return this.#move(event.task, idx, "queued");
+        return this.#move(taskKey(event), idx, "queued");
       case "TaskAssigned":
         return this.#assign(event, idx);
       case "AssignmentsConfirmed":
         return this.#confirm(event, idx);
       case "AttemptFailed": {
         this.#close(event, idx);
-        return this.#move(event.task, idx, this.#isLater(event.retryAt, idx) ? "delayed" : "queued");
+        return this.#move(taskKey(event), idx, this.#isLater(event.retryAt, idx) ? "delayed" : "queued");
       }
       case "TaskCompleted":
       case "TaskFailed":
@@ -159,17 +161,23 @@ export class JournalLine {
   }
 
   #submit({ task: spec }: Extract<Event, { type: "TaskSubmitted" }>, idx: number): void {
-    if (this.taskById.has(spec.id)) this.#fault(idx, `submits ${spec.id} a second time`);
+    if (this.taskById.has(taskKey(refOf(spec)))) this.#fault(idx, `submits ${spec.id} a second time`);
     else {
       const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
       const stretches: TaskStretch[] = [{ idx, state, round: 1, attempts: 0 }];
       const rounds: TaskLife["rounds"] = [{ round: 1, spec, openedIdx: idx }];
-      this.taskById.set(spec.id, { spec, submittedIdx: idx, rounds, stretches, attempts: new Map() });
+      this.taskById.set(taskKey(refOf(spec)), {
+        spec,
+        submittedIdx: idx,
+        rounds,
+        stretches,
+        attempts: new Map(),
+      });
     }
   }
 
   #retry({ task: spec, round }: Extract<Event, { type: "TaskRetried" }>, idx: number): void {
-    const life = this.taskById.get(spec.id);
+    const life = this.taskById.get(taskKey(refOf(spec)));
     const before = life && newestRound(life);
     if (life === undefined || before === undefined)
       return this.#fault(idx, `retries ${spec.id}, which was never submitted`);
@@ -187,9 +195,10 @@ export class JournalLine {
   }
 
   #assign(event: Extract<Event, { type: "TaskAssigned" }>, idx: number): void {
-    const life = this.#living(event, idx);
+    const life = this.#living(taskKey(event), event.type, idx);
     if (life === undefined) return;
-    const { task, attempt, agent, incarnation, number, token } = event;
+    const { attempt, agent, incarnation, number, token } = event;
+    const task = taskKey(event);
     const last = life.stretches.at(-1);
     if (last?.state !== "queued" || attempt !== last.attempts + 1)
       this.#fault(
@@ -217,15 +226,15 @@ export class JournalLine {
     }
   }
 
-  #close(event: Event & { readonly task: string; readonly attempt: number }, idx: number): void {
-    const attempt = this.taskById.get(event.task)?.attempts.get(event.attempt);
+  #close(event: Event & TaskRef & { readonly attempt: number }, idx: number): void {
+    const attempt = this.taskById.get(taskKey(event))?.attempts.get(event.attempt);
     if (attempt === undefined || attempt.closed !== undefined)
       this.#fault(idx, `${event.type} closes attempt ${event.attempt} of ${event.task}, which is not open`);
     else attempt.closed = { idx, event };
   }
 
-  #end(event: Event & { readonly task: string }, idx: number): void {
-    const life = this.#living(event, idx);
+  #end(event: Event & TaskRef, idx: number): void {
+    const life = this.#living(taskKey(event), event.type, idx);
     const state = endOf[event.type];
     if (life === undefined || state === undefined) return;
     const attempts = life.stretches.at(-1)?.attempts ?? 0;
@@ -237,18 +246,18 @@ export class JournalLine {
   }
 
   #move(task: string, idx: number, state: LiveTaskState): void {
-    const life = this.#living({ task, type: `its way to ${state}` }, idx);
+    const life = this.#living(task, `its way to ${state}`, idx);
     if (life === undefined) return;
     const { round } = newestRound(life);
     life.stretches.push({ idx, state, round, attempts: life.stretches.at(-1)?.attempts ?? 0 });
   }
 
-  #living(event: { readonly type: string; readonly task: string }, idx: number): TaskLife | undefined {
-    const life = this.taskById.get(event.task);
+  #living(task: string, what: string, idx: number): TaskLife | undefined {
+    const life = this.taskById.get(task);
     const ended = life && newestRound(life).ended;
     if (life !== undefined && ended === undefined) return life;
     const why = life === undefined ? "was never submitted" : `ended in batch ${ended?.idx}`;
-    this.#fault(idx, `${event.type} is of ${event.task}, which ${why}`);
+    this.#fault(idx, `${what} is of ${task}, which ${why}`);
     return undefined;
   }
 

@@ -2,7 +2,7 @@
 // any other transport, for clients and agents alike. Changes nothing on the way.
 // Slots, joins and settings are not noted: the journal alone is judged for those.
 
-import type { SwarmId } from "../../ids.ts";
+import { type SwarmId, taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { decode, parseJson } from "../../protocol/codec.ts";
 import type { JournalPoint } from "../../protocol/journal-point.ts";
@@ -14,7 +14,7 @@ import {
   donePushSchema,
   outcomeSchema,
 } from "../../protocol/schemas.ts";
-import { swarmPrefix } from "../../protocol/subjects.ts";
+import { isInbox, swarmPrefix } from "../../protocol/subjects.ts";
 import type {
   ConnectionStatus,
   Message,
@@ -112,14 +112,14 @@ export class RecordingTransport implements Transport {
     const parsed = parseJson(payload);
     const message = parsed.ok ? asRecord(parsed.value) : {};
     if (side === "project" && verb === "query")
-      return what === "task" ? [{ ...head, kind: "query", task: String(message["task"]) }] : [];
+      return what === "task" ? [{ ...head, kind: "query", task: keyOf(party, message["task"]) }] : [];
     return side === "project" ? projectItems(verb, party, message, head) : resultItems(party, message, head);
   }
 
   /** What comes unasked: assignments and endings. */
   #note({ subject, data }: Message): void {
     const isAssign = subject.endsWith(".assign") && subject.startsWith(`${this.#prefix}agent.`);
-    const isDone = subject.endsWith(".done") && subject.startsWith(`${this.#prefix}client.`);
+    const isDone = subject.endsWith(".done") && isInbox(subject);
     if (!isAssign && !isDone) return;
     const { now, party, record } = this.#recorder;
     const head = { party, heardMs: now() };
@@ -134,8 +134,12 @@ export class RecordingTransport implements Transport {
     if (!push.ok || push.value.type !== "assign") return;
     const agent = subject.slice(this.#prefix.length).split(".")[1] ?? "";
     const { term, incarnation, assignments } = push.value;
-    for (const { task, attempt, number, token } of assignments as readonly Assignment[])
-      record({ ...head, kind: "assigned", term, agent, incarnation, task, attempt, number, token });
+    for (const { project, task, attempt, number, token } of assignments as readonly Assignment[])
+      record({
+        ...head,
+        ...{ kind: "assigned", term, agent, incarnation },
+        ...{ task: keyOf(project, task), attempt, number, token },
+      });
   }
 }
 
@@ -156,15 +160,15 @@ function projectItems(
     case "submit":
       return items.map((item: unknown) => {
         const content = asRecord(item);
-        return { ...head, kind: "submit", project, task: String(content["id"] ?? ""), content };
+        return { ...head, kind: "submit", project, task: keyOf(project, content["id"] ?? ""), content };
       });
     case "await":
-      return items.map((task: unknown) => ({ ...head, kind: "await", project, task: String(task) }));
+      return items.map((task: unknown) => ({ ...head, kind: "await", project, task: keyOf(project, task) }));
     case "cancel":
     case "retry":
       return items.map((item: unknown) => {
         const { task, round } = asRecord(item);
-        return { ...head, kind: verb, project, task: String(task), round: Number(round) };
+        return { ...head, kind: verb, project, task: keyOf(project, task), round: Number(round) };
       });
     default:
       return [];
@@ -175,13 +179,13 @@ function resultItems(agent: string, message: Record<string, unknown>, head: Head
   const items: readonly unknown[] = Array.isArray(message["results"]) ? message["results"] : [];
   const incarnation = String(message["incarnation"]);
   return items.map((item) => {
-    const { task, attempt, token, outcome, result } = asRecord(item);
+    const { project, task, attempt, token, outcome, result } = asRecord(item);
     return {
       ...head,
       kind: "result",
       agent,
       incarnation,
-      task: String(task),
+      task: keyOf(project, task),
       attempt: Number(attempt),
       token: String(token),
       outcome: outcome as ResultObserved["outcome"],
@@ -233,7 +237,11 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
   const { duplicate, task, outcome, state: endedAs, status } = asRecord(answer);
   switch (said.kind) {
     case "submit":
-      return { ...said, task: String(task), answer: duplicate === true ? "duplicate" : "accepted" };
+      return {
+        ...said,
+        task: keyOf(said.project, task),
+        answer: duplicate === true ? "duplicate" : "accepted",
+      };
     case "cancel":
       return { ...said, answer: endedAs === "cancelled" ? "cancelled" : "ended" };
     case "retry":
@@ -256,6 +264,11 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
     case "result":
       return { ...said, answer: status as "ok" | "stale" | "gone" };
   }
+}
+
+/** The name of a task in observations: ids belong to their project. */
+function keyOf(project: unknown, task: unknown): string {
+  return taskKey({ project: String(project), task: String(task) });
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

@@ -113,6 +113,7 @@ export class Production implements Dispatcher {
       type: "ReportResult",
       agent: agentId(nameOf(agent)),
       incarnation: incarnation(nameOf(agent)),
+      project: projectId(task.project),
       task: taskId(id),
       attempt: open.attempt,
       token: open.token,

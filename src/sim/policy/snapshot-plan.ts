@@ -63,8 +63,7 @@ export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
   const actions: AssignAction[] = [];
   for (let assigned = round.next(); assigned !== undefined && left > 0; assigned = round.next()) {
     record(state, assigned, now);
-    const projectId = state.taskById.get(assigned.task)?.spec.project as string;
-    actions.push({ agentId: assigned.agent, taskId: assigned.task, projectId });
+    actions.push({ agentId: assigned.agent, taskId: assigned.task, projectId: assigned.project });
     left -= 1;
   }
   return actions;
@@ -139,8 +138,9 @@ function recordPast(
     const token = `1.${number}` as Token;
     const spec = { ...specOf({ id: task, projectId: id, priority: 0 }), kind: pastKind, weight };
     record(state, { type: "TaskSubmitted", task: spec, hash: "" }, at);
-    record(state, { type: "TaskAssigned", task, attempt, ...life, number, token, receipt: unexplained }, at);
-    record(state, { type: "TaskCompleted", task, attempt, agent: pastAgent, result: "", latencyMs: 0 }, at);
+    const named = { project: spec.project, task, attempt };
+    record(state, { type: "TaskAssigned", ...named, ...life, number, token, receipt: unexplained }, at);
+    record(state, { type: "TaskCompleted", ...named, agent: pastAgent, result: "", latencyMs: 0 }, at);
   }
   record(state, { type: "AgentLeft", ...life, reason: "left" }, now);
 }

@@ -4,7 +4,7 @@
 import { connect } from "../../../src/client/connect.ts";
 import type { Swarm } from "../../../src/client/swarm.ts";
 import type { TaskHandle } from "../../../src/client/task-handle.ts";
-import { NO_PROJECT, swarmId } from "../../../src/ids.ts";
+import { swarmId } from "../../../src/ids.ts";
 import { encode } from "../../../src/protocol/codec.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
@@ -84,7 +84,7 @@ class Load {
     const { asked, cancelled, repeated, conflicting } = shares;
     // Whatever these answer, or fail to, is on the record; a failure to ask is none of the tasks'.
     const ignored = () => undefined;
-    if (draw < asked) await this.#query(handle.id);
+    if (draw < asked) await this.#query(handle);
     else if (draw < asked + cancelled) await handle.cancel().catch(ignored);
     else if (draw < asked + cancelled + repeated) await this.#swarm.submit(request).catch(ignored);
     else if (draw < asked + cancelled + repeated + conflicting)
@@ -92,8 +92,8 @@ class Load {
   }
 
   /** As others would who look it up: any coordinator may answer. */
-  async #query(task: string): Promise<void> {
-    const subject = subjectsOf(swarmId(this.#start.swarm)).query(NO_PROJECT, "task");
+  async #query({ id: task, project }: TaskHandle): Promise<void> {
+    const subject = subjectsOf(swarmId(this.#start.swarm)).query(project, "task");
     await transport.request(subject, encode({ v: 1, task }), { timeoutMs: QUERY_MS });
   }
 

@@ -8,14 +8,14 @@ import type { Command } from "../../../src/core/command.ts";
 import { batchIndex } from "../../../src/ids.ts";
 import { limits } from "../../../src/limits.ts";
 import { silentLogger } from "../../support/swarm.ts";
-import { type LedLog, LIFE } from "./led-log.ts";
+import { LIFE, type MemoryLedLog } from "./led-log.ts";
 
 export const SYNC_MS = 60_000;
 export const nothing = { ageMs: 0, bytes: 0 };
 export const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
 export class CompactedLog {
-  readonly log: LedLog;
+  readonly log: MemoryLedLog;
   readonly compaction: Compaction;
   /** Segments that were ready, and that the leader does not go on in yet. */
   readonly ready: MadeSegment[] = [];
@@ -24,7 +24,7 @@ export class CompactedLog {
   removals = 0;
   isShort = false;
 
-  constructor(log: LedLog, overrides: Partial<CompactionDeps> = {}) {
+  constructor(log: MemoryLedLog, overrides: Partial<CompactionDeps> = {}) {
     const { journal, clock, store, turns } = log;
     const isShort = () => this.isShort;
     const room = {

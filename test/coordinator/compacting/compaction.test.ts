@@ -8,7 +8,7 @@ import { baseSpacingBytes } from "../../../src/coordinator/compacting/newest-bas
 import { UnreachableError } from "../../../src/errors.ts";
 import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, SYNC_MS } from "./compacted-log.ts";
-import { LedLog } from "./led-log.ts";
+import { MemoryLedLog } from "./led-log.ts";
 
 const MiB = 1024 ** 2;
 
@@ -27,7 +27,7 @@ describe("a base is due", () => {
   });
 
   it("after so many bytes, counted from the newest base, whoever led then", async () => {
-    const log = await LedLog.start({}, 400_000);
+    const log = await MemoryLedLog.start({}, 400_000);
     const never = { everyEvents: Number.POSITIVE_INFINITY };
     const first = new CompactedLog(log, never);
     await log.submit(30, 1_000);
@@ -44,7 +44,7 @@ describe("a base is due", () => {
   });
 
   it("after so many events where that is asked for, and not before the base before is synced", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     const { log } = compacted;
     await compacted.base();
     expect(log.number).toBe(2);
@@ -57,7 +57,7 @@ describe("a base is due", () => {
   });
 
   it("a day after the newest one, also where little happens, and not where nothing does", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     const { log } = compacted;
     await compacted.base();
     await log.clock.advance(limits.snapshotMs);
@@ -70,14 +70,14 @@ describe("a base is due", () => {
   });
 
   it("while the journal is short of room", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     compacted.isShort = true;
     for (let looks = 0; looks < 3; looks += 1) await compacted.pulse();
     expect(compacted.log.number).toBe(2);
   });
 
   it("and not at each batch while it stays short, where nothing waits for a sync", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const compacted = new CompactedLog(log, { snapshotSyncMs: 0, everyEvents: Number.POSITIVE_INFINITY });
     compacted.isShort = true;
     for (let second = 0; second < limits.snapshotShortMs; second += 1_000) {
@@ -91,7 +91,7 @@ describe("a base is due", () => {
   });
 
   it("when the newest one cannot be read, and is made from the base before it", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     const { log } = compacted;
     await compacted.base();
     await log.submit(3);
@@ -105,7 +105,7 @@ describe("a base is due", () => {
 
 describe("the status of compaction", () => {
   it("names the newest base, its age and its size", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     expect(compacted.compaction.status).toEqual({ newest: undefined, failure: undefined });
     const { opened } = await compacted.base();
     await compacted.pulse();
@@ -116,7 +116,7 @@ describe("the status of compaction", () => {
 
   it("names the last failure until the next success", async () => {
     let isFailing = true;
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) =>
       isFailing ? Promise.reject(new UnreachableError("no server answers")) : here.make(order, signal),
@@ -135,7 +135,7 @@ describe("the status of compaction", () => {
 describe("a segment that could not be made", () => {
   it("is tried again after a pause that doubles, under a number of its own", async () => {
     const numbers: number[] = [];
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const maker = aMaker(({ number }) => {
       numbers.push(number);
       return Promise.reject(new SegmentLostError(number, "it is sealed"));
@@ -154,7 +154,7 @@ describe("a segment that could not be made", () => {
   });
 
   it("leaves nothing behind but a claim above it, so that no rival takes its number", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) => here.make({ ...order, bytesMax: 1_000_000 }, signal));
     const compacted = new CompactedLog(log, { maker });
@@ -169,7 +169,7 @@ describe("a segment that could not be made", () => {
   });
 
   it("stays where another session claimed it", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) => {
       log.store.create(order.number);
@@ -184,7 +184,7 @@ describe("a segment that could not be made", () => {
   });
 
   it("is the leader's to mend once damage is met twice in a row", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     await compacted.log.submit(10);
     compacted.log.store.loseRecords(1, 4);
     await compacted.pass(limits.snapshotRetryMs - 1_000);
@@ -196,7 +196,7 @@ describe("a segment that could not be made", () => {
 
 describe("a segment in the making", () => {
   it("is the only one: nothing else is made until the leader goes on in it", async () => {
-    const compacted = new CompactedLog(await LedLog.start());
+    const compacted = new CompactedLog(await MemoryLedLog.start());
     await compacted.log.submit(10);
     for (let looks = 0; looks < 5; looks += 1) await compacted.look();
     expect(compacted.ready).toHaveLength(1);
@@ -240,7 +240,7 @@ describe("a segment in the making", () => {
   async function underWay() {
     const signals: AbortSignal[] = [];
     const waiting: (() => void)[] = [];
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker(async (order, signal) => {
       signals.push(signal);
@@ -258,7 +258,7 @@ describe("a segment in the making", () => {
 });
 
 it("a journal that is out of reach is said to be, once for each try", async () => {
-  const log = await LedLog.start();
+  const log = await MemoryLedLog.start();
   const compacted = new CompactedLog(log);
   log.journal.setOffline(true);
   await compacted.pass(1_000);

@@ -10,6 +10,7 @@ import { MemoryJournalStore } from "../../../src/chain/memory-store.ts";
 import { type ChainTail, encodeBatch, encodeRecord, hashOf } from "../../../src/chain/records.ts";
 import { emptyTail, type LiveSegment } from "../../../src/chain/replay.ts";
 import { SegmentWriter } from "../../../src/chain/segment-writer.ts";
+import type { Clock } from "../../../src/clock.ts";
 import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import type { MadeSegment, MakeOrder } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import type { Command } from "../../../src/core/command.ts";
@@ -28,9 +29,8 @@ function inPageCache(journal: MemoryJournal): MemoryJournal {
 }
 
 export class LedLog {
-  readonly clock = new ManualClock();
-  readonly store: MemoryJournalStore;
-  readonly journal: MemoryJournal;
+  readonly clock: Clock;
+  readonly journal: Journal;
   readonly turns = new Turns();
   /** As the leader opened it, or continued it. */
   live!: LiveSegment;
@@ -44,23 +44,19 @@ export class LedLog {
   #eventsWritten = 0;
   #tasks = 0;
 
-  private constructor(faults: MemoryJournalFaults, bytesMax: number | undefined) {
-    this.store = new MemoryJournalStore({
-      clock: this.clock,
-      ...(bytesMax === undefined ? {} : { bytesMax }),
-    });
-    this.journal = inPageCache(new MemoryJournal(this.store, faults));
+  constructor(journal: Journal, clock: Clock) {
+    this.journal = journal;
+    this.clock = clock;
   }
 
-  /** Segment 1, with the batch that began the term. */
-  static async start(faults: MemoryJournalFaults = {}, bytesMax?: number): Promise<LedLog> {
-    const log = new LedLog(faults, bytesMax);
-    await log.journal.create(1);
-    log.#writer = log.writerOf(1, 0);
-    await log.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE }));
-    await log.#open(1, undefined);
-    await log.#write();
-    return log;
+  /** Opens segment 1, with the batch that began the term. */
+  async begin(): Promise<this> {
+    await this.journal.create(1);
+    this.#writer = this.writerOf(1, 0);
+    await this.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE }));
+    await this.#open(1, undefined);
+    await this.#write();
+    return this;
   }
 
   writerOf(number: number, position: number, journal: Journal = this.journal): SegmentWriter {
@@ -133,12 +129,11 @@ export class LedLog {
 
   /** Makes a segment and goes on in it. */
   async change(): Promise<void> {
-    await this.changeTo(await this.make(Math.max(...this.store.list()) + 1));
+    await this.changeTo(await this.make(Math.max(...(await this.journal.list())) + 1));
   }
 
-  /** A restart reads from the store what the leader has. */
-  async expectWhole(): Promise<void> {
-    const journal = new MemoryJournal(this.store);
+  /** A restart reads what the leader has. */
+  async expectWhole(journal: Journal = this.journal): Promise<void> {
     const { live } = await findLive(journal);
     if (live === undefined) throw new Error("no segment is live");
     const { state, tail } = await restore(live, { journal, clock: this.clock });
@@ -164,7 +159,7 @@ export class LedLog {
       recent: [],
     };
     await this.#writer.put(encodeRecord(opened), { isOpened: true });
-    const { live } = await findLive(new MemoryJournal(this.store));
+    const { live } = await findLive(this.journal);
     if (live?.number !== number) throw new Error(`segment ${number} is live`);
     this.live = live;
   }
@@ -190,5 +185,28 @@ export class LedLog {
       events.map((event) => ({ event, json: "", project: "" })),
       bytes.length,
     );
+  }
+}
+
+/** In memory, with time that a test lets pass. */
+export class MemoryLedLog extends LedLog {
+  declare readonly clock: ManualClock;
+  declare readonly journal: MemoryJournal;
+  readonly store: MemoryJournalStore;
+
+  private constructor(store: MemoryJournalStore, faults: MemoryJournalFaults, clock: ManualClock) {
+    super(inPageCache(new MemoryJournal(store, faults)), clock);
+    this.store = store;
+  }
+
+  /** @param faults of the leader's handle */
+  static async start(faults: MemoryJournalFaults = {}, bytesMax?: number): Promise<MemoryLedLog> {
+    const clock = new ManualClock();
+    const store = new MemoryJournalStore({ clock, ...(bytesMax === undefined ? {} : { bytesMax }) });
+    return await new MemoryLedLog(store, faults, clock).begin();
+  }
+
+  override expectWhole(): Promise<void> {
+    return super.expectWhole(new MemoryJournal(this.store));
   }
 }

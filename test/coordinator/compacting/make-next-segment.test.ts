@@ -15,12 +15,12 @@ import { JournalDamagedError } from "../../../src/errors.ts";
 import { limits } from "../../../src/limits.ts";
 import { bytesOf } from "../../chain/records.ts";
 import { Gate } from "../../support/gate.ts";
-import { LedLog } from "./led-log.ts";
+import { MemoryLedLog } from "./led-log.ts";
 
 const { signal } = new AbortController();
 
 /** The kinds of records in a segment, runs of one kind as one word. */
-async function formOf(log: LedLog, number: number): Promise<string> {
+async function formOf(log: MemoryLedLog, number: number): Promise<string> {
   const kinds: string[] = [];
   for await (const { bytes } of log.journal.segment(number).replay(1)) {
     const kind = decodeRecord(bytes)?.kind ?? "foreign";
@@ -36,7 +36,7 @@ function isAppendOf(request: MemoryRequest, kind: string): boolean {
 
 describe("the next segment of a leader", () => {
   it("begins with the claim and a base of all that was committed, and is not live", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(5);
     const made = await log.make(2);
     expect(made).toMatchObject({ number: 2, base: { idx: 6 }, copiedIdx: 6 });
@@ -46,7 +46,7 @@ describe("the next segment of a leader", () => {
   });
 
   it("is what a restart reads, once the leader opened it", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(5);
     const made = await log.make(2);
     await log.submit(3); // the leader copies these
@@ -59,7 +59,7 @@ describe("the next segment of a leader", () => {
 
   it("copies batches that come while the base is written, byte for byte", async () => {
     const gate = new Gate();
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const slow = new MemoryJournal(log.store, {
       onRequest: async (request): Promise<RequestFate> => {
         if (isAppendOf(request, "manifest")) await gate.opened;
@@ -79,7 +79,7 @@ describe("the next segment of a leader", () => {
   });
 
   it("waits with base and copies for the leader to commit what can be read", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(2);
     await log.submitUncommitted();
     let isMade = false;
@@ -95,7 +95,7 @@ describe("the next segment of a leader", () => {
   });
 
   it("skips foreign records, in the led segment and in its own", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(2);
     const chunks: string[] = [];
     const slow = new MemoryJournal(log.store, {
@@ -115,7 +115,7 @@ describe("the next segment of a leader", () => {
   });
 
   it("loses no copy to lost requests and lost answers", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(150);
     let count = 0;
     const gate = new Gate();
@@ -143,7 +143,7 @@ describe("the next segment of a leader", () => {
 
 describe("no segment is made", () => {
   it("where another session claimed the number", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     log.store.create(2);
     log.store.insert(2, encodeRecord({ kind: "claim", segment: 2, life: "life-2" }));
     await expect(log.make(2)).rejects.toThrow(SegmentLostError);
@@ -151,7 +151,7 @@ describe("no segment is made", () => {
   });
 
   it("where a coordinator that takes the lead sealed it meanwhile", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const rival = new MemoryJournal(log.store, {
       onRequest: (request) => {
         if (isAppendOf(request, "manifest")) log.store.seal(2);
@@ -162,7 +162,7 @@ describe("no segment is made", () => {
   });
 
   it("where the base cannot be read back", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     const worn = new MemoryJournal(log.store, {
       onAnswer: (request) => {
         if (isAppendOf(request, "manifest")) log.store.damageRecord(2, 2);
@@ -173,7 +173,7 @@ describe("no segment is made", () => {
   });
 
   it("where a power loss takes the end of the base before the copies", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     let batches = 0;
     const worn = new MemoryJournal(log.store, {
       onAnswer: async (request): Promise<AnswerFate> => {
@@ -195,7 +195,7 @@ describe("no segment is made", () => {
   });
 
   it("where the log cannot be read", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(3);
     log.store.loseRecords(1, 4);
     await expect(log.make(2)).rejects.toThrow("record 4 of segment 1 is missing");
@@ -203,7 +203,7 @@ describe("no segment is made", () => {
   });
 
   it("where its leader's term ends", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submitUncommitted();
     const ending = new AbortController();
     const making = makeNextSegment(log, log.order(2), ending.signal);
@@ -214,7 +214,7 @@ describe("no segment is made", () => {
   });
 
   it("where the journal has no room for its base", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(20, 1_000);
     const making = makeNextSegment(log, log.order(2, { bytesMax: 5_000 }), signal);
     await expect(making).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });

@@ -6,14 +6,14 @@ import type { CompactionDeps } from "../../../src/coordinator/compacting/compact
 import { UnreachableError } from "../../../src/errors.ts";
 import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, everything, nothing, SYNC_MS } from "./compacted-log.ts";
-import { LedLog } from "./led-log.ts";
+import { MemoryLedLog } from "./led-log.ts";
 
 /** Long enough for a base to be synced and for what goes to be recorded and removed. */
 const SETTLED_MS = SYNC_MS + 2_000;
 
 /** Segments 1 to `count`, each but the first with a base; the newest is not synced yet. */
 async function aLog(count: number, overrides: Partial<CompactionDeps> = {}): Promise<CompactedLog> {
-  const log = await LedLog.start();
+  const log = await MemoryLedLog.start();
   for (let number = 2; number <= count; number += 1) {
     await log.submit(10);
     await log.change();
@@ -92,7 +92,7 @@ describe("segments before the newest two bases", () => {
 describe("the audit is kept", () => {
   it("as long as is asked for", async () => {
     const day = 24 * 3_600_000;
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     for (let segment = 2; segment <= 6; segment += 1) {
       await log.submit(5);
       await log.change();
@@ -183,7 +183,7 @@ describe("what will stand alone", () => {
 
   it("is read once, and then only what came since", async () => {
     let reads = 0;
-    const log = await LedLog.start({
+    const log = await MemoryLedLog.start({
       onRequest: ({ op }) => {
         if (op === "replay") reads += 1;
         return "deliver";
@@ -208,7 +208,7 @@ describe("what will stand alone", () => {
 
 describe("a segment that was never opened", () => {
   it("goes once a live one stands above it", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(5);
     await log.make(2); // its leader did not go on in it
     await log.submit(5);
@@ -222,7 +222,7 @@ describe("a segment that was never opened", () => {
   });
 
   it("stays where damage may be why it looks so", async () => {
-    const log = await LedLog.start();
+    const log = await MemoryLedLog.start();
     await log.submit(5);
     log.store.create(2);
     log.store.insert(2, encodeRecord({ kind: "claim", segment: 2, life: "life-2" }));

@@ -1,7 +1,7 @@
 // What is found in a journal as it is written, batch by batch.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { batchIndex, type Instant, type Kind, type Term } from "../../../src/ids.ts";
+import { batchIndex, type Instant, type Kind, type Term, taskKey } from "../../../src/ids.ts";
 import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
 import { encodeManifest } from "../../../src/journal/snapshot/manifest.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
@@ -9,6 +9,7 @@ import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
+import { refOf } from "../../../src/state/task-rows.ts";
 import { aTask } from "../../support/turns.ts";
 
 let habitat: Habitat;
@@ -256,8 +257,14 @@ it("what is due is done, however full the journal", () => {
 it("a stale result is counted that comes when its task is tried again", () => {
   const task = aTask();
   stored(1_000, began, { type: "TaskSubmitted", task, hash: "" });
-  const row = truth.state.taskById.get(task.id) as { attempt: number };
-  const result = { kind: "result", agent: "a1", incarnation: "x", task: task.id, token: "" } as const;
+  const row = truth.state.taskById.get(refOf(task)) as { attempt: number };
+  const result = {
+    kind: "result",
+    agent: "a1",
+    incarnation: "x",
+    task: taskKey(refOf(task)),
+    token: "",
+  } as const;
   const hear = (attempt: number, answer: "ok" | "stale", outcome: "completed" | "revoked" = "completed") =>
     truth.noteObserved({ ...result, attempt, answer, outcome, party: "a1", sentMs: 1, heardMs: 2 });
   row.attempt = 2;

@@ -5,7 +5,7 @@ import { startAgent } from "../../../src/agent/agent.ts";
 import type { Handler } from "../../../src/agent/handler.ts";
 import { connect } from "../../../src/client/connect.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
-import { agentId, taskId } from "../../../src/ids.ts";
+import { agentId } from "../../../src/ids.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { newMachine } from "../../../src/sim/fault/life.ts";
@@ -13,6 +13,7 @@ import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf } from "../../../src/sim/fault/run-seed.ts";
 import type { Workload } from "../../../src/sim/fault/workload.ts";
 import { World } from "../../../src/sim/fault/world.ts";
+import { liveTask } from "../../support/task-refs.ts";
 
 const request = { seed: 8, forMs: 15_000, without: [] };
 const FOR_EVER_MS = 3_600_000;
@@ -283,7 +284,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
   it("an agent's life that is replaced before it would crash, and leaves its task with nobody, is waited for", async () => {
     const prepare = ({ habitat, truth }: World) => {
       const openIn = (attempt: number) => {
-        const row = truth.state.taskById.get(taskId("probe"));
+        const row = liveTask(truth.state, "probe");
         return row?.attempt === attempt ? row.open : undefined;
       };
       const once = (isSo: () => boolean, then: () => void): void =>
@@ -317,7 +318,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
         random: life.random,
       };
       const look = () => {
-        if (truth.state.taskById.get(taskId("probe"))?.attempt !== 2) habitat.engine.after(100, "look", look);
+        if (liveTask(truth.state, "probe")?.attempt !== 2) habitat.engine.after(100, "look", look);
         else
           void connect({ ...options, transport: habitat.newConnection("x1", life) }).then((swarm) =>
             swarm.cancel("probe", { project: "ops" }),

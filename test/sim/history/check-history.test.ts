@@ -1,6 +1,7 @@
 // The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
+import { refOfKey } from "../../../src/ids.ts";
 import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
 import type { JournalRecord } from "../../../src/journal/journal.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
@@ -67,7 +68,7 @@ describe("a true history", () => {
 describe("what is broken on purpose", () => {
   it("an accepted task that has not ended, where all must have", () => {
     expect(checkHistory(recorded, { mustAllHaveEnded: true }).map(({ sentence }) => sentence)).toEqual([
-      expect.stringContaining("submit waiting"),
+      expect.stringContaining("submit default/waiting"),
     ]);
   });
 
@@ -76,13 +77,13 @@ describe("what is broken on purpose", () => {
   });
 
   it("an acceptance that names a batch before the submission", () => {
-    const submittedIdx = lineOf(recorded).taskById.get("waiting")?.submittedIdx ?? 0;
-    const observed = anAccepted({ task: "waiting", at: { term: 1, idx: submittedIdx - 1 } });
+    const submittedIdx = lineOf(recorded).taskById.get("default/waiting")?.submittedIdx ?? 0;
+    const observed = anAccepted({ task: "default/waiting", at: { term: 1, idx: submittedIdx - 1 } });
     expectOnly({ observations: [...recorded.observations, observed] }, "P1 accepted", "P2 accepted");
   });
 
   it("a task accepted as new though it was there before it was asked", () => {
-    const late = anAccepted({ task: "waiting", sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() });
+    const late = anAccepted({ task: "default/waiting", sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() });
     expectOnly({ observations: [...recorded.observations, late] }, "P1 accepted", "P2 accepted");
   });
 
@@ -97,7 +98,7 @@ describe("what is broken on purpose", () => {
 
   it("a refused task that stands in the journal all the same", () => {
     const refused = recorded.observations.map((observed) =>
-      observed.kind === "submit" && observed.task === "failed"
+      observed.kind === "submit" && observed.task === "default/failed"
         ? without(observed, "answer", { refused: "WAGGLE_BACKPRESSURE" })
         : observed,
     );
@@ -105,7 +106,7 @@ describe("what is broken on purpose", () => {
   });
 
   it("a refusal of what was known", () => {
-    const late = without(anAccepted({ task: "done" }), "answer", {
+    const late = without(anAccepted({ task: "default/done" }), "answer", {
       refused: "WAGGLE_NO_CAPABLE_AGENT",
       sentMs: 1e12,
       at: lastPosition(),
@@ -126,17 +127,23 @@ describe("what is broken on purpose", () => {
 
   it("a round that is said to be opened and was not, and one that is refused though nothing kept it", () => {
     expectOnly(changed("retry", "retried", { round: 3 }), "P5 answers");
-    expectOnly(changed("retry", "conflict", { task: "failed" }), "P5 answers");
-    expectOnly(changed("retry", "unknown-task", { task: "done" }), "P5 answers");
+    expectOnly(changed("retry", "conflict", { task: "default/failed" }), "P5 answers");
+    expectOnly(changed("retry", "unknown-task", { task: "default/done" }), "P5 answers");
   });
 
   it("an outcome of the round before, to who knew that the next one had begun", () => {
-    const cancelled = { task: "dropped", state: "cancelled", attempts: 1, reason: "requested" } as const;
+    const cancelled = {
+      project: "default",
+      task: "dropped",
+      state: "cancelled",
+      attempts: 1,
+      reason: "requested",
+    } as const;
     const late = {
       kind: "await",
       party: "late",
       project: "default",
-      task: "dropped",
+      task: "default/dropped",
       answer: cancelled,
     } as const;
     const observed: Observation = { ...late, sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() };
@@ -162,7 +169,7 @@ describe("what is broken on purpose", () => {
             event,
             {
               type: "TaskRetried",
-              task: lineOf(recorded).taskById.get("done")?.spec as never,
+              task: lineOf(recorded).taskById.get("default/done")?.spec as never,
               hash: "",
               round: 2,
             },
@@ -178,19 +185,30 @@ describe("what is broken on purpose", () => {
   });
 
   it("an answer from before what was known", () => {
-    const late = { kind: "await", party: "late", project: "default", task: "done", answer: "live" } as const;
+    const late = {
+      kind: "await",
+      party: "late",
+      project: "default",
+      task: "default/done",
+      answer: "live",
+    } as const;
     const observed: Observation = { ...late, sentMs: 1e12, heardMs: 1e12 + 1, at: { term: 1, idx: 3 } };
     expectOnly({ observations: [...recorded.observations, observed] }, "P5 freshness");
   });
 
   it.each([
-    ["await", "unknown-task", { task: "done" }, "a task that is known is said to be unknown"],
+    ["await", "unknown-task", { task: "default/done" }, "a task that is known is said to be unknown"],
     ["await", "live", { task: "unknown" }, "a task that is not there is said to live"],
-    ["cancel", "unknown-task", { task: "done" }, "a cancellation is told that the task is unknown"],
-    ["cancel", "cancelled", { task: "done" }, "a cancellation wins over a completion"],
-    ["cancel", "ended", { task: "dropped", at: { term: 1, idx: 1 } }, "a task has ended before it did"],
+    ["cancel", "unknown-task", { task: "default/done" }, "a cancellation is told that the task is unknown"],
+    ["cancel", "cancelled", { task: "default/done" }, "a cancellation wins over a completion"],
+    [
+      "cancel",
+      "ended",
+      { task: "default/dropped", at: { term: 1, idx: 1 } },
+      "a task has ended before it did",
+    ],
     ["cancel", "conflict", { round: 2 }, "a cancellation of the present round is told of another round"],
-    ["query", "unknown-task", { task: "waiting" }, "a query does not find what is there"],
+    ["query", "unknown-task", { task: "default/waiting" }, "a query does not find what is there"],
     [
       "result",
       "ok",
@@ -199,13 +217,14 @@ describe("what is broken on purpose", () => {
     ],
     ["result", "stale-token", { token: "first" }, "the right token is called stale"],
   ] as const)("%s %s, changed: %s", (kind, answer, change, _sentence) => {
-    const more = "token" in change ? { token: tokenOf("failed") } : change;
+    const more = "token" in change ? { token: tokenOf("default/failed") } : change;
     expect(names(changed(kind, answer, more))).toContain("P5 answers");
   });
 
   it.each(["stale", "gone"] as const)("a result that was recorded is answered %s", (answer) => {
     const results = recorded.observations.filter(
-      (observed) => observed.kind === "result" && observed.answer === "ok" && observed.task === "done",
+      (observed) =>
+        observed.kind === "result" && observed.answer === "ok" && observed.task === "default/done",
     );
     const repeated = { ...results[1], answer } as Observation;
     expectOnly(
@@ -241,11 +260,11 @@ describe("what is broken on purpose", () => {
   it("an end that is said to be no longer kept, before the record was moved on beyond it", () => {
     const observations = recorded.observations.map((observed): Observation => {
       if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
-      const { task, state, attempts } = observed.outcome;
-      return { ...observed, outcome: { task, state, attempts, gone: true } };
+      const { project, task, state, attempts } = observed.outcome;
+      return { ...observed, outcome: { project, task, state, attempts, gone: true } };
     });
     expectOnly({ observations }, "P5 answers");
-    const endedIdx = lineOf(recorded).taskById.get("done")?.rounds[0].ended?.idx ?? 0;
+    const endedIdx = lineOf(recorded).taskById.get("default/done")?.rounds[0].ended?.idx ?? 0;
     const trimmed = (
       firstIdx: number,
       { at = "TaskCompleted", reason = "retention", before = [] as number[] } = {},
@@ -298,13 +317,18 @@ describe("what is broken on purpose", () => {
   });
 
   it("a program that is told no by every call, though the task was accepted", () => {
-    const call = { kind: "call", party: "client", task: "waiting", sentMs: 0, heardMs: 1 } as const;
+    const call = { kind: "call", party: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
     const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };
     const { observations } = recorded;
     expectOnly({ observations: [...observations, no] }, "P5 calls");
     expectOnly({ observations: [...observations, { ...no, task: "never" }] });
     expectOnly({ observations: [...observations, no, { ...call, sentMs: 2 }] });
-    const copy = { ...anAccepted({ task: "waiting" }), answer: undefined, at: undefined, isCopy: true };
+    const copy = {
+      ...anAccepted({ task: "default/waiting" }),
+      answer: undefined,
+      at: undefined,
+      isCopy: true,
+    };
     expectOnly({ observations: [...observations, no, copy as Observation] });
   });
 
@@ -398,7 +422,8 @@ function without(observed: Observation, field: string, more: object): Observatio
 }
 
 function anAccepted(change: Partial<SubmitObserved> & { readonly task: string }): Observation {
-  const content = { id: change.task, kind: "nobody", payload: `of ${change.task}` };
+  const { task: id } = refOfKey(change.task);
+  const content = { id, kind: "nobody", payload: `of ${id}` };
   const at = { term: 1, idx: lineOf(recorded).lastIdx - 1 };
   const base = { kind: "submit", party: "later", project: "default", content, answer: "accepted" } as const;
   return { ...base, sentMs: 0, heardMs: 1e11, at, ...change };

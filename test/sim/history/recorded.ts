@@ -4,6 +4,7 @@
 import { swarmId } from "../../../src/ids.ts";
 import type { JournalRecord } from "../../../src/journal/journal.ts";
 import { Replay } from "../../../src/journal/replay.ts";
+import { doneSubject } from "../../../src/protocol/subjects.ts";
 import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
 import { JournalLine } from "../../../src/sim/history/journal-line.ts";
 import type { Observation, Reading } from "../../../src/sim/history/observation.ts";
@@ -45,9 +46,9 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   const client = new WireParty(connect("client"));
   const agent = new WireAgent(connect("agent"), "a1", { maxConcurrent: 1 });
   await agent.join();
-  client.listen(subjects.done("inbox"));
+  client.listen(doneSubject("_INBOX.inbox"));
   const submit = (id: string, kind = "count", more: object = {}) =>
-    client.submit([{ id, kind, payload: `of ${id}`, ...more }], { notify: "inbox" });
+    client.submit([{ id, kind, payload: `of ${id}`, ...more }], { notify: "_INBOX.inbox" });
 
   await submit("done");
   await submit("done");
@@ -55,8 +56,8 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   await client.submit([{ id: "refused", kind: "nobody" }], { failFast: true });
   await submit("waiting", "nobody");
   await awaitEnd(client, ["done", "waiting", "unknown"]);
-  await client.task("waiting");
-  await client.task("unknown");
+  await query(client, "waiting");
+  await query(client, "unknown");
   const first = await agent.assignment();
   await agent.report(first, "completed", { result: "it is done" });
   await agent.report(first, "completed", { result: "it is done" });
@@ -76,14 +77,18 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   const fourth = await agent.assignment();
   await agent.report(third, "completed", { result: "much too late" });
   await cancel(client, ["dropped"]);
-  await client.task("dropped");
+  await query(client, "dropped");
   await agent.report(fourth, "completed", { result: "in the second round" });
   await awaitEnd(client, ["dropped"]);
-  await client.task("done");
+  await query(client, "done");
 }
 
 function awaitEnd(client: WireParty, tasks: readonly string[]): Promise<unknown> {
-  return client.ask(subjects.project("default", "await"), { tasks, notify: "inbox" });
+  return client.ask(subjects.project("default", "await"), { tasks, notify: "_INBOX.inbox" });
+}
+
+function query(client: WireParty, task: string): Promise<unknown> {
+  return client.ask(subjects.query("default", "task"), { task });
 }
 
 /** Of round 1. */

@@ -57,7 +57,8 @@ export type QuestionFate =
 
 export interface StreamFates {
   onPublish(stream: string): PublishFate;
-  /** @param verb `STREAM.INFO`, `STREAM.MSG.GET`, `CONSUMER.CREATE` and so on. @param stream empty for `STREAM.NAMES` */
+  /** @param verb `STREAM.INFO`, `STREAM.MSG.GET`, `CONSUMER.CREATE` and so on
+   *  @param stream empty for `STREAM.NAMES` */
   onQuestion(verb: string, stream: string): QuestionFate;
 }
 

@@ -26,13 +26,12 @@ export interface SimStreamWireOptions {
   /** The node's own. */
   readonly clock: Clock;
   readonly maxPayloadBytes: number;
-  /** False: the server stands for a cluster, whose "stream not found" is not final. */
-  readonly isOneServer: boolean;
+  readonly servers: StreamWire["servers"];
 }
 
 export class SimStreamWire implements StreamWire {
   readonly maxPayloadBytes: number;
-  readonly isOneServer: boolean;
+  readonly servers: StreamWire["servers"];
   readonly #options: SimStreamWireOptions;
   readonly #requests: OpenRequests;
   readonly #inboxes = new Map<string, (message: StreamMessage) => void>();
@@ -43,7 +42,7 @@ export class SimStreamWire implements StreamWire {
 
   constructor(options: SimStreamWireOptions) {
     this.maxPayloadBytes = options.maxPayloadBytes;
-    this.isOneServer = options.isOneServer;
+    this.servers = options.servers;
     this.#options = options;
     this.#requests = new OpenRequests(options.clock);
     this.#stopStatus = options.line.onStatus(() => this.#changed());

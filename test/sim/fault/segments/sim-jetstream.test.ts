@@ -1,107 +1,26 @@
-// The simulated JetStream under the production journal of segments: it must pass what real servers pass, and each of its
-// faults must be what its name says.
+// The simulated JetStream under the production journal of segments: it must pass what real servers pass, and each of
+// its faults must be what its name says.
 
 import { describe, expect, it, vi } from "vitest";
-import { StreamJournal } from "../../../../src/chain/stream/stream-journal.ts";
+import type { StreamJournal } from "../../../../src/chain/stream/stream-journal.ts";
 import { systemClock } from "../../../../src/clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../../../src/errors.ts";
-import { swarmId } from "../../../../src/ids.ts";
 import { limits } from "../../../../src/limits.ts";
-import {
-  type PublishFate,
-  type QuestionFate,
-  SimJetStream,
-} from "../../../../src/sim/fault/segments/sim-jetstream.ts";
-import type { SimStream } from "../../../../src/sim/fault/segments/sim-stream.ts";
-import { type Line, SimStreamWire } from "../../../../src/sim/fault/segments/sim-stream-wire.ts";
+import type { PublishFate, QuestionFate } from "../../../../src/sim/fault/segments/sim-jetstream.ts";
 import { describeJournal } from "../../../chain/conformance.ts";
 import { bytesOf, Follower, fill, filled, linesOf, range } from "../../../chain/records.ts";
+import { StreamWorld } from "../../../chain/stream-world.ts";
 
-const swarm = swarmId("test");
 const subject = "waggle.v1.test.journal.1";
 
-/** Lines without delay to one server, and the fates of its next messages. */
-class World {
-  /** Of a message to the server: it arrives so much later a second time, ms. */
-  copyMs: number | undefined;
-  copiesArrived = 0;
-  publishFates: PublishFate[] = [];
-  /** Of requests whose verb matches, in this order. */
-  questionFates: { readonly verb: string; readonly fate: QuestionFate }[] = [];
-  readonly server = new SimJetStream(systemClock, {
-    onPublish: () => this.publishFates.shift() ?? "store",
-    onQuestion: (verb) => {
-      if (this.questionFates[0]?.verb !== verb) return "answer";
-      return this.questionFates.shift()?.fate ?? "answer";
-    },
-  });
-  readonly #lines = new WeakMap<StreamJournal, ManualLine>();
-
-  /** A journal, with segment 1 unless it is there. */
-  static async withSegment(options = {}): Promise<{ world: World; journal: StreamJournal }> {
-    const world = new World();
-    const journal = world.open(options);
-    await journal.create(1);
-    return { world, journal };
-  }
-
-  get stream(): SimStream {
-    return this.server.stream("WAGGLE_test_1") ?? expect.fail("no stream of segment 1");
-  }
-
-  open({ bytesMax = limits.journalBytesMax, isOneServer = true } = {}): StreamJournal {
-    const line = new ManualLine(this);
-    const wire = new SimStreamWire({
-      ...{ server: this.server, line, reader: "r", clock: systemClock, isOneServer },
-      maxPayloadBytes: limits.maxPayloadBytesDefault,
-    });
-    const journal = new StreamJournal({ wire, swarm, replicas: 3, bytesMax });
-    this.#lines.set(journal, line);
-    return journal;
-  }
-
-  lineOf(journal: StreamJournal): ManualLine {
-    return this.#lines.get(journal) ?? expect.fail("no such journal");
-  }
-}
-
-class ManualLine implements Line {
-  status: Line["status"] = "connected";
-  readonly #world: World;
-  readonly #listeners = new Set<() => void>();
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
-  carry(direction: "there" | "back", arrive: () => void): void {
-    setImmediate(arrive);
-    if (direction !== "there" || this.#world.copyMs === undefined) return;
-    setTimeout(() => {
-      arrive();
-      this.#world.copiesArrived += 1;
-    }, this.#world.copyMs);
-  }
-
-  onStatus(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  become(status: Line["status"]): void {
-    this.status = status;
-    for (const listener of [...this.#listeners]) listener();
-  }
-}
-
 describeJournal("a simulated JetStream", async (options) => {
-  const world = new World();
+  const world = new StreamWorld();
   return {
     open: async () => world.open(options),
     cutOff: async (journal) => {
-      const line = world.lineOf(journal as StreamJournal);
-      line.become("reconnecting");
-      return async () => line.become("connected");
+      const tap = world.tapOf(journal as StreamJournal);
+      tap.become("reconnecting");
+      return async () => tap.become("connected");
     },
     dispose: async () => undefined,
   };
@@ -116,7 +35,7 @@ describe("an append to the simulated JetStream", () => {
     { fate: "nobody", outcome: "unknown", stored: 0 },
     { fate: "store", outcome: "stored", stored: 1 },
   ])("that meets $fate is $outcome", async ({ fate, outcome, stored }) => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     world.publishFates = [fate];
     expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe(outcome);
     expect(world.stream.lastSeq).toBe(stored);
@@ -127,7 +46,7 @@ describe("an append to the simulated JetStream", () => {
     { fate: "store-unheard", stored: 1 },
     { fate: { lateMs: limits.appendTimeoutMs + 200 }, stored: 0 },
   ])("that meets $fate ends unknown in time", async ({ fate, stored }) => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     world.publishFates = [fate];
     expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe("unknown");
     expect(world.stream.lastSeq).toBe(stored);
@@ -135,7 +54,7 @@ describe("an append to the simulated JetStream", () => {
   });
 
   it("that is acknowledged and forgotten is counted and never found", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     world.publishFates = ["store", "forget", "store"];
     await fill(segment, 3);
@@ -153,7 +72,7 @@ describe("an API request to the simulated JetStream", () => {
     { fate: "nobody", isCreated: false },
     { fate: { lateMs: limits.appendTimeoutMs + 200 }, isCreated: false },
   ])("to create a segment that meets $fate fails, and may have created it", async ({ fate, isCreated }) => {
-    const world = new World();
+    const world = new StreamWorld();
     const journal = world.open();
     world.questionFates = [{ verb: "STREAM.CREATE", fate }];
     await expect(journal.create(1)).rejects.toThrow(UnreachableError);
@@ -162,13 +81,13 @@ describe("an API request to the simulated JetStream", () => {
   });
 
   it("to create a segment finds no room", async () => {
-    const world = new World();
+    const world = new StreamWorld();
     world.questionFates = [{ verb: "STREAM.CREATE", fate: "full" }];
     await expect(world.open().create(1)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
   });
 
   it("is answered by a server that does not know the newest records, nor the newest segment", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await journal.create(2);
     await fill(journal.segment(1), 3);
     const staleBy = 1;
@@ -183,7 +102,7 @@ describe("an API request to the simulated JetStream", () => {
   });
 
   it("does not find a record that is there", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     world.questionFates = [{ verb: "STREAM.MSG.GET", fate: "not-found" }];
     expect(await journal.segment(1).read(1)).toBeUndefined();
@@ -191,7 +110,7 @@ describe("an API request to the simulated JetStream", () => {
   });
 
   it("does not find a stream that is there: a cluster is asked again, and one server is believed", async () => {
-    const { world, journal } = await World.withSegment({ isOneServer: false });
+    const { world, journal } = await StreamWorld.withSegment({ servers: "cluster" });
     await fill(journal.segment(1), 2);
     const missing = range(1, 3).map(() => ({ verb: "STREAM.INFO", fate: "not-found" as const }));
     world.questionFates = [...missing];
@@ -202,7 +121,7 @@ describe("an API request to the simulated JetStream", () => {
   });
 
   it("says no of another stream's subjects, and lists names page by page", async () => {
-    const { world } = await World.withSegment();
+    const { world } = await StreamWorld.withSegment();
     const ask = (verb: string, body: object) => {
       const reply = vi.fn();
       world.server.handle(`$JS.API.STREAM.${verb}`, bytesOf(JSON.stringify(body)), {}, reply);
@@ -224,7 +143,7 @@ describe("an API request to the simulated JetStream", () => {
 
 describe("a seal in the simulated JetStream", () => {
   it("is repeated until it is there, whatever happens to its messages", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     world.publishFates = ["off", "store-unheard"];
     expect(await journal.segment(1).seal()).toBe(true);
@@ -233,7 +152,7 @@ describe("a seal in the simulated JetStream", () => {
   });
 
   it("is seen late by a lagging replica: no append passes it, and its sealer waits for the true end", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     const rival = world.open().segment(1);
     expect(await journal.segment(1).seal()).toBe(true);
@@ -246,7 +165,7 @@ describe("a seal in the simulated JetStream", () => {
   });
 
   it("stands before the second of two overlapping appends: neither is stored for its writer, nor for readers", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 2);
     const reader = world.open().segment(1);
@@ -265,7 +184,7 @@ describe("a seal in the simulated JetStream", () => {
   it("is lost in a power loss: the segment is open again, and its sealer reports it as cut", {
     timeout: 10_000,
   }, async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 3);
     await journal.segment(1).seal();
     world.stream.loseTail(2);
@@ -279,15 +198,15 @@ describe("a seal in the simulated JetStream", () => {
 
 describe("a power loss in the simulated JetStream", () => {
   it("takes the last records, and a follower waits for them to come again", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 5);
     const follower = new Follower(segment);
     await follower.hasRead(5);
-    world.lineOf(journal).become("reconnecting");
+    world.tapOf(journal).become("reconnecting");
     world.stream.loseTail(2);
     world.server.restart();
-    world.lineOf(journal).become("connected");
+    world.tapOf(journal).become("connected");
     await fill(segment, 6, 4);
     await follower.hasRead(6);
     await follower.stop();
@@ -295,21 +214,21 @@ describe("a power loss in the simulated JetStream", () => {
   });
 
   it("tells a follower that records were written differently", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);
     const follower = new Follower(segment);
     await follower.hasRead(3);
-    world.lineOf(journal).become("reconnecting");
+    world.tapOf(journal).become("reconnecting");
     world.stream.loseTail(1);
     world.stream.intrude(bytesOf("other"));
     world.server.restart();
-    world.lineOf(journal).become("connected");
+    world.tapOf(journal).become("connected");
     await expect(follower.ended).rejects.toThrow(/record 3 of segment 1 changed since it was read/);
   });
 
   it("takes messages that the server held or that were on their way", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);
     world.publishFates = [{ lateMs: 60 }];
@@ -327,7 +246,7 @@ describe("a power loss in the simulated JetStream", () => {
   });
 
   it("takes a new segment, or brings back a removed one", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await journal.create(2);
     await fill(journal.segment(2), 2);
     world.server.loseStream("WAGGLE_test_2");
@@ -344,7 +263,7 @@ describe("a power loss in the simulated JetStream", () => {
 
 describe("damage in the simulated JetStream", () => {
   it("is a gap to every reader that meets it", { timeout: 10_000 }, async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 5);
     world.stream.loseMiddle(3, 1);
     expect(await journal.segment(1).end()).toMatchObject({ position: 5, missing: 1 });
@@ -352,7 +271,7 @@ describe("damage in the simulated JetStream", () => {
   });
 
   it("flips a bit, and the record is given as it is", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 3);
     world.stream.flipBit(2);
     const found = await journal.segment(1).read(2);
@@ -361,7 +280,7 @@ describe("damage in the simulated JetStream", () => {
   });
 
   it("is a foreign record, which takes a position", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     world.stream.intrude(bytesOf("foreign"));
     expect(await journal.segment(1).append(bytesOf("a"), 0)).toEqual({ kind: "refused" });
     expect(await linesOf(journal.segment(1).replay(1))).toEqual(["1:foreign"]);
@@ -371,7 +290,7 @@ describe("damage in the simulated JetStream", () => {
 describe("a consumer of the simulated JetStream", () => {
   const request = { reader: "r", batch: 10, max_bytes: 1_000, idle_heartbeat: 5_000_000 };
 
-  function heardBy(world: World, name: string, fromSeq: number): string[] {
+  function heardBy(world: StreamWorld, name: string, fromSeq: number): string[] {
     const heard: string[] = [];
     world.stream.createConsumer(name, fromSeq);
     world.stream.pull(
@@ -384,7 +303,7 @@ describe("a consumer of the simulated JetStream", () => {
   }
 
   it("that is not served any more hears that there is nothing new, until it is made again", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     const heard = heardBy(world, "one", 1);
     world.stream.stopServing("r");
@@ -396,7 +315,7 @@ describe("a consumer of the simulated JetStream", () => {
   });
 
   it("that is asked for twice goes on as it was, and hears of the stream's removal", async () => {
-    const { world, journal } = await World.withSegment();
+    const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     const heard = heardBy(world, "one", 1);
     world.stream.createConsumer("one", 1);

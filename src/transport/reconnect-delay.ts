@@ -1,9 +1,12 @@
-// How long a connection waits before it tries a lost server again: quick at first, for one that restarts, then
-// twice as long each time, for one that stays away.
+// How long a connection waits before it tries a lost server again: short at first, for a server that restarts, then
+// longer with each attempt, for one that stays away.
 
+import { backOffMs } from "../back-off.ts";
 import { limits } from "../limits.ts";
 
-export class BackOff {
+const backOff = { pauseMs: limits.reconnectMs, pauseMsMax: limits.reconnectMsMax };
+
+export class ReconnectDelay {
   /** Of the next attempt. The client library asks several times for one attempt, so this changes with the
    *  attempts that it tells of, not with the questions. */
   delayMs: number = limits.reconnectMs;
@@ -19,7 +22,6 @@ export class BackOff {
 
   #set(attempts: number): void {
     this.#attempts = attempts;
-    const delayMs = Math.min(limits.reconnectMsMax, limits.reconnectMs * 2 ** attempts);
-    this.delayMs = delayMs * (0.5 + Math.random() / 2); // all agents lose a server at the same moment
+    this.delayMs = backOffMs(backOff, attempts + 1, Math.random());
   }
 }

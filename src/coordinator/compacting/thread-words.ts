@@ -1,0 +1,62 @@
+// What a leader's process and the thread of a maker say to each other: plain values, for they are copied. An error would
+// lose its class on the way, and is made again by its code.
+
+import type { AppendOutcome } from "../../chain/journal.ts";
+import { JournalDamagedError, messageOf, WaggleError, type WaggleErrorCode } from "../../errors.ts";
+import type { NatsOptions } from "../../transport/nats.ts";
+import type { MadeSegment, MakeOrder } from "./make-next-segment.ts";
+
+/** Where the journal is. */
+export type JournalPlace =
+  | {
+      readonly kind: "stream";
+      readonly connection: Omit<NatsOptions, "signal" | "onError">;
+      readonly swarm: string;
+      /** As the leader opened it. */
+      readonly replicas?: number;
+      readonly bytesMax?: number;
+    }
+  /** Its files can be read by the thread, and only be written by the process that holds the folder's lock. */
+  | { readonly kind: "file"; readonly folder: string };
+
+export interface ThreadOrder {
+  readonly place: JournalPlace;
+  readonly order: Omit<MakeOrder, "committedIdx">;
+}
+
+export type Question =
+  | { readonly kind: "committed" }
+  | { readonly kind: "create"; readonly segment: number }
+  | {
+      readonly kind: "append";
+      readonly segment: number;
+      readonly bytes: Uint8Array;
+      readonly expected: number;
+    };
+
+/** To each question its answer, by `id`. */
+export type Answer = { readonly id: number } & (
+  | { readonly value: number | undefined | AppendOutcome }
+  | { readonly error: CopiedError }
+);
+
+export type ThreadWord =
+  | { readonly type: "ask"; readonly id: number; readonly question: Question }
+  | { readonly type: "made"; readonly made: MadeSegment }
+  | { readonly type: "failed"; readonly error: CopiedError };
+
+export interface CopiedError {
+  readonly code: WaggleErrorCode | undefined;
+  readonly message: string;
+}
+
+export function copyOf(error: unknown): CopiedError {
+  return { code: error instanceof WaggleError ? error.code : undefined, message: messageOf(error) };
+}
+
+export function errorOf({ code, message }: CopiedError): Error {
+  if (code === undefined) return new Error(message);
+  return code === "WAGGLE_JOURNAL_DAMAGED"
+    ? new JournalDamagedError(message)
+    : new WaggleError(code, message);
+}
