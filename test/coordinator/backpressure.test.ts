@@ -6,13 +6,13 @@ import { systemRandom } from "../../src/clock.ts";
 import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
 import type { RequestTarget } from "../../src/coordinator/requests/request-target.ts";
 import { Requests } from "../../src/coordinator/requests/requests.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
 import { MemoryJournalStore, type RequestFate } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { storedEvents } from "../support/stored.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let clock: ManualClock;
@@ -24,14 +24,7 @@ beforeEach(() => {
 afterEach(() => swarm.stop());
 
 /** What the journal says was refused. */
-function refusals(): EventOf<"TasksRefused">[] {
-  const found: EventOf<"TasksRefused">[] = [];
-  for (let seq = 1; seq <= swarm.store.lastSeq; seq += 1) {
-    for (const event of decodeBatch(swarm.store.at(seq)?.bytes ?? new Uint8Array())?.events ?? [])
-      if (event.type === "TasksRefused") found.push(event);
-  }
-  return found;
-}
+const refusals = () => storedEvents(swarm.store, "TasksRefused");
 
 describe("a journal short of room", () => {
   beforeEach(async () => {
