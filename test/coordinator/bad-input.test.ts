@@ -35,7 +35,12 @@ async function snapshot(): Promise<unknown> {
   const lives = agents.map(
     ({ silentMs: ___, reported: ____, ...each }: { silentMs: number; reported: object }) => each,
   );
-  return { rest, lives, journal: recordCount(swarm.store), state: fingerprint(swarm.watched.settled().state) };
+  return {
+    rest,
+    lives,
+    journal: recordCount(swarm.store),
+    state: fingerprint(swarm.watched.settled().state),
+  };
 }
 
 const counters = async () => (await swarm.client.status()).counters;

@@ -2,10 +2,10 @@
 // and where others may lead, it lets them after a while.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Leader } from "../../src/coordinator/leader/leader.ts";
-import { timingOf } from "../../src/coordinator/timing.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { Leader } from "../../src/coordinator/leader/leader.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -146,7 +146,10 @@ describe("beside others who may lead", () => {
     swarm.hub.cut(other);
     const heal = cutLeader();
     await clock.advance(5 * deafMs);
-    expect(swarm.watched.settled()).toMatchObject({ closing: { reason: "handing-over" }, state: { term: 1 } });
+    expect(swarm.watched.settled()).toMatchObject({
+      closing: { reason: "handing-over" },
+      state: { term: 1 },
+    });
     heal();
     await clock.advance(silenceMsMax + 2 * limits.pulseMs);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c1" });

@@ -2,19 +2,19 @@
 // leaders, lost campaigns, and ends of a coordinator at awkward moments.
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import { taskId } from "../../src/ids.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { insertRecord, liveOf, Rival, recordCount, storedBatches } from "../support/stored.ts";
+import { insertRecord, liveOf, Rival, recordCount } from "../support/stored.ts";
 import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const silenceMs = limits.leaderTimeoutMs;
