@@ -34,7 +34,7 @@ export class LoadedSwarm {
 
   constructor(sizes: Sizes) {
     this.#sizes = sizes;
-    this.#apply({ type: "TermStarted", term: term(1), leader: "bench", campaign: "k1", timeoutMs: 3_000 });
+    this.#apply({ type: "TermStarted", term: term(1), leader: "bench", opened: "o1", timeoutMs: 3_000 });
     const maxConcurrent = Math.max(4, Math.ceil(placesMin / sizes.agents));
     for (let n = 0; n < sizes.agents; n += 1) {
       this.#apply({

@@ -93,7 +93,7 @@ async function writeHistory(
     at += 10;
     const turn = new Turn(state, instant(at), batchIndex(seq + 1), planner);
     if (seq === 0)
-      turn.take({ type: "StartTerm", term: term(1), leader: "bench", campaign: "k1", timeoutMs: 3_000 });
+      turn.take({ type: "StartTerm", term: term(1), leader: "bench", opened: "o1", timeoutMs: 3_000 });
     for (const agent of seq === 0 ? agents : []) turn.take(agent);
     for (const open of [...state.agentById.values()].flatMap((row) => [...row.open.values()]))
       turn.take({ ...open, type: "ReportResult", outcome: { kind: "completed", result: "done" }, jitter: 0 });

@@ -117,6 +117,14 @@ export class Announcements {
     return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);
   }
 
+  /** Coordinators that were heard no longer than `withinMs` ago and have not left. */
+  present({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
+    const all = [...this.#heardById];
+    return all.flatMap(([id, { hasLeft, monotonicMs }]) =>
+      !hasLeft && now - monotonicMs <= withinMs ? [id] : [],
+    );
+  }
+
   /** Who stands by, heard no longer than `withinMs` ago. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);

@@ -35,6 +35,8 @@ export interface AnnouncerDeps {
 
 export class Announcer {
   readonly #deps: AnnouncerDeps;
+  /** While it asks. */
+  #onHeard: ((id: string) => void) | undefined;
 
   constructor(deps: AnnouncerDeps) {
     this.#deps = deps;
@@ -56,13 +58,21 @@ export class Announcer {
     return beat.ok ? beat.value : { term: 0, idx: 0 }; // somebody is there, whatever that one means
   }
 
-  /** Has all others say how far each holds the journal, and notes what they say within `ms`, unless `signal` aborts. */
-  async ask(ms: number, signal: AbortSignal): Promise<void> {
+  /** Has all others say how far each holds the journal, and notes what they say within `ms`.
+   *  @param awaited ids of coordinators: when each of them has spoken, or left, no more is waited for. Default: unknown */
+  async ask(ms: number, awaited?: readonly string[]): Promise<void> {
     const { transport, subjects, random, clock } = this.#deps;
     const inbox = `${transport.inboxPrefix}.${random.id(INBOX_LENGTH)}`;
+    const isAnswered = new AbortController();
+    const silent = new Set(awaited);
+    this.#onHeard = (id) => {
+      silent.delete(id);
+      if (awaited !== undefined && silent.size === 0) isAnswered.abort();
+    };
     const answers = transport.subscribe(inbox, (message) => this.#note(message));
     transport.publish(subjects.coordinator, this.#announcement(), inbox);
-    await pause(clock, ms, signal);
+    if (awaited?.length !== 0) await pause(clock, ms, isAnswered.signal);
+    this.#onHeard = undefined;
     answers.unsubscribe();
   }
 
@@ -88,6 +98,7 @@ export class Announcer {
     const beat = decode(data, coordinatorBeatSchema);
     if (!beat.ok || beat.value.id === id) return false;
     announcements.note(beat.value, clock.monotonicMs());
+    this.#onHeard?.(beat.value.id);
     if (beat.value.cannotRead !== undefined) this.#deps.onUnreadable(beat.value.cannotRead);
     return true;
   }

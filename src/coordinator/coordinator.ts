@@ -23,7 +23,7 @@ import { findLive } from "../chain/live.ts";
 import { restore } from "../chain/log.ts";
 import { LogReader } from "../chain/log-reader.ts";
 import { RecentBatches } from "../chain/recent-batches.ts";
-import { Replay } from "../chain/replay.ts";
+import { emptyTail, Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvariantError, UnreachableError, WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
@@ -316,6 +316,7 @@ class RunningCoordinator implements Coordinator {
 
   #follow(sendBack: (signal: CoordinatorSignal) => void): () => void {
     const { clock, transport, id, logger } = this.#options;
+    this.#announcer.announce(); // that it stands by
     const following = new Following(
       this.#log,
       {
@@ -372,19 +373,22 @@ class RunningCoordinator implements Coordinator {
       life: this.#life,
       timing: this.#followedTiming,
       isLed: () => this.#announcements.isLed(0, this.#lately),
-      isMoreHeld: (own) => this.#isMoreHeld(own),
+      isMoreHeld: (log) => this.#isMoreHeld(log),
     };
   }
 
-  /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. */
-  async #isMoreHeld(own: { readonly term: number; readonly idx: number }): Promise<boolean> {
+  /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. A log that
+   *  its leader closed is whole unless a later segment was lost: coordinators that are known are asked, and no longer. */
+  async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {
+    const own = log?.tail ?? emptyTail;
     const { clock, journal, logger } = this.#options;
     const isAlone =
       this.#wasAlone &&
       !this.#announcements.hasHeard({ ...this.#lately, withinMs: Number.POSITIVE_INFINITY });
     if (!journal.sharable || isAlone) return false;
     const { askMs, timeoutMs } = this.#followedTiming;
-    await this.#announcer.ask(askMs, new AbortController().signal);
+    const isClosed = log?.closing?.reason === "handing-over";
+    await this.#announcer.ask(askMs, isClosed ? this.#announcements.present(this.#lately) : undefined);
     const ahead = this.#announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs });
     if (ahead === undefined) return false;
     const { id, idx, term } = ahead.beat;
@@ -415,12 +419,12 @@ class RunningCoordinator implements Coordinator {
       taking: { ...this.#takeLeadDeps, timing: this.#timing },
       compaction: this.#options.compaction,
       standbys: () => this.#standbys,
+      onTermStarted: () => this.#announcer.announce({ began: true }),
     };
     const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));
     this.#leader = leader;
     this.#options.logger.info({ term: leader.term }, "leading");
     leader.begin();
-    this.#announcer.announce({ began: true });
     return leader;
   }
 

@@ -3,9 +3,9 @@
 
 import { describe, expect, it } from "vitest";
 import { AssignmentReplay, type ReplayedBatch } from "../../src/audit/assignment-replay.ts";
+import { decodeRecord } from "../../src/chain/records.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { kind, taskId, userId } from "../../src/ids.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
@@ -39,7 +39,7 @@ function aHistory(): Turns {
 }
 
 const history = aHistory();
-const batches = history.records.map(({ bytes }) => decodeBatch(bytes) as unknown as ReplayedBatch);
+const batches = history.records.map(({ bytes }) => decodeRecord(bytes) as unknown as ReplayedBatch);
 
 function replay(task: string, attempt: number, from: readonly ReplayedBatch[] = batches) {
   const replaying = new AssignmentReplay({ project: "p", task }, attempt);

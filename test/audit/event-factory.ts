@@ -65,7 +65,7 @@ const acquisition = {
 
 /** One of each type: the compiler sees to it that none is missing. */
 export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
-  TermStarted: { type: "TermStarted", term: term(2), leader: "c1", campaign: "k1", timeoutMs: 3_000 },
+  TermStarted: { type: "TermStarted", term: term(2), leader: "c1", opened: "o1", timeoutMs: 3_000 },
   TermRenewed: { type: "TermRenewed" },
   TermEnded: { type: "TermEnded" },
   TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },

@@ -4,10 +4,12 @@
 import { lastValueFrom, take, toArray } from "rxjs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
+import { LogReader } from "../../src/chain/log-reader.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import type { Batch } from "../../src/chain/records.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { UnreachableError } from "../../src/errors.ts";
-import type { Batch } from "../../src/journal/batch.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 import { watch } from "./client-fixture.ts";
@@ -29,7 +31,7 @@ afterEach(async () => {
 /** What the journal holds, read past the client. */
 async function journal(): Promise<JournaledEvent[]> {
   const events: JournaledEvent[] = [];
-  for await (const { bytes } of test.new MemoryJournal(store).replay(1)) {
+  for await (const { bytes } of new LogReader(new MemoryJournal(test.store)).replay(1)) {
     const { idx, term, at, events: ofBatch } = JSON.parse(Buffer.from(bytes).toString()) as Batch;
     for (const event of ofBatch) events.push({ idx, term, at, event });
   }

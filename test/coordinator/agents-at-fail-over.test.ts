@@ -3,16 +3,16 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agent, startAgent } from "../../src/agent/agent.ts";
-import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { swarmId } from "../../src/ids.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import type { Event } from "../../src/state/event.ts";
+import type { EventType } from "../../src/state/event.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { liveOf, recordCount, storedEvents } from "../support/stored.ts";
 import { noJitter, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 import { WireTap } from "../support/wire-tap.ts";
 
@@ -76,15 +76,7 @@ const end = async (id: string) => {
   await clock.settle();
 };
 
-function events<Type extends Event["type"]>(type: Type): Extract<Event, { type: Type }>[] {
-  const found: Extract<Event, { type: Type }>[] = [];
-  for (let seq = store.firstSeq; seq <= store.lastSeq; seq += 1) {
-    const batch = decodeBatch(store.at(seq)?.bytes ?? new Uint8Array());
-    for (const event of batch?.events ?? [])
-      if (event.type === type) found.push(event as Extract<Event, { type: Type }>);
-  }
-  return found;
-}
+const events = <Type extends EventType>(type: Type) => storedEvents(store, type);
 
 /** The first leader goes on with its append stored and unanswered, or not even stored. */
 function failNextAppend(how: "stored" | "lost"): void {
@@ -186,14 +178,14 @@ describe("a journal that lost its end with all who remembered it", () => {
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
     await clock.advance(limits.heartbeatMs);
-    const known = store.lastSeq;
+    const known = recordCount(store);
     await swarm.submit("t2", "t3");
     await clock.advance(limits.heartbeatMs);
     expect(starts).toEqual(["t1#1", "t2#1", "t3#1"]);
     for (const id of ["c1", "c2"]) swarm.hub.cut(swarm.transportById.get(id) as Transport);
     first.journal.setOffline(true);
     second.setOffline(true);
-    store.loseTail(store.lastSeq - known);
+    store.loseTail(liveOf(store).number, recordCount(store) - known);
     await swarm.startAnother("c3");
     await clock.advance(3 * limits.leaderTimeoutMs);
     await swarm.submit("t4");

@@ -2,6 +2,9 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { systemClock } from "../../src/clock.ts";
 import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
@@ -10,9 +13,6 @@ import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../.
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { BatchPlaces } from "../../src/journal/batch-places.ts";
-import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/state.ts";

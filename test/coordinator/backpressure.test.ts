@@ -2,17 +2,16 @@
 // and nothing that was promised is lost.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { systemRandom } from "../../src/clock.ts";
 import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
 import type { RequestTarget } from "../../src/coordinator/requests/request-target.ts";
 import { Requests } from "../../src/coordinator/requests/requests.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
-import { MemoryJournalStore, type RequestFate } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import type { EventOf } from "../../src/state/event.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { storedEvents } from "../support/stored.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let clock: ManualClock;
@@ -24,14 +23,7 @@ beforeEach(() => {
 afterEach(() => swarm.stop());
 
 /** What the journal says was refused. */
-function refusals(): EventOf<"TasksRefused">[] {
-  const found: EventOf<"TasksRefused">[] = [];
-  for (let seq = 1; seq <= swarm.store.lastSeq; seq += 1) {
-    for (const event of decodeBatch(swarm.store.at(seq)?.bytes ?? new Uint8Array())?.events ?? [])
-      if (event.type === "TasksRefused") found.push(event);
-  }
-  return found;
-}
+const refusals = () => storedEvents(swarm.store, "TasksRefused");
 
 describe("a journal short of room", () => {
   beforeEach(async () => {
@@ -68,15 +60,11 @@ describe("a journal short of room", () => {
 describe("a journal that takes nothing more", () => {
   it("leaves whoever asked without an answer until there is room, and then forgets none of them", async () => {
     const store = new MemoryJournalStore();
-    let isFull = false;
-    const journal = new MemoryJournal(store, {
-      onRequest: (): RequestFate => (isFull ? { kind: "full", message: "disk full" } : "deliver"),
-    });
-    swarm = await startTestSwarm({ clock, store, journal });
+    swarm = await startTestSwarm({ clock, store });
     const agent = await swarm.agent("a1");
     await swarm.client.submit([{ id: "t1", kind: "count" }]);
     const assignment = await agent.assignment();
-    isFull = true;
+    store.bytesMax = store.usage.bytes;
     let answered = 0;
     const asked = [
       agent.complete(assignment),
@@ -90,7 +78,7 @@ describe("a journal that takes nothing more", () => {
     );
     await clock.advance(3 * limits.journalFullRetryMs);
     expect(answered).toBe(0);
-    isFull = false;
+    store.bytesMax = undefined;
     await clock.advance(limits.journalFullRetryMs);
     expect(await Promise.all(asked)).toMatchObject([
       { answers: [{ status: "ok" }] },

@@ -6,6 +6,7 @@ import { limits } from "../../src/limits.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { recordCount } from "../support/stored.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 import { WireTap } from "../support/wire-tap.ts";
 
@@ -34,7 +35,12 @@ async function snapshot(): Promise<unknown> {
   const lives = agents.map(
     ({ silentMs: ___, reported: ____, ...each }: { silentMs: number; reported: object }) => each,
   );
-  return { rest, lives, journal: swarm.store.lastSeq, state: fingerprint(swarm.watched.settled().state) };
+  return {
+    rest,
+    lives,
+    journal: recordCount(swarm.store),
+    state: fingerprint(swarm.watched.settled().state),
+  };
 }
 
 const counters = async () => (await swarm.client.status()).counters;

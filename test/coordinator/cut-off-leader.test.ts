@@ -2,10 +2,10 @@
 // and where others may lead, it lets them after a while.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Leader } from "../../src/coordinator/leader/leader.ts";
-import { timingOf } from "../../src/coordinator/timing.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { Leader } from "../../src/coordinator/leader/leader.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -115,8 +115,8 @@ describe("beside others who may lead", () => {
     await clock.advance(limits.agentLostMs + 1_000);
     journal.setOffline(false);
     await clock.advance(deafMs);
-    const { state, lastEventType } = swarm.watched.settled();
-    expect([state.taskById.size, lastEventType]).toEqual([0, "TermEnded"]);
+    const { state, closing } = swarm.watched.settled();
+    expect([state.taskById.size, closing?.reason]).toEqual([0, "handing-over"]);
     expect([...state.agentById.values()].map(({ online }) => online)).toEqual([true]);
   });
 
@@ -146,7 +146,10 @@ describe("beside others who may lead", () => {
     swarm.hub.cut(other);
     const heal = cutLeader();
     await clock.advance(5 * deafMs);
-    expect(swarm.watched.settled()).toMatchObject({ lastEventType: "TermEnded", state: { term: 1 } });
+    expect(swarm.watched.settled()).toMatchObject({
+      closing: { reason: "handing-over" },
+      state: { term: 1 },
+    });
     heal();
     await clock.advance(silenceMsMax + 2 * limits.pulseMs);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c1" });
@@ -169,5 +172,5 @@ it("leads on where nobody else can", async () => {
   cutLeader();
   await clock.advance(5 * deafMs);
   expect(termOf()).toBe(1);
-  expect(swarm.watched.replay.lastEventType).not.toBe("TermEnded");
+  expect(swarm.watched.replay.closing).toBeUndefined();
 });

@@ -2,11 +2,11 @@
 // behind that, whoever leads.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Journal } from "../../src/chain/journal.ts";
 import { RoomMaker } from "../../src/coordinator/compaction/room-maker.ts";
 import { SyncedSnapshots } from "../../src/coordinator/compaction/synced-snapshots.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { type BatchIndex, batchIndex } from "../../src/ids.ts";
-import type { Journal } from "../../src/chain/journal.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";

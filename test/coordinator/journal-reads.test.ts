@@ -2,10 +2,10 @@
 // readings that go on where one stopped, and a budget for each project and for all.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { ReadBudget } from "../../src/coordinator/requests/read-budget.ts";
 import { BackpressureError, UnreachableError } from "../../src/errors.ts";
-import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
 import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { keptLog } from "../support/kept-log.ts";

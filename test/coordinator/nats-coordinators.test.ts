@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:
 import { join } from "node:path";
 import { connect as connectServer, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Journal } from "../../src/chain/journal.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
@@ -13,7 +14,6 @@ import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
-import type { Journal } from "../../src/chain/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
 import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";

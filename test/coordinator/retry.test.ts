@@ -3,9 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
 import { limits } from "../../src/limits.ts";
-import type { Event } from "../../src/state/event.ts";
+import { storedBatches } from "../support/stored.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 let test: TestSwarm;
@@ -28,14 +27,7 @@ async function failed(id: string, more: object = {}) {
   return handle;
 }
 
-function events(): Event[] {
-  const found: Event[] = [];
-  for (let seq = 1; seq <= test.store.lastSeq; seq += 1) {
-    const batch = decodeBatch(test.store.at(seq)?.bytes ?? new Uint8Array());
-    if (batch !== undefined) found.push(...batch.events);
-  }
-  return found;
-}
+const events = () => storedBatches(test.store).flat();
 
 describe("a retry", () => {
   it("runs the same payload under the same id, and a wait after it is for the new round", async () => {

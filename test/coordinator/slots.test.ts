@@ -2,11 +2,11 @@
 // the journal are brought into line when messages are lost, leaders change or somebody dies.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { recordCount } from "../support/stored.ts";
 import {
   noJitter,
   startTestSwarm,
@@ -122,14 +122,14 @@ describe("acquiring", () => {
     ["an unknown resource", { resources: ["gpuu"] }, "WAGGLE_UNKNOWN_RESOURCE", /did you mean gpu\?/],
     ["more slots than there are", { resources: ["gpu", "gpu"] }, "WAGGLE_ABOVE_CAPACITY", /gpu has 1 slot/],
   ])("refuses %s, and changes nothing", async (_, more, code, message) => {
-    const before = store.lastSeq;
+    const before = recordCount(store);
     expect((await acquire(a1, "h1", more)).answer).toMatchObject({
       ok: false,
       code,
       field: "resources",
       message: expect.stringMatching(message),
     });
-    expect(store.lastSeq).toBe(before);
+    expect(recordCount(store)).toBe(before);
   });
 
   it.each([
@@ -298,10 +298,10 @@ describe("a heartbeat", () => {
   it("that lists what is so changes nothing", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
-    const before = store.lastSeq;
+    const before = recordCount(store);
     expect(await beat(a1, ["h1"])).toMatchObject({ renewed: true });
     expect(await beat(a2, [], ["h2"])).toMatchObject({ renewed: true });
-    expect(store.lastSeq).toBe(before);
+    expect(recordCount(store)).toBe(before);
   });
 
   it("that lists a grant as waiting is told again, in case the push was lost", async () => {

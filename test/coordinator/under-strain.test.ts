@@ -1,14 +1,14 @@
 // A leader whose journal is slow, away, or already somebody else's: what it may say, keep and forget meanwhile.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import type { Event } from "../../src/state/event.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { storedBatches } from "../support/stored.ts";
 import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let clock: ManualClock;
@@ -57,12 +57,7 @@ async function fillInFlight(): Promise<void> {
   }
 }
 
-function eventsIn(): Event[] {
-  const events: Event[] = [];
-  for (let seq = 1; seq <= store.lastSeq; seq += 1)
-    events.push(...JSON.parse(Buffer.from(store.at(seq)?.bytes ?? []).toString()).events);
-  return events;
-}
+const eventsIn = () => storedBatches(store).flat();
 
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;

@@ -55,7 +55,7 @@ function aSwarm(): Turns {
 const illegal: readonly (readonly [string, Event])[] = [
   [
     "a term that does not rise",
-    { type: "TermStarted", term: term(1), leader: "c2", campaign: "k1", timeoutMs: 3_000 },
+    { type: "TermStarted", term: term(1), leader: "c2", opened: "o1", timeoutMs: 3_000 },
   ],
   ["a task submitted twice", { type: "TaskSubmitted", task: submit({ id: taskId("t1") }).task, hash: "" }],
   ["an attempt that skips one", assigned({ attempt: attemptNumber(2) })],

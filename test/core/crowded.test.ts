@@ -26,7 +26,7 @@ function turnOf(state: SwarmState): Turn {
 
 function startedState(): SwarmState {
   const state = emptyState();
-  turnOf(state).take({ type: "StartTerm", term: term(1), leader: "c1", campaign: "k1", timeoutMs: 3_000 });
+  turnOf(state).take({ type: "StartTerm", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 });
   return state;
 }
 

@@ -121,7 +121,7 @@ describe("submitting", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
     turns.pass(limits.rememberMsDefault + 1);
-    turns.turn({ type: "StartTerm", term: term(2), leader: "c2", campaign: "k1", timeoutMs: 3_000 });
+    turns.turn({ type: "StartTerm", term: term(2), leader: "c2", opened: "o1", timeoutMs: 3_000 });
     turns.turn(submit({ id: taskId("t2") }), cancel("t2"));
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: true }]);
     turns.pass(limits.rememberMsDefault + 1);

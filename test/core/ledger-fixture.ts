@@ -46,7 +46,7 @@ export class LedgerSwarm {
   readonly #succession = new Succession();
 
   constructor() {
-    this.record({ type: "TermStarted", term: term(1), leader: "c1", campaign: "k1", timeoutMs: 3_000 });
+    this.record({ type: "TermStarted", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 });
   }
 
   /** @throws Error when an invariant does not hold after it */

@@ -1,10 +1,10 @@
 // The bounds of a turn, and the order in which what it leads to is collected.
 
 import { describe, expect, it } from "vitest";
+import { encodeBatch } from "../../src/chain/records.ts";
 import type { Command } from "../../src/core/command.ts";
 import { Turn } from "../../src/core/step.ts";
 import { batchIndex, instant, taskId } from "../../src/ids.ts";
-import { encodeBatch } from "../../src/journal/batch.ts";
 import { limits } from "../../src/limits.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
@@ -14,7 +14,14 @@ function aTurn(turns: Turns): Turn {
 
 function bytesOf(turns: Turns, turn: Turn): number {
   const { term, idx } = turns.state;
-  const header = { journal: "j".repeat(16), term, idx, prev: "p".repeat(43), at: turns.at };
+  const header = {
+    journal: "j".repeat(16),
+    life: "l".repeat(12),
+    term,
+    idx,
+    prev: "p".repeat(43),
+    at: turns.at,
+  };
   return encodeBatch(
     header,
     turn.recorded.map(({ json }) => json),

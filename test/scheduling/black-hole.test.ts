@@ -44,7 +44,7 @@ class SimulatedSwarm {
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
-    this.#turn([{ type: "StartTerm", term: term(1), leader: "c1", campaign: "k1", timeoutMs: 3_000 }]);
+    this.#turn([{ type: "StartTerm", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 }]);
   }
 
   join(id: string, maxConcurrent: number): void {

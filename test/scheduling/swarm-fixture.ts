@@ -70,7 +70,7 @@ export class SwarmFixture {
   #idx = 0;
 
   constructor() {
-    this.apply({ type: "TermStarted", term: term(7), leader: "c1", campaign: "k1", timeoutMs: 3_000 });
+    this.apply({ type: "TermStarted", term: term(7), leader: "c1", opened: "o1", timeoutMs: 3_000 });
   }
 
   apply(event: Event): void {

@@ -2,11 +2,10 @@
 // be done to what it stored.
 
 import { expect } from "vitest";
+import type { Journal } from "../../src/chain/journal.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Compaction } from "../../src/coordinator/compaction/compactor.ts";
 import { type Snapshotter, snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
-import type { Journal } from "../../src/chain/journal.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import {
   type MemorySnapshotStore,
   MemorySnapshots,

@@ -1,30 +1,40 @@
-// A way to a memory journal whose answers a test can hold back: what is stored, nobody here knows of yet.
+// A handle of a memory journal whose answers a test can hold back: what is stored, its coordinator does not know yet.
 
 import { type AnswerFate, MemoryJournal } from "../../src/chain/memory.ts";
 import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { Gate } from "./gate.ts";
 
 export class HeldJournal {
   readonly journal: MemoryJournal;
-  #opened: Promise<void> | undefined;
-  #open: () => void = () => undefined;
+  /** Called once, before the next append reaches the store. */
+  beforeAppend: (() => void) | undefined;
+  /** Holds each read of a single record. */
+  beforeRead: (() => Promise<void>) | undefined;
+  #gate: Gate | undefined;
 
   constructor(store: MemoryJournalStore) {
     this.journal = new MemoryJournal(store, {
+      onRequest: async ({ op }) => {
+        if (op === "read") await this.beforeRead?.();
+        if (op !== "append") return "deliver";
+        const act = this.beforeAppend;
+        this.beforeAppend = undefined;
+        act?.();
+        return "deliver";
+      },
       onAnswer: async (): Promise<AnswerFate> => {
-        await this.#opened;
+        await this.#gate?.opened;
         return "deliver";
       },
     });
   }
 
   hold(): void {
-    this.#opened = new Promise((resolve) => {
-      this.#open = resolve;
-    });
+    this.#gate = new Gate();
   }
 
   release(): void {
-    this.#opened = undefined;
-    this.#open();
+    this.#gate?.open();
+    this.#gate = undefined;
   }
 }

@@ -172,7 +172,7 @@ function work(turns: SlotTurns): void {
   turns.turn({ type: "DrainAgent", agent: agentId("a2") }, { type: "Pause", project: projectId("p") });
   turns.pass(5_100);
   turns.turn(
-    { type: "StartTerm", term: term(2), leader: "c2", campaign: "k1", timeoutMs: 1_000 },
+    { type: "StartTerm", term: term(2), leader: "c2", opened: "o1", timeoutMs: 1_000 },
     { type: "TrimAudit", firstIdx: batchIndex(3), reason: "retention" },
     { type: "Pause" },
   );

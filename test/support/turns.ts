@@ -2,6 +2,9 @@
 // checked against the invariants; `replayed` folds the batches anew.
 
 import { hash } from "node:crypto";
+import type { SegmentRecord } from "../../src/chain/journal.ts";
+import { encodeBatch, hashOf } from "../../src/chain/records.ts";
+import { emptyTail, type LiveSegment, Replay } from "../../src/chain/replay.ts";
 import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
@@ -23,9 +26,6 @@ import {
   token,
   userId,
 } from "../../src/ids.ts";
-import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/chain/journal.ts";
-import { Replay } from "../../src/journal/replay.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";
@@ -74,6 +74,28 @@ export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}
   };
 }
 
+const life = "a-session";
+const journal = "j";
+
+/** In which a history's batches stand, each at its index behind the segment's `Opened`. */
+export const segmentOfTurns: LiveSegment = {
+  number: 1,
+  opened: {
+    kind: "opened",
+    segment: 1,
+    life,
+    journal,
+    term: term(1),
+    leader: "c1",
+    tail: { ...emptyTail, journal },
+    previous: undefined,
+    base: undefined,
+    recent: [],
+  },
+  openedHash: "o1",
+  position: 0,
+};
+
 /** What a history was told, and when. */
 type Input =
   | { readonly at: Instant; readonly commands: readonly Command[] }
@@ -82,13 +104,13 @@ type Input =
 /** Where a history goes on that somebody else began. */
 export interface Beginning {
   readonly state: SwarmState;
-  readonly records: readonly JournalRecord[];
+  readonly records: readonly SegmentRecord[];
   readonly at: Instant;
 }
 
 export class Turns {
   readonly state: SwarmState;
-  readonly records: JournalRecord[] = [];
+  readonly records: SegmentRecord[] = [];
   readonly events: Event[] = [];
   readonly effects: Effect[] = [];
   readonly inputs: Input[] = [];
@@ -103,7 +125,7 @@ export class Turns {
     this.state = from?.state ?? emptyState();
     this.#planner = new Planner(this.state);
     if (from === undefined) {
-      this.turn({ type: "StartTerm", term: term(1), leader: "c1", campaign: "k1", timeoutMs: 3_000 });
+      this.turn({ type: "StartTerm", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 });
       return;
     }
     this.records.push(...from.records);
@@ -244,9 +266,10 @@ export class Turns {
   /** The batches folded anew. */
   replayed(): Replay {
     const replay = new Replay();
+    replay.enter(segmentOfTurns, 0);
     for (const record of this.records) {
-      const verdict = replay.take(record);
-      if (verdict.kind === "dead") throw new Error(`our own batch ${record.seq} is dead: ${verdict.reason}`);
+      const { kind: verdict } = replay.take(record);
+      if (verdict !== "applied") throw new Error(`our own batch ${record.position} is ${verdict}`);
     }
     return replay;
   }
@@ -259,18 +282,19 @@ export class Turns {
   }
 
   #record(jsons: readonly string[]): void {
-    const seq = this.records.length + 1;
+    const position = this.records.length + 1;
     const header = {
-      journal: "j",
-      term: this.state.term,
-      idx: batchIndex(seq),
+      journal,
+      life,
+      term: term(1),
+      idx: batchIndex(position),
       prev: this.#prev,
       at: this.at,
     };
     this.state.idx = header.idx;
     const bytes = encodeBatch(header, jsons);
     this.#prev = hashOf(bytes);
-    this.records.push({ seq, bytes });
+    this.records.push({ position, bytes });
   }
 
   #check(violations: readonly Violation[]): void {

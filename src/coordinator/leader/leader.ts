@@ -84,6 +84,8 @@ export interface LeaderDeps {
   readonly compaction: CompactionOptions | undefined;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
+  /** The first batch of a term is committed: it may be announced. */
+  readonly onTermStarted: () => void;
 }
 
 export type LeaderEnd =
@@ -112,6 +114,8 @@ export class Leader {
   readonly #pulse: Pulse;
   readonly #ending = new AbortController();
   #phase: "leading" | "ending" | "closing" | "over" = "leading";
+  /** The first batch of the term is not committed. */
+  #isTermNew = true;
   /** Whether it ended at once: nothing more leaves, not even what is committed. */
   #isCut = false;
 
@@ -284,7 +288,7 @@ export class Leader {
       },
       tell: (held, commit) => this.#telling.tell(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
-      onCommitted: () => this.#turns.schedule(),
+      onCommitted: () => this.#committed(),
       onSegment: (live, isNewTerm) => this.#changedSegment(live, isNewTerm),
       onFull: (full) => {
         this.#compaction?.full(full !== undefined);
@@ -338,9 +342,16 @@ export class Leader {
     );
   }
 
+  #committed(): void {
+    if (this.#isTermNew) this.#deps.onTermStarted();
+    this.#isTermNew = false;
+    this.#turns.schedule();
+  }
+
   // --- segments -----------------------------------------------------------------------------------
 
   #startTerm({ opened, openedHash }: LiveSegment): void {
+    this.#isTermNew = true;
     const { id, timing } = this.#deps;
     this.#turns.ask({
       type: "StartTerm",

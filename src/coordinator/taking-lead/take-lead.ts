@@ -41,7 +41,7 @@ export interface TakeLeadDeps {
   /** Whether another coordinator said within T that it leads. */
   readonly isLed: () => boolean;
   /** Asks the other coordinators, and says whether one of them holds more of the log and is to go first. */
-  readonly isMoreHeld: (own: { readonly term: number; readonly idx: number }) => Promise<boolean>;
+  readonly isMoreHeld: (held: Replay | undefined) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -141,7 +141,7 @@ class TakingLead {
     if (compared instanceof JournalDamagedError) return await this.#haltUnlessMoreIsHeld(compared);
     const { log, needsBase } = compared;
     this.#held = log;
-    if (this.#writing === undefined && (await this.#deps.isMoreHeld(log.tail))) return this.#standBy();
+    if (this.#writing === undefined && (await this.#deps.isMoreHeld(log))) return this.#standBy();
     signal.throwIfAborted();
     return await this.#open({ log, needsBase, closed }, signal);
   }
@@ -151,8 +151,7 @@ class TakingLead {
   }
 
   async #haltUnlessMoreIsHeld(error: JournalDamagedError): Promise<TakenLead> {
-    const own = this.#held?.tail ?? { term: 0, idx: 0 };
-    if (await this.#deps.isMoreHeld(own)) return this.#standBy();
+    if (await this.#deps.isMoreHeld(this.#held)) return this.#standBy();
     throw error;
   }
 

@@ -1,0 +1,118 @@
+// What a journal in memory holds: counted, read as events, and written by a coordinator that is not there.
+
+import { liveIn } from "../../src/chain/live.ts";
+import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { type ChainTail, decodeRecord, encodeBatch, encodeRecord, hashOf } from "../../src/chain/records.ts";
+import type { LiveSegment } from "../../src/chain/replay.ts";
+import { batchIndex, instant, term } from "../../src/ids.ts";
+import type { Event, EventOf, EventType } from "../../src/state/event.ts";
+import { ManualClock } from "./manual-clock.ts";
+
+/** Records of all segments together. */
+export function recordCount(store: MemoryJournalStore): number {
+  return store.list().reduce((sum, number) => sum + (store.end(number)?.position ?? 0), 0);
+}
+
+/** The live segment with the highest number. */
+export function liveOf(store: MemoryJournalStore): LiveSegment {
+  for (const number of store.list().reverse()) {
+    const opened = store.opened(number);
+    const live = opened === undefined ? undefined : liveIn(opened, { number }, undefined);
+    if (live !== undefined) return live;
+  }
+  throw new Error("no segment is live");
+}
+
+/** Stores a record in the live segment as another writer would. @returns its position */
+export function insertRecord(store: MemoryJournalStore, bytes: Uint8Array): number {
+  return store.insert(liveOf(store).number, bytes);
+}
+
+/** The events of each batch that stands behind its segment's `Opened`, in order. */
+export function storedBatches(store: MemoryJournalStore): Event[][] {
+  const batches: Event[][] = [];
+  for (const number of store.list())
+    for (let position = (store.opened(number)?.position ?? 0) + 1; ; position += 1) {
+      const record = store.read(number, position);
+      if (record === undefined) break;
+      const decoded = decodeRecord(record.bytes);
+      if (decoded?.kind === "batch") batches.push([...decoded.events]);
+    }
+  return batches;
+}
+
+export function storedEvents<Type extends EventType>(store: MemoryJournalStore, type: Type): EventOf<Type>[] {
+  return storedBatches(store)
+    .flat()
+    .filter((event): event is EventOf<Type> => event.type === type);
+}
+
+/** Another coordinator, which acts on the store at once and answers nobody. */
+export class Rival {
+  readonly life: string;
+  readonly #store: MemoryJournalStore;
+
+  constructor(store: MemoryJournalStore, life = "rival") {
+    this.#store = store;
+    this.life = life;
+  }
+
+  /** Claims the segment behind the highest one. @returns its number */
+  claim(): number {
+    const number = (this.#store.list().at(-1) ?? 0) + 1;
+    this.#store.create(number);
+    this.#store.insert(number, encodeRecord({ kind: "claim", segment: number, life: this.life }));
+    return number;
+  }
+
+  /** Seals the live segment and opens the next one behind a batch. @returns the term */
+  takeLead(tail: ChainTail, at = ManualClock.startMs): number {
+    const { number: before } = liveOf(this.#store);
+    this.#store.seal(before);
+    const number = this.claim();
+    const { opened } = this.open(number, tail, before);
+    this.batch(
+      number,
+      { ...tail, term: term(number) },
+      [{ type: "TermStarted", term: term(number), leader: "rival", opened, timeoutMs: 3_000 }],
+      at,
+    );
+    return number;
+  }
+
+  open(number: number, tail: ChainTail, before: number): { readonly opened: string } {
+    const bytes = encodeRecord({
+      kind: "opened",
+      segment: number,
+      life: this.life,
+      journal: tail.journal,
+      term: term(number),
+      leader: "rival",
+      tail,
+      previous: { segment: before, idx: tail.idx, hash: tail.hash },
+      base: undefined,
+      recent: [],
+    });
+    this.#store.insert(number, bytes, true);
+    return { opened: hashOf(bytes) };
+  }
+
+  /** The batch behind a tail, in a segment. @returns its tail */
+  batch(number: number, after: ChainTail, events: readonly Event[], at = ManualClock.startMs): ChainTail {
+    const idx = batchIndex(after.idx + 1);
+    const header = {
+      journal: after.journal,
+      life: this.life,
+      term: after.term,
+      idx,
+      prev: after.hash,
+      at: instant(at),
+    };
+    const bytes = encodeBatch(
+      header,
+      events.map((event) => JSON.stringify(event)),
+    );
+    this.#store.insert(number, bytes);
+    return { journal: after.journal, term: after.term, idx, hash: hashOf(bytes) };
+  }
+}
