@@ -13,8 +13,9 @@ import { openNatsJournal } from "../chain/nats.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { snapshotPace } from "../config/snapshot-pace.ts";
-import { type BaseMaker, baseMakerHere } from "../coordinator/compacting/base-maker.ts";
+import type { BaseMaker } from "../coordinator/compacting/base-maker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
+import { ThreadBaseMaker } from "../coordinator/compacting/thread-base-maker.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { swarmId } from "../ids.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
@@ -135,13 +136,16 @@ async function openJournal(
   const { replicas, retention } = settings;
   const bytesMax = wantedRoom(retention.bytes);
   if (broker.kind !== "development") {
-    const swarm = swarmId(settings.swarm);
-    const journal = await openNatsJournal({ connection, swarm, replicas, bytesMax, signal });
-    return { journal, maker: baseMakerHere({ journal, clock: systemClock }), recovery: undefined };
+    const wanted = { swarm: swarmId(settings.swarm), replicas, bytesMax };
+    const journal = await openNatsJournal({ ...wanted, connection, signal });
+    const { signal: _, onError: __, ...plainConnection } = connection;
+    const place = { ...wanted, kind: "stream", connection: plainConnection } as const;
+    return { journal, maker: new ThreadBaseMaker(place, journal), recovery: undefined };
   }
   requireNoReplicas(replicas);
-  const journal = await openFileJournal({ folder: journalFolder(settings), bytesMax });
-  const maker = baseMakerHere({ journal, clock: systemClock });
+  const folder = journalFolder(settings);
+  const journal = await openFileJournal({ folder, bytesMax });
+  const maker = new ThreadBaseMaker({ kind: "file", folder }, journal);
   return { journal, maker, recovery: recoveryText(journal.recovered) };
 }
 

@@ -67,6 +67,6 @@ async function requireWhole(journal: JournalReader, number: number): Promise<voi
 function restartText([first]: readonly [LiveSegment, ...LiveSegment[]], { number }: LiveSegment): string {
   const { base } = first.opened;
   const segments = first.number === number ? `segment ${number}` : `segments ${first.number} to ${number}`;
-  const from = base === undefined ? "from their start" : `from the base of batch ${formatCount(base.idx)}`;
-  return `ends in segment ${number}; a restart reads ${segments}, ${from}`;
+  const from = base === undefined ? "the first batch" : `the base of batch ${formatCount(base.idx)}`;
+  return `ends in segment ${number}; a restart reads ${segments}, from ${from} on`;
 }

@@ -13,7 +13,7 @@ export type JournalPlace =
       readonly connection: Omit<NatsOptions, "signal" | "onError">;
       readonly swarm: string;
       /** As the leader opened it. */
-      readonly replicas?: number;
+      readonly replicas?: number | undefined;
       readonly bytesMax?: number;
     }
   /** Its files can be read by the thread, and only be written by the process that holds the folder's lock. */
