@@ -132,6 +132,15 @@ export class Replay {
     this.#foreign = { count: (this.#foreign?.count ?? 0) + 1, lastAt: this.state.at };
   }
 
+  /** Applies a batch that is known to be committed, wherever it stands. @throws JournalDamagedError where it does not
+   *  continue the log */
+  takeCommitted(batch: Batch, hash: string): void {
+    if (this.#tail.journal === "") this.#tail = { ...this.#tail, journal: batch.journal };
+    if (!this.#continues(batch))
+      throw new JournalDamagedError(`batch ${batch.idx} does not continue batch ${this.#tail.idx}`);
+    this.#apply(batch, hash);
+  }
+
   /** Applies the next record of the segment, or skips it. @throws JournalDamagedError */
   take(record: SegmentRecord): Verdict {
     const live = this.#requireNext(record);

@@ -1,8 +1,8 @@
 // A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
 
-import type { PendingBatch } from "../../coordinator/append/sends.ts";
-import { snapshotterHere } from "../../coordinator/compaction/snapshotter.ts";
+import { baseMakerHere } from "../../coordinator/compacting/base-maker.ts";
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
+import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { timingOf } from "../../coordinator/timing.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
@@ -55,17 +55,12 @@ export class CoordinatorParty {
    *  for its successor to put back what both lose. */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined || this.#isEnding) return undefined;
-    return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
-  }
-
-  /** Behind which record it could put back what the journal loses; nothing while it does not run. */
-  get heldFromSeq(): number {
-    return this.#coordinator?.heldFromSeq ?? Number.POSITIVE_INFINITY;
+    return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.probe.settledState?.idx ?? 0);
   }
 
   /** What it decided and the journal may not have. */
   get pending(): readonly PendingBatch[] {
-    return this.#coordinator?.pending ?? [];
+    return this.#coordinator?.probe.pending ?? [];
   }
 
   start(): void {
@@ -73,7 +68,7 @@ export class CoordinatorParty {
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
     const life = this.#habitat.newLife(this.id, this.machine);
-    const { journal, snapshots } = this.#habitat.newStorage(this.id, life);
+    const journal = this.#habitat.newJournal(this.id, life);
     this.#life = life;
     this.#journal = journal;
     this.#restartMs = RESTART_MS;
@@ -81,9 +76,9 @@ export class CoordinatorParty {
     this.#awayFromMs = undefined;
     transport.onStatus((status) => this.#noteStatus(status === "connected"));
     const { clock, random } = life;
-    const snapshotter = snapshotterHere({ journal, snapshots, clock, logger });
     const { everyEvents, retention, snapshotSyncMs, leaderTimeoutMs } = this.#character;
-    const compaction = { snapshots, snapshotter, retention, everyEvents, snapshotSyncMs };
+    const maker = baseMakerHere({ journal, clock });
+    const compaction = { maker, retention, everyEvents, snapshotSyncMs };
     const options = { id: this.id, swarm, transport, journal, compaction, clock, random, logger };
     startCoordinator({ ...options, leaderTimeoutMs }).then(
       (coordinator) => this.#runs(coordinator),
@@ -109,7 +104,7 @@ export class CoordinatorParty {
 
   /** Notes what it has made of the journal, unless it is busy. */
   read(): void {
-    const { settledState: state, settledHash: hash } = this.#coordinator ?? {};
+    const { settledState: state, settledHash: hash } = this.#coordinator?.probe ?? {};
     if (state === undefined || hash === undefined || state.idx === 0) return;
     const reader = this.#isLeading ? `leader ${this.id}` : `standby ${this.id}`;
     this.#habitat.readings.push({ reader, idx: state.idx, hash, state: stateFingerprint(state) });
@@ -117,8 +112,8 @@ export class CoordinatorParty {
 
   #runs(coordinator: Coordinator): void {
     this.#coordinator = coordinator;
-    const { stream, occurrences } = this.#habitat;
-    if (stream.firstSeq > 1 && stream.lastSeq > 0) occurrences.note("begun-from-a-snapshot");
+    const [first = 1] = this.#habitat.segmentNumbers();
+    if (first > 1) this.#habitat.occurrences.note("begun-from-a-base");
     coordinator.role$.subscribe((role) => this.#became(role));
     void coordinator.closed.then((error) => this.#ended(error));
   }
@@ -152,8 +147,7 @@ export class CoordinatorParty {
     this.#noteStatus(this.#awayFromMs === undefined);
     const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
     const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
-    if (this.#truth.lastEventType === "TermEnded" && wasDeaf)
-      this.#habitat.occurrences.note("deaf-leader-stepped-down");
+    if (wasDeaf) this.#habitat.occurrences.note("deaf-leader-stepped-down");
     else
       this.#habitat.found(
         "leaders-lead-on",

@@ -36,22 +36,16 @@ export const faultKinds = {
   "stale-read": "the journal is read as it was some records ago: what it has is not found",
   "not-found": "records that the journal has are not found when they are asked for",
   full: "the journal has no room",
-  bound: "the journal's stream is bounded anew: to little more than it holds, or to plenty",
   "journal-off": "the journal's server says that it is not enabled",
   "no-responders": "nobody answers for the journal",
   "fail-over":
     "nobody answers for the journal, and what it has is not found right before and after; at times a standby starts then",
   "dead-reader": "a coordinator reads the journal on, and hears for good that there is nothing new",
-  "tail-cut": "the journal loses its last records, which coordinators still hold",
-  "end-lost":
-    "all coordinators crash, and once each is back, the journal loses an end of which they have the state alone; at times the leader ends with it",
-  "left-behind": "a standby's reader is dead, then the journal loses what it missed, and the leader crashes",
-  displaced:
-    "dead records at the end are lost, another batch takes their place, one more follows, and the leader crashes",
-  hole: "the journal loses records within, which every coordinator has read",
-  "snapshot-rots":
-    "a chunk of the newest snapshot is no longer as it was written, and an older snapshot is whole",
-  alien: "somebody else writes into the journal, once or on and on",
+  "tail-cut": "a power loss takes the newest segment's last records, which coordinators hold",
+  "segment-lost": "a power loss takes the newest segment, which coordinators hold",
+  hole: "the newest segment loses records within, which every coordinator has read",
+  "bit-flip": "a bit of a record flips, and a standby that read it is started again",
+  foreign: "another client writes into the journal, once or again and again",
   "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;
@@ -78,8 +72,8 @@ export interface Fault {
   readonly bytes?: number;
 }
 
-/** Of each stream, unless a fault bounds it: more than any seed fills. */
-export const STREAM_BYTES = 2 ** 30;
+/** Of all segments together: more than any seed fills. */
+export const JOURNAL_BYTES = 2 ** 30;
 /** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts)… */
 export const STALE_MS_MAX = 2_500;
 /** …and then truly for as long as it takes to believe that, ms. */

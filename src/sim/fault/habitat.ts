@@ -1,21 +1,17 @@
 // What the simulated parties share: time, wires, the server and its journal, and where a run's findings go.
 
 import { type Logger, pino } from "pino";
+import { segmentNumberIn, streamNameOf } from "../../chain/stream/settings.ts";
 import { type SwarmId, swarmId } from "../../ids.ts";
-import type { SnapshotStore } from "../../journal/snapshot-store.ts";
-import { streamConfigOf, streamNameOf } from "../../journal/stream/settings.ts";
-import { StreamSnapshotStore } from "../../journal/stream/snapshots.ts";
 import { limits } from "../../limits.ts";
-import { subjectsOf } from "../../protocol/subjects.ts";
+import { type Subjects, subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Observation, Reading } from "../history/observation.ts";
 import type { SeededRandom } from "../random.ts";
-import { Candidates } from "./candidates.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
-import { journalOf, STREAM_BYTES } from "./fault.ts";
-import { SimJetStream, type SimStream } from "./jetstream.ts";
-import { SimStreamWire } from "./jetstream-wire.ts";
+import { JOURNAL_BYTES, journalOf } from "./fault.ts";
+import { SimJetStream } from "./jetstream.ts";
 import { JournalFates } from "./journal-fates.ts";
 import { DRIFT, Life, type MachineClock, WALL_START_MS } from "./life.ts";
 import { LifeRecorder } from "./life-recorder.ts";
@@ -23,6 +19,8 @@ import { Link } from "./link.ts";
 import { Occurrences } from "./occurrences.ts";
 import { Server } from "./server.ts";
 import { LinkLine, SimJournal } from "./sim-journal.ts";
+import type { SimStream } from "./stream.ts";
+import { SimStreamWire } from "./stream-wire.ts";
 import { TermPace } from "./term-pace.ts";
 
 /** Something that must not be. */
@@ -40,11 +38,6 @@ export interface PartyLog {
   write(line: string): void;
 }
 
-export interface Storage {
-  readonly journal: SimJournal;
-  readonly snapshots: SnapshotStore;
-}
-
 /** How long a server goes on believing in a process that was killed, at most, ms. */
 const LINGER_MS = 5_000;
 /** How far wall clocks differ to begin with, at most, ms. */
@@ -55,7 +48,6 @@ export class Habitat {
   readonly server = new Server();
   readonly occurrences = new Occurrences();
   readonly pace = new TermPace();
-  readonly #candidates = new Candidates(this.occurrences);
   readonly findings: Finding[] = [];
   /** What parties asked and were told. */
   readonly history: Observation[] = [];
@@ -64,6 +56,9 @@ export class Habitat {
   /** What coordinators made of the journal. */
   readonly readings: Reading[] = [];
   readonly swarm: SwarmId = swarmId("torture");
+  readonly subjects: Subjects = subjectsOf(this.swarm);
+  /** A record was stored, a segment created or removed. */
+  onStored: () => void = () => undefined;
   readonly fates: JournalFates;
   readonly jetStream: SimJetStream;
   readonly #logger: Logger;
@@ -87,21 +82,27 @@ export class Habitat {
       soon: (run: () => void) => void this.engine.after(0, "server", run),
     };
     this.jetStream = new SimJetStream(clock, this.fates);
-    for (const purpose of ["journal", "snapshots"] as const) {
-      const id = { swarm: this.swarm, purpose };
-      const config = streamConfigOf({ ...id, bytesMax: STREAM_BYTES });
-      const question = `$JS.API.STREAM.CREATE.${streamNameOf(id)}`;
-      this.jetStream.handle(question, Buffer.from(JSON.stringify(config)), {}, () => undefined);
-    }
+    this.jetStream.onChanged = () => this.onStored();
   }
 
-  /** The journal's. */
-  get stream(): SimStream {
-    return this.#streamOf("journal");
+  /** Numbers of the segments that exist, ascending, whatever an answer says. */
+  segmentNumbers(): readonly number[] {
+    const numbers = this.jetStream.streams.map(({ name }) => segmentNumberIn(name, this.swarm));
+    return numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
   }
 
-  get snapshotStream(): SimStream {
-    return this.#streamOf("snapshots");
+  segmentStream(number: number): SimStream | undefined {
+    return this.jetStream.stream(streamNameOf({ swarm: this.swarm, number }));
+  }
+
+  /** The newest segment that exists. */
+  get newestStream(): SimStream | undefined {
+    return this.segmentStream(this.segmentNumbers().at(-1) ?? 0);
+  }
+
+  get usage(): { readonly bytes: number; readonly bytesMax: number } {
+    const bytes = this.jetStream.streams.reduce((sum, stream) => sum + stream.bytes, 0);
+    return { bytes, bytesMax: JOURNAL_BYTES };
   }
 
   links(): Iterable<Link> {
@@ -143,45 +144,34 @@ export class Habitat {
     return recording;
   }
 
-  /** A life's way to everything that is stored, over one link. */
-  newStorage(party: string, life: Life): Storage {
+  /** A session's way to the journal, over one link. */
+  newJournal(party: string, life: Life): SimJournal {
     const name = journalOf(party);
-    const subjects = subjectsOf(this.swarm);
-    const { jetStream: server, stream, occurrences } = this;
+    const { jetStream: server, occurrences, swarm } = this;
     const { clock, random } = life;
     const line = new LinkLine(life, this.linkOf(name));
     this.#keep(name, line, life);
-    const newWire = () =>
-      new SimStreamWire({
-        server,
-        line,
-        reader: name,
-        clock,
-        maxPayloadBytes: limits.maxPayloadBytesDefault,
-      });
-    const journal = new SimJournal({
-      wire: newWire(),
-      stream: stream.name,
-      subject: subjects.journal,
-      replicas: 3,
+    const wire = new SimStreamWire({
+      server,
+      line,
+      reader: name,
       clock,
-      random,
-      stored: stream,
-      occurrences,
-      onSend: (bytes, expectedSeq) => {
-        const { nowMs } = this.engine;
-        this.pace.sent(bytes, nowMs);
-        this.#candidates.sent(party, bytes, { expectedSeq, nowMs });
-      },
+      maxPayloadBytes: limits.maxPayloadBytesDefault,
+      servers: "cluster",
     });
-    const { name: snapshotStream } = this.#streamOf("snapshots");
-    const snapshots = new StreamSnapshotStore({ wire: newWire(), stream: snapshotStream, subjects, clock });
-    return { journal, snapshots };
+    return new SimJournal(
+      { wire, swarm, replicas: 3, bytesMax: JOURNAL_BYTES, clock, random },
+      {
+        stored: (segment, position) => this.segmentStream(segment)?.at(position),
+        occurrences,
+        onSend: (bytes) => this.pace.sent(bytes, this.engine.nowMs),
+      },
+    );
   }
 
-  /** Somebody else writes into the journal. */
-  writeAlien(): void {
-    this.stream.intrude(Buffer.from("not a batch of ours"));
+  /** Another client writes into the newest segment. */
+  writeForeign(): void {
+    this.newestStream?.intrude(Buffer.from("not a record of ours"));
   }
 
   disconnect(link: string): void {
@@ -204,10 +194,6 @@ export class Habitat {
   escaped(party: string, error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.found("nothing-escapes", `${party}: ${text}`);
-  }
-
-  #streamOf(purpose: "journal" | "snapshots"): SimStream {
-    return this.jetStream.stream(streamNameOf({ swarm: this.swarm, purpose })) as SimStream;
   }
 
   #observed(observation: Observation): void {

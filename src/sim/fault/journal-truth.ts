@@ -1,25 +1,29 @@
 // Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
-// batch. The truth of a run: what is stored, whoever was told so.
+// batch. The truth of a run: what is committed, whatever a coordinator or a client was told.
+//
+// A batch is true once it stands in its segment behind the one before it. It stays true when the store loses it: a
+// coordinator that holds it goes on from it in the next segment. A base may hold batches that no segment ever held: its
+// leader had them in flight. So what leaders decide is noted, and found again by its hash.
 
-import type { PendingBatch } from "../../coordinator/append/sends.ts";
+import { liveIn } from "../../chain/live.ts";
+import { isSameTail } from "../../chain/log.ts";
+import { type Batch, type ChainTail, decodeRecord, hashOf } from "../../chain/records.ts";
+import { type LiveSegment, Replay } from "../../chain/replay.ts";
+import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { Succession } from "../../core/succession.ts";
 import { refOfKey, taskKey } from "../../ids.ts";
-import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
-import type { JournalRecord } from "../../journal/journal.ts";
-import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.ts";
-import { decodeManifest } from "../../journal/snapshot/manifest.ts";
 import { limits } from "../../limits.ts";
-import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../state/event.ts";
 import { placesOf, type SwarmState } from "../../state/state.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import type { LimitReached } from "./handler-watch.ts";
 import type { Occurrence } from "./occurrences.ts";
+import type { SimStream } from "./stream.ts";
 
-/** How it was before a batch. */
+/** The state before a batch. */
 interface Before {
   readonly leader: string;
   readonly term: number;
@@ -27,112 +31,89 @@ interface Before {
   readonly decidedMs: number;
 }
 
-/** Of a stream: a leader counts what it stored since it asked, and rather too much. */
+/** Of the journal's bound: a leader counts what it stored since it asked, and rather too much. */
 const CROWDED_SHARE = 0.5;
 /** The invariant that a leader may break while there is hardly any room: nothing is assigned then. */
 const WORK_CONSERVING = 13;
 /** A leader knows by then that there is room, however long the journal was away, ms. */
 const ROOM_KNOWN_MS = 60_000;
+/** Decided batches that are remembered. */
+const NOTED_MAX = 10_000;
 
 export class JournalTruth {
+  /** Called for every session of an agent that the journal counts as lost, with when that was decided, virtual ms. */
+  onLapsed: (lapsed: EventOf<"AgentLeft">, decidedMs: number) => void = () => undefined;
+  /** Called for every attempt that the journal closes for its silence, or at its time-out. */
+  onLimitReached: (closed: LimitReached) => void = () => undefined;
+  /** What leaders have decided that may not be stored. */
+  pending: () => readonly PendingBatch[] = () => [];
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
   #roll = new Roll();
-  /** Told of every life of an agent that the journal counts as lost, and when that was decided, virtual ms. */
-  onLapsed: (lapsed: EventOf<"AgentLeft">, decidedMs: number) => void = () => undefined;
-  /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
-   *  time. */
-  onLimitReached: (closed: LimitReached) => void = () => undefined;
-  /** What leaders have decided that may not be stored. */
-  pending: () => readonly PendingBatch[] = () => [];
-  /** In the order in which they were stored. */
-  readonly #records: JournalRecord[] = [];
-  /** Those of them that stand in the journal, or did until they were purged, by sequence. */
-  readonly #standing: JournalRecord[] = [];
-  /** When each of those was stored, virtual ms. */
-  readonly #readMs: number[] = [];
-  /** From which record on it is not known whether the journal still has what it had. */
-  #doubtedSeq: number | undefined;
-  /** Up to which batch of the last end that was lost for good; 0 where there was none. */
-  #savedIdx = 0;
-  /** Nobody has gone on behind that yet. */
-  #isEndLost = false;
-  /** An end was lost that may come back; or a leader that cannot put it back, or believes so of a server that lags,
-   *  saves its state and goes on in its place. */
-  #mayBeSaved = false;
-  /** What leaders have decided since an end or records within were lost, by its hash: a snapshot of it makes it
-   *  durable, though it stands nowhere. */
-  readonly #decidedByHash = new Map<string, Uint8Array>();
-  /** Hashes of those of them that stood in the journal before. */
-  readonly #stoodBefore = new Set<string>();
-  /** Behind a hole that nobody has rescued yet. */
-  #unrescuedSeq: number | undefined;
-  #aliensSinceBatch = 0;
+  /** Of the committed batches, in order. */
+  #batches: Uint8Array[] = [];
+  /** When each of those was read, virtual ms. */
+  #readMs: number[] = [];
+  /** By hash, of what leaders decided. */
+  readonly #noted = new Map<string, Uint8Array>();
+  #lastEventType: EventType | undefined;
   #isBroken = false;
-  /** Where the journal began when it was read last. */
-  #firstSeq = 1;
-  /** When there was last so little room in it that a leader may have taken it for tight, virtual ms. */
+  #isDirty = true;
   #crowdedMs = Number.NEGATIVE_INFINITY;
-  /** The least that it was bounded to lately, and when it last was: a leader may not know of more yet. */
   #bound = { bytesMax: Number.POSITIVE_INFINITY, seenMs: 0 };
+  #foreignSinceBatch = 0;
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
+    habitat.onStored = () => {
+      this.#isDirty = true;
+    };
   }
 
   get state(): SwarmState {
     return this.#replay.state;
   }
 
+  get tail(): ChainTail {
+    return this.#replay.tail;
+  }
+
   /** Of the last batch. */
   get lastEventType(): EventType | undefined {
-    return this.#replay.lastEventType;
+    return this.#lastEventType;
   }
 
-  get position(): ChainPosition {
-    return this.#replay.position;
+  /** Bytes of every committed batch, from the first. */
+  get batches(): readonly Uint8Array[] {
+    return this.#batches;
   }
 
-  /** Whether its last record is the last batch: none behind it is dead. */
-  get endsWithBatch(): boolean {
-    return this.#replay.places.seqOf(this.state.idx) === this.#standing.length;
+  /** The segment that is read. */
+  get live(): LiveSegment | undefined {
+    return this.#replay.live;
   }
 
-  /** Up to which batch nothing is left of an end of the journal but what was made of it; 0 where none was lost so. */
-  get savedIdx(): number {
-    return this.#savedIdx;
+  /** Its number; 0 before the first. */
+  get segment(): number {
+    return this.#replay.place?.segment ?? 0;
   }
 
-  /** Whether another batch than that has its index; false where that is not known. */
-  isOfAnotherLine({ idx, hash }: Pick<ChainPosition, "idx" | "hash">): boolean {
-    return this.#replay.places.isBatch(idx, hash) === false;
-  }
-
-  /** Where the last batch stands, or stood, at or before a record; undefined where none does. */
-  batchSeqUntil(seq: number): number | undefined {
-    const { places } = this.#replay;
-    const idx = places.lastUntil(seq);
-    return idx && places.seqOf(idx);
-  }
-
-  /** Everything that was ever stored and not replaced, from the first record on, though it be purged, or lost. */
-  get records(): readonly JournalRecord[] {
-    return this.#records;
-  }
-
-  /** Whether the journal has what it had, or a snapshot stands for it. */
+  /** Whether the store holds what it held: the segment goes as far as it was read, without a gap. */
   get isWhole(): boolean {
-    return this.#doubtedSeq === undefined && this.#unrescuedSeq === undefined && !this.#isEndLost;
+    const { place } = this.#replay;
+    if (place === undefined) return true;
+    const stream = this.#habitat.segmentStream(place.segment);
+    return stream !== undefined && stream.lastSeq >= place.position && !this.#hasGap(stream, place.position);
   }
 
-  /** How many of the last records were stored after an instant, virtual ms. */
+  /** How many of the last batches were read after an instant, virtual ms. */
   storedSince(ms: number): number {
     const first = this.#readMs.findIndex((readMs) => readMs > ms);
     return first === -1 ? 0 : this.#readMs.length - first;
   }
 
-  /** Notes a result that comes when its task is with another agent already, or was. */
+  /** Notes a result that comes when another agent has its task already, or had it. */
   noteObserved(observation: Observation): void {
     if (observation.kind !== "result" || observation.answer !== "stale") return;
     const { task, attempt, outcome } = observation;
@@ -141,194 +122,187 @@ export class JournalTruth {
       this.#habitat.occurrences.note("result-after-a-new-attempt");
   }
 
-  /** The journal ends at `lastSeq` now: what stood behind it may come back. */
-  lostTail(lastSeq: number): void {
-    this.#doubtedSeq = lastSeq + 1;
-    this.#beginNoting();
-    this.#mayBeSaved = true;
-    for (const { bytes } of this.#standing.slice(lastSeq)) {
-      if (decodeBatch(bytes) === undefined) continue;
-      this.#decidedByHash.set(hashOf(bytes), bytes);
-      this.#stoodBefore.add(hashOf(bytes));
-    }
-  }
-
-  /** The journal ends at `lastSeq` now, and what stood behind it is gone for good. It counts all the same. */
-  lostEnd(lastSeq: number): void {
-    this.#standing.length = lastSeq;
-    this.#readMs.length = lastSeq;
-    this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
-    this.#savedIdx = this.state.idx;
-    this.#beginNoting();
-    this.#isEndLost = true;
-  }
-
-  /** Records before `seq` are gone for good. */
-  lostMiddle(seq: number): void {
-    this.#beginNoting();
-    this.#unrescuedSeq = seq;
-  }
-
-  /** To note what leaders decide from now on, unless that has begun. */
-  #beginNoting(): void {
-    if (this.#isToBeSaved) return;
-    this.#decidedByHash.clear();
-    this.#stoodBefore.clear();
+  /** The store lost or changed something. */
+  lost(): void {
+    this.#isDirty = true;
   }
 
   /** Reads on to where the journal ends now. Cheap when nothing is new. Returns the state there. */
   readOn(): SwarmState {
-    const { stream } = this.#habitat;
-    if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
-    if (this.#isToBeSaved) for (const { hash, bytes } of this.pending()) this.#decidedByHash.set(hash, bytes);
-    if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
-    this.#notePurged(stream.firstSeq);
-    this.#noteCrowded(stream.usage);
-    for (let seq = this.#standing.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
-      const bytes = stream.at(seq);
-      if (bytes === undefined) break;
-      const batch = this.#isToBeSaved ? decodeBatch(bytes) : undefined;
-      if (batch !== undefined) this.#takeUnstored(seq, batch);
-      this.#records.push({ seq, bytes });
-      this.#standing.push({ seq, bytes });
-      this.#readMs.push(this.#habitat.engine.nowMs);
-      this.#take(seq, bytes);
+    for (const { hash, bytes } of this.pending()) this.#note(hash, bytes);
+    if (!this.#isDirty || this.#isBroken) return this.state;
+    this.#isDirty = false;
+    this.#noteCrowded();
+    try {
+      this.#readSegment();
+      for (const live of this.#following()) this.#enter(live);
+    } catch (error) {
+      this.#isBroken = true;
+      this.#habitat.found(
+        "the-journal-folds",
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      );
     }
     return this.state;
   }
 
-  /** Whoever leads saves its state, and with it what it decided and could not append. */
-  get #isToBeSaved(): boolean {
-    return this.#isEndLost || this.#unrescuedSeq !== undefined || this.#mayBeSaved;
+  // --- segments -------------------------------------------------------------------------------------
+
+  /** Live segments behind the one that is read, ascending. */
+  #following(): LiveSegment[] {
+    const found: LiveSegment[] = [];
+    for (const number of this.#habitat.segmentNumbers()) {
+      if (number <= this.segment) continue;
+      const live = this.liveOf(number);
+      if (live !== undefined) found.push(live);
+    }
+    return found;
   }
 
-  #noteCrowded({ bytes, bytesMax }: { readonly bytes: number; readonly bytesMax: number }): void {
+  /** Undefined when a segment does not exist or is not open. */
+  liveOf(number: number): LiveSegment | undefined {
+    const stream = this.#habitat.segmentStream(number);
+    const first = stream?.at(1);
+    const claim = first && decodeRecord(first);
+    const seq = stream?.firstOf(this.#habitat.subjects.segmentOpened(number));
+    const bytes = seq === undefined ? undefined : stream?.at(seq);
+    if (bytes === undefined || seq === undefined) return undefined;
+    return liveIn({ position: seq, bytes }, { number }, claim?.kind === "claim" ? claim.life : undefined);
+  }
+
+  /** The log goes on in a live segment. */
+  #enter(live: LiveSegment): void {
+    const { tail } = live.opened;
+    if (!isSameTail(this.tail, tail)) this.#reach(tail);
+    if (!isSameTail(this.tail, tail)) {
+      this.#habitat.found(
+        "the-log-continues",
+        `segment ${live.number} continues batch ${tail.idx}, and the truth ends with batch ${this.tail.idx}`,
+      );
+      this.#isBroken = true;
+      return;
+    }
+    this.#replay.enter(live, live.position);
+    this.#readSegment();
+  }
+
+  /** Takes the batches that only a base holds; or goes back to where the segment goes on. */
+  #reach(tail: ChainTail): void {
+    const missing: Uint8Array[] = [];
+    for (let hash = tail.hash; hash !== this.tail.hash; ) {
+      const bytes = this.#noted.get(hash);
+      const batch = bytes && decodeRecord(bytes);
+      if (bytes === undefined || batch?.kind !== "batch") return this.#goBack(tail);
+      missing.unshift(bytes);
+      hash = batch.prev;
+    }
+    for (const bytes of missing) this.#take(bytes, this.#replay.place?.position ?? 0);
+    this.#habitat.occurrences.note("committed-by-a-base");
+  }
+
+  /** What stood behind a batch never counted, or was lost: what was answered is held against what is left. */
+  #goBack({ idx, hash }: ChainTail): void {
+    const kept = this.#batches.slice(0, idx);
+    if (kept.length < idx || (idx > 0 && hashOf(kept.at(-1) ?? new Uint8Array()) !== hash)) return;
+    this.#batches = [];
+    this.#readMs = this.#readMs.slice(0, idx);
+    this.#replay = new Replay();
+    this.#succession = new Succession();
+    this.#roll = new Roll();
+    for (const bytes of kept) this.#refold(bytes);
+    this.#succession.check(this.state); // the next batch is compared with this state
+  }
+
+  #refold(bytes: Uint8Array): void {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch") return;
+    this.#replay.takeCommitted(batch, hashOf(bytes));
+    this.#batches.push(bytes);
+  }
+
+  #readSegment(): void {
+    const { place, live } = this.#replay;
+    if (place === undefined || live === undefined) return;
+    const stream = this.#habitat.segmentStream(place.segment);
+    if (stream === undefined) return;
+    const sealSeq =
+      stream.firstOf(this.#habitat.subjects.segmentSealed(place.segment)) ?? Number.POSITIVE_INFINITY;
+    for (let seq = place.position + 1; seq <= stream.lastSeq && seq < sealSeq && !this.#isBroken; seq += 1) {
+      const bytes = stream.at(seq);
+      if (bytes === undefined || stream.isDamaged(seq)) return;
+      this.#takeRecord(bytes, seq, live);
+    }
+  }
+
+  #takeRecord(bytes: Uint8Array, seq: number, { opened }: LiveSegment): void {
+    const record = decodeRecord(bytes);
+    const isNext =
+      record?.kind === "batch" && record.prev === this.tail.hash && record.idx === this.tail.idx + 1;
+    if (isNext && record.life === opened.life && record.term === opened.term) return this.#take(bytes, seq);
+    this.#replay.take({ position: seq, bytes });
+    this.#habitat.occurrences.note("skipped-record");
+    if (record === undefined) this.#foreignSinceBatch += 1;
+  }
+
+  #hasGap(stream: SimStream, position: number): boolean {
+    for (let seq = Math.max(1, position - GAP_LOOK); seq <= position; seq += 1)
+      if (stream.at(seq) === undefined || stream.isDamaged(seq)) return true;
+    return false;
+  }
+
+  // --- batches --------------------------------------------------------------------------------------
+
+  #note(hash: string, bytes: Uint8Array): void {
+    if (this.#noted.has(hash)) return;
+    this.#noted.set(hash, bytes);
+    if (this.#noted.size <= NOTED_MAX) return;
+    const [oldest] = this.#noted.keys();
+    if (oldest !== undefined) this.#noted.delete(oldest);
+  }
+
+  #noteCrowded(): void {
     const { nowMs } = this.#habitat.engine;
+    const { bytes, bytesMax } = this.#habitat.usage;
     const isOld = nowMs - this.#bound.seenMs > ROOM_KNOWN_MS;
     if (isOld || bytesMax <= this.#bound.bytesMax) this.#bound = { bytesMax, seenMs: nowMs };
     if (bytes > CROWDED_SHARE * this.#bound.bytesMax) this.#crowdedMs = nowMs;
   }
 
-  /** A journal that takes no batch is purged before that is on record. */
-  #notePurged(firstSeq: number): void {
-    if (firstSeq <= this.#firstSeq) return;
-    this.#firstSeq = firstSeq;
-    const recordedSeq = this.#replay.places.seqOf(this.state.auditFirstIdx) ?? 1;
-    if (firstSeq > recordedSeq) this.#habitat.occurrences.note("purged-when-full");
+  #take(bytes: Uint8Array, position: number): void {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch") return;
+    const { leader, term } = this.state;
+    const hash = hashOf(bytes);
+    this.#replay.takeCommitted(batch, hash);
+    this.#replay.continueAt(this.#replay.tail, position, hash);
+    this.#batches.push(bytes);
+    this.#readMs.push(this.#habitat.engine.nowMs);
+    this.#lastEventType = batch.events.at(-1)?.type;
+    const { pace, engine } = this.#habitat;
+    const decidedMs = pace.decidedMs({ ...batch, hash }) ?? engine.nowMs;
+    for (const event of batch.events) this.#noteEvent(event, { leader, term, decidedMs });
+    this.#foreignSinceBatch = 0;
+    this.#check(batch, bytes, hash);
   }
 
-  /** What is stored again must be what stood there; where it is not, what stood there never counted. */
-  #compare(fromSeq: number): void {
-    const { stream, occurrences } = this.#habitat;
-    for (let seq = fromSeq; seq <= stream.lastSeq; seq += 1) {
-      const before = this.#standing[seq - 1];
-      if (before === undefined) break;
-      const bytes = stream.at(seq);
-      if (bytes === undefined || Buffer.compare(bytes, before.bytes) !== 0) return this.#goBack(seq - 1);
-      this.#doubtedSeq = seq + 1;
-    }
-    if (stream.lastSeq < this.#standing.length) return;
-    occurrences.note("tail-refilled");
-    this.#doubtedSeq = undefined;
-    this.#mayBeSaved = false;
-  }
-
-  /** Folds anew up to a record: the rest is void. */
-  #goBack(lastSeq: number): void {
-    this.#records.length -= this.#standing.length - lastSeq;
-    this.#standing.length = lastSeq;
-    this.#readMs.length = lastSeq;
-    this.#doubtedSeq = undefined;
-    this.#replay = new Replay();
-    this.#succession = new Succession();
-    this.#roll = new Roll();
-    for (const record of this.#records) {
-      if (record.seq <= this.#replay.position.seq)
-        this.#replay = new Replay(foldedBehind(this.#replay, record.seq - 1));
-      this.#replay.take(record);
-    }
-    // What was never stored, and counts, has the places of what is void.
-    if (this.#replay.position.seq > lastSeq) this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
-    this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
-  }
-
-  /** Whether there is a snapshot up to a batch. Behind a hole a leader may find what is missing all the same, and the
-   *  batch that it had in flight behind it is dead. */
-  #isSaved(hash: string): boolean {
-    const { snapshotStream, swarm } = this.#habitat;
-    const manifests = snapshotStream.under(subjectsOf(swarm).snapshotManifest).map(decodeManifest);
-    return manifests.some(({ position }) => position.hash === hash);
-  }
-
-  /** Takes what a leader had decided that went on behind a snapshot of it, before the batch that it appends there. */
-  #takeUnstored(seq: number, { prev }: Batch): void {
-    if (!this.#isEndLost && !this.#isSaved(prev)) return;
-    const unstored: Uint8Array[] = [];
-    for (let at = prev; at !== this.position.hash; ) {
-      const bytes = this.#decidedByHash.get(at);
-      const batch = bytes && decodeBatch(bytes);
-      if (bytes === undefined || batch === undefined) return; // not of our line
-      unstored.unshift(bytes);
-      at = batch.prev;
-    }
-    if (unstored.length === 0) return;
-    for (const [nth, bytes] of unstored.entries()) {
-      const record = { seq: seq + nth, bytes };
-      this.#records.push(record);
-      if (this.#stoodBefore.has(hashOf(bytes))) this.#replay.take(record);
-      else this.#take(record.seq, bytes);
-    }
-    this.#savedIdx = this.state.idx;
-    this.#replay = new Replay(foldedBehind(this.#replay, seq - 1));
-  }
-
-  #take(seq: number, bytes: Uint8Array): void {
-    const batch = this.#fold(seq, bytes);
-    if (batch === undefined) return;
-    const { state } = this.#replay;
-    // A turn may leave something undone only when it was full, or tasks queued when the journal nearly is; what starts
-    // a term is none, nor is a beat, which a leader that saves its state appends while turns wait.
+  #check(batch: Batch, bytes: Uint8Array, hash: string): void {
+    const { state } = this;
+    // A turn may leave something undone only when it was full, or tasks queued when the journal nearly is. A batch that
+    // renews the term alone may be appended while turns wait.
     const [first, second] = batch.events;
     const isBeat = first?.type === "TermRenewed" && second === undefined;
-    const isTurn = first?.type !== "TermStarted" && !isBeat;
     const isRoomy = this.#habitat.engine.nowMs - this.#crowdedMs > ROOM_KNOWN_MS;
-    const isComplete = isTurn && bytes.length < limits.turnBytesMax;
+    const isComplete = !isBeat && bytes.length < limits.turnBytesMax;
     const found = isComplete ? checkAfterTurn(state, this.#roll) : checkInvariants(state, this.#roll);
     const violations = [
       ...found.filter(({ number }) => isRoomy || number !== WORK_CONSERVING),
       ...this.#succession.check(state),
     ];
     for (const { number, name, sentence } of violations)
-      this.#habitat.found(`invariant ${number} ${name}`, `after record ${seq}: ${sentence}`);
+      this.#habitat.found(`invariant ${number} ${name}`, `after batch ${batch.idx}: ${sentence}`);
     if (violations.length > 0) this.#isBroken = true;
-    const wrong = this.#habitat.pace.check({ ...batch, hash: this.#replay.position.hash });
+    const wrong = this.#habitat.pace.check({ ...batch, hash });
     if (wrong !== undefined) this.#habitat.found("journal-time-keeps-pace", wrong);
-  }
-
-  /** The batch, or undefined when the record is dead. */
-  #fold(seq: number, bytes: Uint8Array): Batch | undefined {
-    const { leader, term } = this.#replay.state;
-    try {
-      const verdict = this.#replay.take({ seq, bytes });
-      if (verdict.kind === "dead") {
-        this.#habitat.occurrences.note("dead-record");
-        if (verdict.reason === "alien") this.#aliensSinceBatch += 1;
-        return undefined;
-      }
-      const { pace, engine, occurrences } = this.#habitat;
-      if (this.#isEndLost) occurrences.note("lost-end-saved");
-      this.#isEndLost = false;
-      this.#mayBeSaved = false;
-      const stamped = { ...verdict.batch, hash: this.#replay.position.hash };
-      const decidedMs = pace.decidedMs(stamped) ?? engine.nowMs;
-      for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term, decidedMs });
-      this.#aliensSinceBatch = 0;
-      return verdict.batch;
-    } catch (error) {
-      this.#isBroken = true;
-      this.#habitat.found("the-journal-folds", `record ${seq}: ${String(error)}`);
-      return undefined;
-    }
   }
 
   #noteEvent(event: Event, before: Before): void {
@@ -337,10 +311,9 @@ export class JournalTruth {
     if (occurrence !== undefined) occurrences.note(occurrence);
     if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event, before.decidedMs);
     if (event.type === "AttemptFailed") this.#noteFailed(event, before.decidedMs);
-    if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
-    if (before.term > 0 && this.#aliensSinceBatch > 1) occurrences.note("term-begun-among-aliens");
+    if (before.term > 0 && this.#foreignSinceBatch > 1) occurrences.note("term-begun-among-foreign");
     this.#noteFailOver();
   }
 
@@ -362,8 +335,10 @@ export class JournalTruth {
   }
 }
 
+/** Records before the last one that was read which are looked at for damage. */
+const GAP_LOOK = 64;
+
 const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
-  TermEnded: "term-handed-over",
   AgentSuspended: "agent-suspended",
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
@@ -373,9 +348,8 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
 };
 
 const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
-  retention: "journal-purged",
-  "storage-short": "storage-short",
-  hole: "hole-rescued",
+  retention: "journal-trimmed",
+  lost: "segment-renewed",
 };
 
 function occurrenceOf(event: Event): Occurrence | undefined {

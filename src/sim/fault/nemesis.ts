@@ -2,17 +2,7 @@
 
 import { unreachable } from "../../assert.ts";
 import type { Engine } from "./engine.ts";
-import {
-  BUSY,
-  type Fault,
-  type FaultKind,
-  FRESH_MS,
-  journalOf,
-  LEADER,
-  STALE_MS_MAX,
-  STANDBY,
-  STREAM_BYTES,
-} from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, journalOf, LEADER, STANDBY } from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
@@ -29,9 +19,8 @@ export interface Victims {
   busiest(): string;
   /** The party's process ends where it stands, and is started again after `forMs`. */
   crash(party: string, forMs: number): void;
-  /** All coordinators end where they stand, and are started again after `forMs`. */
-  crashCoordinators(forMs: number): void;
-  /** …this one first, its wall clock set forward, and the others after as long again. */
+  /** All coordinators end where they stand: this one is started again after `forMs`, its wall clock set forward, and the
+   *  others after as long again. */
   blackout(party: string, options: { forMs: number; ms: number }): void;
   /** It is asked to end, and started again `forMs` after it did. */
   stop(party: string, forMs: number): void;
@@ -46,43 +35,27 @@ export interface Victims {
   /** The connections over the link break. */
   disconnect(link: string): void;
   setJournal(condition: JournalCondition | undefined): void;
-  writeAlien(): void;
+  writeForeign(): void;
   /** A batch that would be the next one, had the journal's last been another. */
   writeOtherLine(): void;
-  /** The last records of the journal are lost, up to so many. */
+  /** The last records of the newest segment are lost, up to so many. */
   cutTail(count: number): void;
-  /** So many records are lost that no coordinator holds any more, and all behind them, of which each has the state; and
-   *  perhaps the leader's process with them. @returns whether it came to that */
-  loseEnd(count: number, options: { withLeader: boolean }): boolean;
-  /** What this one missed of the journal is lost, where somebody else holds it, and the leader's process ends. */
-  loseMissed(party: string): void;
+  /** The newest segment is lost. */
+  loseSegment(): void;
+  /** A bit of one of the last records flips, and a standby is started again. */
+  flipBit(): void;
   /** A coordinator's reader of the journal is served no longer, and not told so. */
   stopServing(party: string): void;
-  /** Dead records at the journal's end are lost, the leader's next batch takes their place, and more dead ones theirs;
-   *  then its process ends. */
-  displace(): void;
-  /** Whether nothing else may go wrong until the journal has again what it lost. */
+  /** Whether no coordinator may be touched until the journal goes on from what they hold. */
   readonly isDelicate: boolean;
-  /** Whether not all are there who hold what the journal lost, so that nothing may keep the others from it. */
-  readonly isHeldByFew: boolean;
   /** Whether a party is an agent or a client. */
   isBystander(party: string): boolean;
   /** Records before the last one are lost, up to so many. */
   makeHole(count: number): void;
-  /** The newest snapshot can no longer be read, where an older one can. */
-  rotSnapshot(): void;
-  /** The journal's stream is bounded to where no task is taken, and what runs can still end. */
-  crampJournal(): void;
-  /** The journal's stream takes no more than so many bytes from now on, or than it holds. */
-  boundJournal(bytes: number): void;
   /** Whoever reads must ask anew. */
   restartServer(): void;
 }
 
-/** Who follows a leader that is gone says so, or does what is to be done first, after some T. */
-const CAMPAIGN_TIMEOUTS = 2;
-/** How often it is looked whether coordinators hold no more than the state, ms. */
-const END_LOOK_MS = 250;
 /** Stands for what happens to nobody in particular. */
 export const SERVER = "server";
 
@@ -110,17 +83,12 @@ export class Nemesis {
     }
   }
 
-  /** A standby that was left behind must hear who holds more, or leads on without it, and rightly. */
+  /** The fault model: the store loses something only while no coordinator is kept from the journal or from another,
+   *  and none is until the journal goes on. */
   #mayBegin(fault: Fault): boolean {
-    const active = [...this.#active];
-    if (this.#victims.isDelicate || active.some(({ kind }) => scenes.has(kind))) return false;
-    if (this.#victims.isHeldByFew && !this.#sparesCoordinators(fault)) return false;
-    return !scenes.has(fault.kind) || active.every((each) => this.#victims.isBystander(whoOf(each)));
-  }
-
-  /** Whether coordinators reach the journal and each other all the same. */
-  #sparesCoordinators(fault: Fault): boolean {
-    return this.#victims.isBystander(whoOf(fault));
+    const sparesCoordinators = (each: Fault) => this.#victims.isBystander(whoOf(each));
+    if (this.#victims.isDelicate && !sparesCoordinators(fault)) return false;
+    return !losses.has(fault.kind) || [...this.#active].every(sparesCoordinators);
   }
 
   /** When something last kept a party from hearing or being heard, up to an instant, virtual ms; a crash does not
@@ -142,15 +110,10 @@ export class Nemesis {
     const { of } = fault;
     if (of === BUSY) return { ...fault, of: this.#victims.busiest() };
     if (of?.startsWith(STANDBY) === true)
-      return { ...fault, of: of.replace(STANDBY, this.#victims.standby()), forMs: this.#lengthOf(fault) };
+      return { ...fault, of: of.replace(STANDBY, this.#victims.standby()) };
     return of?.startsWith(LEADER) === true
       ? { ...fault, of: of.replace(LEADER, this.#victims.leader()) }
       : fault;
-  }
-
-  /** Of T, as it is when the fault begins, or what was drawn, ms. */
-  #lengthOf({ kind, forMs, share = 0 }: Fault): number {
-    return kind === "left-behind" ? share * this.#victims.timeoutMs : forMs;
   }
 
   #begin(fault: Fault): void {
@@ -175,7 +138,7 @@ export class Nemesis {
       case "usurped":
         this.#victims.usurp(of, forMs / 2);
         return this.#changeWeather(fault);
-      case "alien":
+      case "foreign":
         return this.#intrude(fault);
       case "other-line":
         return this.#victims.writeOtherLine();
@@ -183,27 +146,18 @@ export class Nemesis {
         return this.#victims.setSlow(of, ms);
       case "tail-cut":
         return this.#victims.cutTail(fault.count ?? 1);
-      case "end-lost":
-        this.#victims.crashCoordinators(ms);
-        return this.#loseEnd(fault);
+      case "segment-lost":
+        return this.#victims.loseSegment();
+      case "bit-flip":
+        return this.#victims.flipBit();
       case "hole":
         return this.#victims.makeHole(fault.count ?? 1);
-      case "snapshot-rots":
-        return this.#victims.rotSnapshot();
-      case "bound":
-        return this.#victims.boundJournal(fault.bytes ?? 1);
       case "dead-reader":
-      case "left-behind":
         return this.#victims.stopServing(of);
-      case "displaced":
-        return this.#victims.displace();
       case "fail-over":
         if (fault.of !== undefined) this.#victims.crash(of, ms / 4);
         for (const phaseMs of [ms, forMs - ms])
           this.#engine.after(phaseMs, kind, () => this.#changeWeather(fault));
-        return this.#changeWeather(fault);
-      case "untold":
-        if (fault.of === undefined) this.#victims.crampJournal();
         return this.#changeWeather(fault);
       case "unheard":
         this.#engine.after(ms, kind, () => this.#changeWeather(fault));
@@ -221,6 +175,7 @@ export class Nemesis {
       case "out-of-touch":
       case "clog":
       case "swizzle":
+      case "untold":
       case "disconnect":
       case "ack-lost":
       case "append-late":
@@ -241,41 +196,12 @@ export class Nemesis {
   /** Once; with a time between two, on and on until the fault is over. */
   #intrude(fault: Fault): void {
     if (!this.#active.has(fault)) return;
-    this.#victims.writeAlien();
+    this.#victims.writeForeign();
     if (fault.ms !== undefined) this.#engine.after(fault.ms, fault.kind, () => this.#intrude(fault));
-  }
-
-  /** Looked for until it comes to it, or the fault is over. */
-  #loseEnd(fault: Fault): void {
-    if (!this.#active.has(fault)) return;
-    const { count = 1, of } = fault;
-    const others = [...this.#active].filter((each) => each !== fault);
-    const withLeader = of !== undefined && others.every((each) => this.#sparesCoordinators(each));
-    const isFree = others.every(({ kind }) => !scenes.has(kind)) && !this.#victims.isDelicate;
-    if (!isFree || !this.#victims.loseEnd(count, { withLeader }))
-      return void this.#engine.after(END_LOOK_MS, fault.kind, () => this.#loseEnd(fault));
-    this.#engine.after(CAMPAIGN_TIMEOUTS * this.#victims.timeoutMs, fault.kind, () => this.#hideAll(fault));
-  }
-
-  /** What the journal has is not found now and then, while those few who hold what it lost look at what is left. */
-  #hideAll(fault: Fault): void {
-    if (!this.#active.has(fault) || !this.#victims.isHeldByFew) return;
-    const { nowMs } = this.#engine;
-    const hidden: Fault = {
-      kind: "not-found",
-      atMs: nowMs,
-      forMs: Math.min(STALE_MS_MAX, endOf(fault) - nowMs),
-    };
-    this.#active.add(hidden);
-    this.#changeWeather(hidden);
-    this.#engine.after(hidden.forMs, "over", () => this.#end(hidden));
-    this.#engine.after(STALE_MS_MAX + FRESH_MS, fault.kind, () => this.#hideAll(fault));
   }
 
   #end(fault: Fault): void {
     this.#active.delete(fault);
-    if (fault.kind === "left-behind") this.#victims.loseMissed(fault.of ?? "");
-    if (fault.kind === "untold" && fault.of === undefined) this.#victims.boundJournal(STREAM_BYTES);
     if (fault.kind === "slow") this.#victims.setSlow(fault.of ?? "", 0);
     else this.#changeWeather(fault);
   }
@@ -317,9 +243,8 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "usurped",
 ]);
 
-/** What is as delicate as it is rare: it begins only where no other fault keeps coordinators from the journal or from
- *  each other, and none begins before it is over. */
-const scenes: ReadonlySet<FaultKind> = new Set<FaultKind>(["left-behind", "displaced"]);
+/** The store loses or changes something. */
+const losses: ReadonlySet<FaultKind> = new Set<FaultKind>(["tail-cut", "segment-lost", "hole", "bit-flip"]);
 
 /** Nothing passes, in the directions that they touch. */
 const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disconnect", "out-of-touch"]);

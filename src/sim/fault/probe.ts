@@ -10,12 +10,12 @@ import type { OpenAttempt } from "../../state/state.ts";
 import type { SeededRandom } from "../random.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";
-import { type FaultKind, STREAM_BYTES } from "./fault.ts";
+import type { FaultKind } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 import { newMachine } from "./life.ts";
 import { payloadOf } from "./payload.ts";
-import { lostWithinMs, newTermAmongAliensWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
+import { lostWithinMs, newTermAmongForeignWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
 import { kinds } from "./workload.ts";
 
 export interface ProbeDeps {
@@ -33,9 +33,6 @@ export interface ProbeDeps {
 /** Nothing went wrong for so long, and everybody ran, before anything is judged: longer than what anybody said before
  *  counts, and than a message is late, ms. */
 const CALM_MS = 10_000;
-/** A journal with less room, as a share of its bound, is given more: where it is full a standby waits once more, for
- *  who leads to find room. */
-const ROOM_SHARE_MIN = 0.5;
 /** Between two looks, ms. */
 const LOOK_MS = 100;
 /** A task that an agent dies of takes so long, ms: most are confirmed as running by then. */
@@ -44,7 +41,7 @@ const TASK_TIMEOUT_MS = 20_000;
 /** Whoever ended is away for so long longer than the swarm may take to be over it, ms. */
 const AWAY_MS = 1_000;
 /** Between two records of somebody else, ms: far more than an election takes. */
-const ALIEN_MS = 100;
+const FOREIGN_MS = 100;
 /** Pause before a task that was refused is submitted again, ms. */
 const AGAIN_MS = 500;
 
@@ -77,18 +74,14 @@ export class Probe {
   }
 
   async #run(): Promise<void> {
-    const { without, habitat } = this.#deps;
-    if (habitat.stream.fullShare > 1 - ROOM_SHARE_MIN) {
-      habitat.stream.bound(STREAM_BYTES);
-      this.#calmSinceMs = habitat.engine.nowMs;
-    }
+    const { without } = this.#deps;
     if (!without.includes("crash")) {
       await this.#crashLeader();
       await this.#crashAgent();
     }
     if (!without.includes("transfer")) await this.#stopLeader();
     if (this.#deps.random.chance(0.5)) {
-      if (!without.includes("crash") && !without.includes("alien")) await this.#crashAmongAliens();
+      if (!without.includes("crash") && !without.includes("foreign")) await this.#crashAmongForeign();
     } else if (!without.includes("disconnect")) await this.#cutLeaderOff();
   }
 
@@ -100,14 +93,14 @@ export class Probe {
     await this.#until("a new term", () => recovery.isOver);
   }
 
-  async #crashAmongAliens(): Promise<void> {
+  async #crashAmongForeign(): Promise<void> {
     const { recovery, truth, habitat } = this.#deps;
     const leader = await this.#leaderAtRest();
-    recovery.leaderCrashedAmongAliens();
-    leader.crash(newTermAmongAliensWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
+    recovery.leaderCrashedAmongForeign();
+    leader.crash(newTermAmongForeignWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     while (!recovery.isOver) {
-      habitat.writeAlien();
-      await this.#wait(ALIEN_MS);
+      habitat.writeForeign();
+      await this.#wait(FOREIGN_MS);
     }
   }
 

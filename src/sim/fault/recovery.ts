@@ -42,7 +42,7 @@ export function newTermWithinMs(timeoutMs: number): number {
 }
 
 /** …while somebody else writes into the journal on and on, ms. @param timeoutMs T */
-export function newTermAmongAliensWithinMs(timeoutMs: number): number {
+export function newTermAmongForeignWithinMs(timeoutMs: number): number {
   return 2 * newTermWithinMs(timeoutMs);
 }
 
@@ -107,11 +107,11 @@ export class Recovery {
   }
 
   /** …and somebody else writes into the journal on and on. */
-  leaderCrashedAmongAliens(): void {
+  leaderCrashedAmongForeign(): void {
     this.#expectTerm({
       after: (led) => `the crash of ${led}, while somebody else writes into the journal`,
-      withinMs: newTermAmongAliensWithinMs,
-      occurrence: "term-begun-among-aliens-in-calm",
+      withinMs: newTermAmongForeignWithinMs,
+      occurrence: "term-begun-among-foreign-in-calm",
     });
   }
 

@@ -68,7 +68,7 @@ export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch =
     habitat.escaped("an event", error);
   }
   const { trace, events, nowMs } = habitat.engine;
-  trace.addText(truth.position.hash);
+  trace.addText(truth.tail.hash);
   return {
     seed,
     findings: habitat.findings,

@@ -13,7 +13,6 @@ import {
   LEADER,
   STALE_MS_MAX,
   STANDBY,
-  STREAM_BYTES,
 } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
@@ -42,20 +41,16 @@ const besides = {
   alone: 25_000,
   "out-of-touch": 30_000,
   usurped: 40_000,
-  "left-behind": 20_000,
   blackout: 60_000,
-  bound: 40_000,
   "fail-over": 20_000,
-  displaced: 30_000,
   unheard: 45_000,
-  "end-lost": 40_000,
 } as const;
 type BesideFault = keyof typeof besides;
 /** The share of seeds that meet a kind… */
 const MET_SHARE = 0.5;
 /** …and one of those that leave little else going on. */
 const RARE_SHARE = 0.2;
-const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["untold", "end-lost"]);
+const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["untold"]);
 /** A leader is alone for longer than T, so that another one leads and it does not know… */
 const ALONE_MS_MIN = 2_000;
 /** …and in a share of times so long that others purge what it last wrote. */
@@ -63,12 +58,8 @@ const LONG_ALONE_SHARE = 0.25;
 const LONG_ALONE_MS = 15_000;
 /** …and no longer than who finds records missing waits for one of whom nothing is heard. */
 const ALONE_MS_MAX = limits.lossPatienceRunningMs - 10_000;
-/** A stream with this much takes the largest batch of a seed several times, and not what a minute brings, bytes. */
-const SMALL_BYTES = 96 * 1024;
 /** Before a fail-over and after it, ms: together no more. */
 const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
-/** For so long it is looked whether coordinators hold no more than the state. */
-const END_LOST_MS = 20_000;
 /** What makes answers say less than there is. */
 const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "not-found", "fail-over"]);
 
@@ -206,29 +197,12 @@ function drawFaultBeside(
       const of = random.pick(coordinators);
       return { kind, forMs: 100 + random.exponential(2_000), of, ms: aJump(random) };
     }
-    case "bound": {
-      const small = Math.round(SMALL_BYTES * (1 + 3 * random.fraction()));
-      return { kind, forMs: 0, bytes: random.chance(0.25) ? STREAM_BYTES : small };
-    }
-    // For less than T: it is silent to itself for longer than to whoever read on, and looks first.
-    case "left-behind":
-      return { kind, forMs: 0, of: STANDBY, share: 0.6 + 0.35 * random.fraction() };
     case "unheard":
       return {
         kind,
         forMs: limits.agentLostMs + 3_000,
         parties: someOf(random, agents, 0.7),
         ms: limits.agentLostMs * (0.6 + 0.4 * random.fraction()),
-      };
-    case "displaced":
-      return { kind, forMs: 0 };
-    case "end-lost":
-      return {
-        kind,
-        forMs: END_LOST_MS,
-        ms: 100 + random.exponential(500),
-        count: 1 + random.below(40),
-        ...(random.chance(0.5) ? { of: LEADER } : {}),
       };
     case "fail-over":
       return {
@@ -312,12 +286,13 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
     case "journal-off":
     case "no-responders":
       return { kind, forMs };
-    case "alien":
+    case "foreign":
       return random.chance(0.5)
         ? { kind, forMs: 0 }
         : { kind, forMs: 2_000 + random.exponential(8_000), ms: 10 + random.exponential(400) };
     case "other-line":
-    case "snapshot-rots":
+    case "segment-lost":
+    case "bit-flip":
       return { kind, forMs: 0 };
     case "hole":
     case "tail-cut":

@@ -1,34 +1,29 @@
-// One life's journal: the production one over a simulated line, with what a run wants to know of its appends counted.
+// One session's journal: the production one over a simulated line, with its appends counted.
 
-import type { AppendOutcome } from "../../journal/journal.ts";
-import { StreamJournal, type StreamJournalOptions } from "../../journal/stream/stream-journal.ts";
+import type { AppendOptions, AppendOutcome, Segment } from "../../chain/journal.ts";
+import { StreamJournal, type StreamJournalOptions } from "../../chain/stream/stream-journal.ts";
 import { limits } from "../../limits.ts";
 import { Listeners } from "../../listeners.ts";
-import type { SimStream } from "./jetstream.ts";
-import type { Line } from "./jetstream-wire.ts";
 import type { Life } from "./life.ts";
 import type { Link } from "./link.ts";
 import type { Occurrences } from "./occurrences.ts";
+import type { Line } from "./stream-wire.ts";
 
-interface SimJournalOptions extends StreamJournalOptions {
-  /** What is stored, whatever anybody is told. */
-  readonly stored: SimStream;
+interface SimJournalWatch {
+  /** The stored record, whatever an answer says. */
+  readonly stored: (segment: number, position: number) => Uint8Array | undefined;
   readonly occurrences: Occurrences;
-  /** Told of every record that is sent. */
-  readonly onSend: (bytes: Uint8Array, expectedSeq: number) => void;
+  /** Called for every record that is sent. */
+  readonly onSend: (bytes: Uint8Array) => void;
 }
 
 export class SimJournal extends StreamJournal {
-  readonly #stored: SimStream;
-  readonly #occurrences: Occurrences;
-  readonly #onSend: SimJournalOptions["onSend"];
+  readonly #watch: SimJournalWatch;
   #inFlight = 0;
 
-  constructor(options: SimJournalOptions) {
+  constructor(options: StreamJournalOptions, watch: SimJournalWatch) {
     super(options);
-    this.#stored = options.stored;
-    this.#occurrences = options.occurrences;
-    this.#onSend = options.onSend;
+    this.#watch = watch;
   }
 
   /** Appends that were not answered yet. */
@@ -36,20 +31,39 @@ export class SimJournal extends StreamJournal {
     return this.#inFlight;
   }
 
-  override async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
+  override segment(number: number): Segment {
+    const segment = super.segment(number);
+    return {
+      number,
+      append: (bytes, expected, options) => this.#append(segment, bytes, { expected, options }),
+      end: () => segment.end(),
+      read: (position) => segment.read(position),
+      opened: () => segment.opened(),
+      replay: (from, options) => segment.replay(from, options),
+      follow: (from, signal) => segment.follow(from, signal),
+      seal: () => segment.seal(),
+    };
+  }
+
+  async #append(
+    segment: Segment,
+    bytes: Uint8Array,
+    { expected, options }: { readonly expected: number; readonly options: AppendOptions | undefined },
+  ): Promise<AppendOutcome> {
     this.#inFlight += 1;
-    this.#onSend(bytes, expectedSeq);
-    const outcome = await super.append(bytes, expectedSeq);
+    this.#watch.onSend(bytes);
+    const outcome = await segment.append(bytes, expected, options);
     this.#inFlight -= 1;
-    if (outcome.kind === "unknown") this.#noteAmbiguity(bytes, expectedSeq);
+    if (outcome.kind === "unknown")
+      this.#noteAmbiguity(bytes, this.#watch.stored(segment.number, expected + 1));
     return outcome;
   }
 
-  #noteAmbiguity(bytes: Uint8Array, expectedSeq: number): void {
-    const found = this.#stored.at(expectedSeq + 1);
-    if (found === undefined) this.#occurrences.note("ambiguous-append-not-landed");
-    else if (Buffer.compare(found, bytes) === 0) this.#occurrences.note("ambiguous-append-landed");
-    else this.#occurrences.note("ambiguous-append-foreign");
+  #noteAmbiguity(bytes: Uint8Array, found: Uint8Array | undefined): void {
+    const { occurrences } = this.#watch;
+    if (found === undefined) occurrences.note("ambiguous-append-not-landed");
+    else if (Buffer.compare(found, bytes) === 0) occurrences.note("ambiguous-append-landed");
+    else occurrences.note("ambiguous-append-foreign");
   }
 }
 

@@ -2,9 +2,9 @@
 // repeated with less of it.
 
 import type { TaskRequest } from "../../client/task-request.ts";
+import type { AuditRetention } from "../../coordinator/compacting/segment-retention.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
 import { kind } from "../../ids.ts";
-import type { Retention } from "../../journal/snapshot/trim.ts";
 import type { SeededRandom } from "../random.ts";
 import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
@@ -44,7 +44,7 @@ export interface CoordinatorCharacter {
   /** When it makes snapshots and how much of the journal it keeps: little, so that a seed meets purges and restarts
    *  from snapshots. */
   readonly everyEvents: number;
-  readonly retention: Retention;
+  readonly retention: AuditRetention;
   /** In which a server is taken to have synced what it stores: short, for the same reason. */
   readonly snapshotSyncMs: number;
 }

@@ -2,7 +2,6 @@
 // `npm run chaos` record, this judges. Histories are shorter than the horizon of idempotency (a day), so that no task
 // was forgotten.
 
-import type { JournalRecord } from "../../journal/journal.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
 import { checkLives } from "./check-lives.ts";
@@ -25,8 +24,8 @@ import type { Violation } from "./violation.ts";
 export interface History {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  /** The final journal from its first batch on; dead records may be among them. */
-  readonly journal: Iterable<JournalRecord>;
+  /** Bytes of every committed batch, from the first on, in order. */
+  readonly journal: Iterable<Uint8Array>;
 }
 
 export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {

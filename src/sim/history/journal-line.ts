@@ -1,10 +1,8 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import { batchIndex, type TaskRef, type Term, taskKey } from "../../ids.ts";
-import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
-import type { JournalRecord } from "../../journal/journal.ts";
-import { type ChainTail, deathOf } from "../../journal/replay.ts";
+import { decodeRecord, hashOf } from "../../chain/records.ts";
+import { type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
@@ -76,7 +74,7 @@ interface Trim {
 }
 
 /** Why the audit begins later where nobody wanted it to. */
-const losses: ReadonlySet<TrimReason> = new Set(["hole", "tail-lost"]);
+const losses: ReadonlySet<TrimReason> = new Set(["lost"]);
 
 export class JournalLine {
   /** By place: `batches[idx - 1]`. */
@@ -91,9 +89,9 @@ export class JournalLine {
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
-  /** @param records all of the journal from its first batch on, in order; dead ones among them are skipped */
-  constructor(records: Iterable<JournalRecord>) {
-    this.batches = lineOf(records);
+  /** @param committed bytes of every committed batch, from the first on, in order */
+  constructor(committed: Iterable<Uint8Array>) {
+    this.batches = lineOf(committed);
     for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
   }
 
@@ -277,16 +275,13 @@ function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
   return JSON.stringify(work) === JSON.stringify(asked);
 }
 
-/** The committed batches among the records, by the rule that every reader follows. */
-function lineOf(records: Iterable<JournalRecord>): LineBatch[] {
+function lineOf(committed: Iterable<Uint8Array>): LineBatch[] {
   const line: LineBatch[] = [];
-  let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
-  for (const { bytes } of records) {
-    const batch: Batch | undefined = decodeBatch(bytes);
-    if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
-    const { idx, term, at, events, journal } = batch;
-    tail = { idx, term, hash: hashOf(bytes), journal };
-    line.push({ idx, term, at, hash: tail.hash, bytes, events });
+  for (const bytes of committed) {
+    const record = decodeRecord(bytes);
+    if (record?.kind !== "batch") continue;
+    const { idx, term, at, events } = record;
+    line.push({ idx, term, at, hash: hashOf(bytes), bytes, events });
   }
   return line;
 }

@@ -67,7 +67,7 @@ export class Production implements Dispatcher {
           type: "StartTerm",
           term: term(1),
           leader: "simulation",
-          campaign: "simulation",
+          opened: "simulation",
           timeoutMs: limits.leaderTimeoutMs,
         },
       ],

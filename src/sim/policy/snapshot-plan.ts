@@ -84,7 +84,7 @@ function stateOf(snapshot: BudgetSnapshot, tokensPerTask: number): SwarmState {
   const state = emptyState();
   record(
     state,
-    { type: "TermStarted", term: 1 as Term, leader: "", campaign: "", timeoutMs: limits.leaderTimeoutMs },
+    { type: "TermStarted", term: 1 as Term, leader: "", opened: "", timeoutMs: limits.leaderTimeoutMs },
     longAgo,
   );
   const active = snapshot.projects.filter(({ status }) => status === "active");

@@ -1,14 +1,15 @@
-// One party's connection to a simulated JetStream server: the port that the production journal uses (StreamWire), over
-// a line that delays, loses and breaks as the simulation says.
+// The connection of one node to the simulated JetStream: the port that the production journal uses (StreamWire), over a
+// line that delays, loses and breaks as the simulation says.
 
+import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../chain/stream/wire.ts";
 import type { Clock } from "../../clock.ts";
-import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream/wire.ts";
 import { Listeners } from "../../listeners.ts";
 import { ended, OpenRequests } from "../../transport/open-requests.ts";
 import type { RequestOutcome } from "../../transport/transport.ts";
-import type { Delivery, SimJetStream } from "./jetstream.ts";
+import type { SimJetStream } from "./jetstream.ts";
+import type { Delivery } from "./stream.ts";
 
-/** A way between one party and the server. */
+/** The way between one node and the server. */
 export interface Line {
   readonly status: StreamWire["status"];
   /** Runs `arrive` at the other end after the journey, in the order of the calls of one direction, or never. */
@@ -20,18 +21,18 @@ export interface Line {
 export interface SimStreamWireOptions {
   readonly server: SimJetStream;
   readonly line: Line;
-  /** As whom it asks for records. */
+  /** Name of the node, for its consumers. */
   readonly reader: string;
-  /** The party's own. */
+  /** The node's own. */
   readonly clock: Clock;
   readonly maxPayloadBytes: number;
+  readonly servers: StreamWire["servers"];
 }
 
 export class SimStreamWire implements StreamWire {
   readonly maxPayloadBytes: number;
-  readonly #server: SimJetStream;
-  readonly #line: Line;
-  readonly #reader: string;
+  readonly servers: StreamWire["servers"];
+  readonly #options: SimStreamWireOptions;
   readonly #requests: OpenRequests;
   readonly #inboxes = new Map<string, (message: StreamMessage) => void>();
   readonly #listeners = new Listeners();
@@ -39,32 +40,34 @@ export class SimStreamWire implements StreamWire {
   #inboxesEver = 0;
   #isClosed = false;
 
-  constructor({ server, line, reader, clock, maxPayloadBytes }: SimStreamWireOptions) {
-    this.maxPayloadBytes = maxPayloadBytes;
-    this.#server = server;
-    this.#line = line;
-    this.#reader = reader;
-    this.#requests = new OpenRequests(clock);
-    this.#stopStatus = line.onStatus(() => this.#changed());
+  constructor(options: SimStreamWireOptions) {
+    this.maxPayloadBytes = options.maxPayloadBytes;
+    this.servers = options.servers;
+    this.#options = options;
+    this.#requests = new OpenRequests(options.clock);
+    this.#stopStatus = options.line.onStatus(() => this.#changed());
   }
 
   get status(): StreamWire["status"] {
-    return this.#isClosed ? "closed" : this.#line.status;
+    return this.#isClosed ? "closed" : this.#options.line.status;
   }
 
   async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
     if (this.status !== "connected") return ended.disconnected;
+    const { server, line } = this.#options;
     const { token, outcome } = this.#requests.open({ timeoutMs: options.timeoutMs });
-    const sent = { tailLosses: this.#server.tailLossesOf(subject) };
+    const { losses } = server;
     const reply = (answer: object | "nobody") => this.#answer(token, answer);
-    this.#line.carry("there", () => this.#server.handle(subject, data, options.headers ?? {}, reply, sent));
+    const bytes = data.slice();
+    line.carry("there", () => server.handle(subject, bytes, options.headers ?? {}, reply, losses));
     return await outcome;
   }
 
   publish(subject: string, data: Uint8Array, reply: string): void {
     if (this.status !== "connected") return;
-    this.#line.carry("there", () =>
-      this.#server.pull(subject, data, this.#reader, (delivery) => this.#deliver(reply, delivery)),
+    const { server, line, reader } = this.#options;
+    line.carry("there", () =>
+      server.pull(subject, data, reader, (delivery) => this.#deliver(reply, delivery)),
     );
   }
 
@@ -87,7 +90,7 @@ export class SimStreamWire implements StreamWire {
   }
 
   #answer(token: string, answer: object | "nobody"): void {
-    this.#line.carry("back", () => {
+    this.#options.line.carry("back", () => {
       const outcome: RequestOutcome =
         answer === "nobody"
           ? ended["no-responders"]
@@ -97,7 +100,7 @@ export class SimStreamWire implements StreamWire {
   }
 
   #deliver(inbox: string, { status, ...message }: Delivery): void {
-    this.#line.carry("back", () => {
+    this.#options.line.carry("back", () => {
       if (!this.#isClosed) this.#inboxes.get(inbox)?.({ ...message, status });
     });
   }

@@ -1,8 +1,8 @@
 // One stream of the simulated JetStream: its records, its consumers, and the faults of its store. Streams as a whole:
-// sim-jetstream.ts.
+// jetstream.ts.
 
-import { apiCodes } from "../../../chain/stream/api.ts";
-import type { Clock } from "../../../clock.ts";
+import { apiCodes } from "../../chain/stream/api.ts";
+import type { Clock } from "../../clock.ts";
 
 /** What a consumer is sent: a record, or a status of the server. */
 export interface Delivery {
@@ -79,6 +79,7 @@ export class SimStream {
   /** Ascending; some may be lost since. */
   readonly #seqsBySubject = new Map<string, number[]>();
   readonly #consumers = new Map<string, Consumer>();
+  readonly #flipped = new Set<number>();
   #lastSeq = 0;
   #bytes = 0;
 
@@ -135,6 +136,13 @@ export class SimStream {
     const at = Math.floor(bytes.length / 2);
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     this.#records.set(seq, { ...record, bytes });
+    this.#flipped.add(seq);
+    this.#options.onLoss();
+  }
+
+  /** Whether a bit of a record flipped. */
+  isDamaged(seq: number): boolean {
+    return this.#flipped.has(seq);
   }
 
   /** Another client writes a record: without permissions any client can. */
