@@ -709,9 +709,9 @@ export const limits = {
   /** How often a leader looks whether segments are to be removed by their age. */
   retentionLookMs: 60_000,
   /** A segment found faulty counts as faulty after so many looks… */
-  faultLooksMin: 3,
+  faultLooksMin: 6,
   /** …each so long after the one before: a server that takes over knows its newest records by then. */
-  faultLookMs: 250,
+  faultLookMs: 500,
 
   // --- snapshots ------------------------------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */

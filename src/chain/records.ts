@@ -20,6 +20,8 @@ export interface Claim {
   readonly kind: "claim";
   readonly segment: number;
   readonly life: string;
+  /** Random: a session that claims a number for a second time must not take its first claim for the second. */
+  readonly attempt: string;
 }
 
 /** A part of a base: lines of the state's snapshot (core/snapshot). */
@@ -192,7 +194,7 @@ const isWhole: Readonly<Record<string, (fields: Fields) => boolean>> = {
     isText(prev) &&
     typeof at === "number" &&
     Array.isArray(events),
-  claim: ({ segment, life }) => isCount(segment) && isText(life),
+  claim: ({ segment, life, attempt }) => isCount(segment) && isText(life) && isText(attempt),
   manifest: ({ life, version, at, tail, chunks }) =>
     isText(life) &&
     isCount(version) &&

@@ -13,7 +13,7 @@
 import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
 import type { LiveSegment } from "../../chain/replay.ts";
-import type { Clock } from "../../clock.ts";
+import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import type { RecordedEvent } from "../../core/step.ts";
 import { JournalDamagedError, messageOf } from "../../errors.ts";
@@ -35,6 +35,7 @@ export interface CompactionDeps {
   readonly retention: AuditRetention;
   readonly room: Pick<JournalRoom, "isShort" | "usage" | "lookAgain">;
   readonly clock: Clock;
+  readonly random: Pick<Random, "id">;
   readonly logger: Logger;
   /** A base is also due after so many events. Default: never for that. */
   readonly everyEvents?: number;
@@ -71,6 +72,9 @@ interface Duty {
   /** Damage in a row. */
   damages: number;
 }
+
+/** Of the random part of a claim, in characters. */
+const ATTEMPT_LENGTH = 12;
 
 export class Compaction {
   readonly #deps: CompactionDeps;
@@ -228,13 +232,14 @@ export class Compaction {
   }
 
   async #make(signal: AbortSignal): Promise<void> {
-    const { maker, life, clock, logger } = this.#deps;
+    const { maker, life, clock, random, logger } = this.#deps;
     const startedMs = clock.monotonicMs();
     this.#beganMonotonicMs = startedMs;
     const number = await this.#nextNumber();
     const ledSegment = this.#live.number;
     const { committedIdx } = this.#hooks;
-    const order = { number, life, ledSegment, committedIdx, bytesMax: this.#freeBytes };
+    const attempt = random.id(ATTEMPT_LENGTH);
+    const order = { number, life, attempt, ledSegment, committedIdx, bytesMax: this.#freeBytes };
     try {
       const made = await maker.make(order, signal);
       if (signal.aborted) return;
@@ -266,7 +271,8 @@ export class Compaction {
   async #removeUnfinished(signal: AbortSignal): Promise<void> {
     try {
       const claim = await this.#nextNumber();
-      await removeOwnUnfinished(this.#deps, { ledSegment: this.#live.number, claim }, signal);
+      const attempt = this.#deps.random.id(ATTEMPT_LENGTH);
+      await removeOwnUnfinished(this.#deps, { ledSegment: this.#live.number, claim, attempt }, signal);
     } catch (error) {
       if (!signal.aborted) this.#deps.logger.warn({ err: error }, "a segment without end was left behind");
     }

@@ -24,6 +24,8 @@ export interface MakeOrder {
   readonly number: number;
   /** Of the leader's session. */
   readonly life: string;
+  /** Random, of this claim. */
+  readonly attempt: string;
   /** The segment that the leader appends to. */
   readonly ledSegment: number;
   /** The leader's last committed batch, as it is when asked. */
@@ -55,7 +57,7 @@ export async function makeNextSegment(
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const { journal, clock } = deps;
-  const { number, life } = order;
+  const { number, life, attempt } = order;
   const committed = new CommittedBatches(order, clock, signal);
   const live = await requireLive(journal, order.ledSegment);
   const log = await restore(live, deps);
@@ -64,7 +66,7 @@ export async function makeNextSegment(
   const segment = journal.segment(number);
   const writer = new SegmentWriter({ segment, life, clock, signal });
   await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, life }));
+  await writer.put(encodeRecord({ kind: "claim", segment: number, life, attempt }));
   let writtenBytes = 0;
   const put = (bytes: Uint8Array) => {
     writtenBytes += bytes.length;

@@ -12,11 +12,15 @@ import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
 
 /** Removes what a leader's makers left above its segment, behind a new claim that keeps their numbers from being used.
- *  @param claim the number of that claim, above all that exist
+ *  @param claim the number of that claim, above all that exist · @param attempt random, of that claim
  *  @throws as `SegmentWriter.put`; UnreachableError */
 export async function removeOwnUnfinished(
   deps: { readonly journal: Journal; readonly life: string; readonly clock: Clock },
-  { ledSegment, claim }: { readonly ledSegment: number; readonly claim: number },
+  {
+    ledSegment,
+    claim,
+    attempt,
+  }: { readonly ledSegment: number; readonly claim: number; readonly attempt: string },
   signal: AbortSignal,
 ): Promise<void> {
   const { journal, life, clock } = deps;
@@ -32,7 +36,7 @@ export async function removeOwnUnfinished(
   if (journal.sharable) {
     await journal.create(claim);
     const writer = new SegmentWriter({ segment: journal.segment(claim), life, clock, signal });
-    await writer.put(encodeRecord({ kind: "claim", segment: claim, life }));
+    await writer.put(encodeRecord({ kind: "claim", segment: claim, life, attempt }));
   }
   for (const number of own) if (!signal.aborted) await journal.remove(number);
 }

@@ -243,6 +243,7 @@ export class Commits {
         onSealed: () => this.#deposed(),
         onFaulty: (error) => void this.#renew(error),
         onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.tell(cause, sentMonotonicMs),
+        onSuspect: () => this.#watch.lookSoon(),
         onForeign: (at) => {
           this.#log.metForeign();
           logger.warn(

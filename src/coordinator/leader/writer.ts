@@ -7,7 +7,8 @@
 //        ─ unknown → the same bytes again, at the same position
 //        ─ refused → read the position: our bytes → stored there
 //        │                              only foreign records, or a batch of ours that is in flight → behind them, again
-//        │                              anything else, or nothing → the segment is faulty
+//        │                              nothing → the segment is looked at (segment-watch.ts), and the same bytes again
+//        │                              anything else → the segment is faulty
 //        ─ sealed  → another coordinator takes the lead
 //        ─ missing → the segment is faulty
 //        ─ full    → the same bytes again after a while; nothing is committed meanwhile
@@ -56,6 +57,8 @@ export interface WriterEvents {
   readonly onFaulty: (error: JournalDamagedError) => void;
   /** The oldest batch is not acknowledged, for a while now. */
   readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
+  /** The segment seems to end before the oldest batch's position: it may be, or the server does not know better yet. */
+  readonly onSuspect: () => void;
   /** A foreign record stands in the segment. */
   readonly onForeign: (position: number) => void;
 }
@@ -255,11 +258,11 @@ export class Writer {
     const { round } = oldest;
     const found = await this.#read(this.#position + 1);
     if (this.#isOver || oldest.round !== round) return;
-    if (found === "unreachable") {
+    if (found === "unreachable" || found === undefined) {
       this.#forget(oldest);
+      if (found === undefined) this.#events.onSuspect();
       return this.#pause(limits.appendRetryMs);
     }
-    if (found === undefined) return this.#faulty(`it ends before record ${this.#position + 1}`);
     if (Buffer.compare(found, oldest.batch.bytes) === 0) return this.#commit(oldest);
     if (!this.#isPassedOver(found))
       return this.#faulty(`record ${this.#position + 1} is not as it was written`);

@@ -83,6 +83,9 @@ export async function takeLead(
   }
 }
 
+/** Of the random part of a claim, in characters. */
+const ATTEMPT_LENGTH = 12;
+
 /** What is listed, and the live segment once it is closed. */
 interface Closed {
   readonly numbers: readonly number[];
@@ -119,7 +122,8 @@ class TakingLead {
       return await this.#run(attempt.signal);
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof SegmentLostError) return this.#standBy();
+      if (error instanceof SegmentLostError && this.#writing === undefined) return this.#standBy();
+      if (error instanceof SegmentLostError) return "again"; // of its own claims, or a rival's, which the next list shows
       const isReconnected = attempt.signal.aborted;
       if (!isReconnected && !(error instanceof UnreachableError)) throw error;
       if (!isReconnected) {
@@ -285,7 +289,9 @@ class TakingLead {
     const segment = journal.segment(number);
     const writer = new SegmentWriter({ segment, life, clock, signal });
     await journal.create(number);
-    await writer.put(encodeRecord({ kind: "claim", segment: number, life }));
+    await writer.put(
+      encodeRecord({ kind: "claim", segment: number, life, attempt: random.id(ATTEMPT_LENGTH) }),
+    );
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
     const put = (bytes: Uint8Array) => writer.put(bytes);
     const base = needsBase && log.tail.idx > 0 ? await writeBase(log, { life, clock, put }) : undefined;
@@ -311,9 +317,14 @@ class TakingLead {
 
   /** Whether a segment appeared since the first list: its claimant went by an older list, or by this claim. */
   async #hasRival(number: number, before: readonly number[]): Promise<boolean> {
-    const numbers = await this.#deps.journal.list();
+    const { journal, life } = this.#deps;
+    const numbers = await journal.list();
     this.#note(numbers);
-    return numbers.some((each) => each !== number && !before.includes(each));
+    for (const each of numbers) {
+      if (each === number || before.includes(each)) continue;
+      if ((await claimantOf(journal.segment(each))) !== life) return true;
+    }
+    return false;
   }
 }
 

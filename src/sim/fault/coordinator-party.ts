@@ -139,11 +139,11 @@ export class CoordinatorParty {
     this.#awayFromMs = isConnected ? undefined : (this.#awayFromMs ?? nowMs);
   }
 
-  /** Nobody gives up a term but to a higher one; or, by its own last word in it, one whom nobody could reach for so
-   *  long. */
+  /** A leader gives up a term only for another coordinator that sealed its segment; or by itself, when no other party
+   *  could reach it for so long. */
   #requireReason(): void {
     const { term } = this.#truth.readOn();
-    if (!this.#truth.isWhole || term > this.#ledTerm) return;
+    if (!this.#truth.isWhole || term > this.#ledTerm || this.#truth.isSealed) return;
     this.#noteStatus(this.#awayFromMs === undefined);
     const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
     const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
@@ -151,7 +151,7 @@ export class CoordinatorParty {
     else
       this.#habitat.found(
         "leaders-lead-on",
-        `${this.id} gave up term ${this.#ledTerm}, and no other has begun`,
+        `${this.id} gave up term ${this.#ledTerm}, and its segment is not sealed`,
       );
   }
 

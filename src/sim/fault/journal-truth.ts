@@ -107,6 +107,12 @@ export class JournalTruth {
     return stream !== undefined && stream.lastSeq >= place.position && !this.#hasGap(stream, place.position);
   }
 
+  /** Whether the segment that is read is sealed. */
+  get isSealed(): boolean {
+    const stream = this.#habitat.segmentStream(this.segment);
+    return stream?.firstOf(this.#habitat.subjects.segmentSealed(this.segment)) !== undefined;
+  }
+
   /** How many of the last batches were read after an instant, virtual ms. */
   storedSince(ms: number): number {
     const first = this.#readMs.findIndex((readMs) => readMs > ms);
