@@ -28,6 +28,7 @@ export async function liveSegment(segment: SegmentReader): Promise<LiveSegment |
   const claimant = await claimantOf(segment);
   const found = await readOr(() => segment.opened(), undefined);
   if (found === undefined) return undefined;
+  // A foreign record may stand in the place of the writer's `Opened`.
   return liveIn(found, segment, claimant) ?? (await scanForOpened(segment, claimant));
 }
 
@@ -50,7 +51,7 @@ export async function pathTo(
   const path: [LiveSegment, ...LiveSegment[]] = [live];
   for (let first = live; !isFirst(first) && first.opened.previous !== undefined; ) {
     const { segment } = first.opened.previous;
-    const before = await liveSegment(journal.segment(segment));
+    const before = await openSegment(journal.segment(segment));
     if (before === undefined)
       throw new JournalDamagedError(
         `segment ${segment} is missing, which segment ${first.number} continues: restore the journal's storage`,
@@ -61,7 +62,12 @@ export async function pathTo(
   return path;
 }
 
-/** A foreign record was published in the place of the writer's `Opened`: the writer's is looked for. */
+/** As `liveSegment`, and undefined for sure: a server that takes over may not find an `Opened` that is there, so the
+ *  segment is read to its end. @throws UnreachableError */
+export async function openSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
+  return (await liveSegment(segment)) ?? (await scanForOpened(segment, await claimantOf(segment)));
+}
+
 async function scanForOpened(
   segment: SegmentReader,
   claimant: string | undefined,

@@ -68,6 +68,9 @@ export class LogReader {
   /** Undefined when it is not stored. @throws UnreachableError, JournalDamagedError */
   async batch(idx: number): Promise<Batch | undefined> {
     try {
+      const found = await this.#batch(idx);
+      if (found !== undefined) return found;
+      this.changed(); // a segment may have been opened since they were listed
       return await this.#batch(idx);
     } catch (error) {
       this.changed();

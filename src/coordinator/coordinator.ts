@@ -25,7 +25,8 @@ import { LogReader } from "../chain/log-reader.ts";
 import { RecentBatches } from "../chain/recent-batches.ts";
 import { emptyTail, Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvariantError, UnreachableError, WaggleError } from "../errors.ts";
+import { Endurance } from "../endurance.ts";
+import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
@@ -278,13 +279,19 @@ class RunningCoordinator implements Coordinator {
     const isFirst = !this.#hasStarted;
     const startedMs = clock.monotonicMs();
     this.#log = undefined;
+    const damage = new Endurance(clock, limits.lossPatienceMs, limits.lossLooksMin);
     for (;;) {
       try {
         const { live } = await findLive(journal);
         this.#log = live === undefined ? undefined : await restore(live, { journal, clock });
         break;
       } catch (error) {
-        if (isFirst || !(error instanceof UnreachableError)) throw error;
+        // A server that takes over may not find what it has: damage is believed once it lasts.
+        const mayPass =
+          error instanceof JournalDamagedError
+            ? journal.sharable && !damage.isBelieved()
+            : error instanceof UnreachableError && !isFirst;
+        if (!mayPass) throw error;
         logger.warn({ err: error }, "the journal cannot be read; trying again");
         await pause(clock, limits.journalRetryMsMax, signal);
         signal.throwIfAborted();

@@ -56,6 +56,8 @@ export interface CommitsHooks {
   /** Nothing is in flight: answers what was only read. */
   readonly answer: (entries: readonly InboxEntry[]) => void;
   readonly onCommitted: () => void;
+  /** The lead is taken again: what was being made for the next segment is given up. */
+  readonly onRenewing: () => void;
   /** The segment is another one now. @param isNewTerm the lead was taken again: batches before it may be lost to readers */
   readonly onSegment: (live: LiveSegment, isNewTerm: boolean) => void;
   /** No room in the journal; called once until there is room again, and then with undefined. */
@@ -287,6 +289,7 @@ export class Commits {
     if (!this.#isDoubted) return;
     this.#isDoubted = false;
     this.#writer.resume();
+    this.#changeWhenSettled();
     this.#hooks.resume();
   }
 
@@ -338,6 +341,7 @@ export class Commits {
     this.#isChanging = true;
     this.#next = undefined;
     this.#writer.stop();
+    this.#hooks.onRenewing();
     logger.error({ err: why, segment: this.#live.number }, "the segment is faulty; going on in a new one");
     this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
     const writing = { segment: this.#live.number, term: this.term };

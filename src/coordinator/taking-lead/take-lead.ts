@@ -18,12 +18,13 @@
 import type { Logger } from "pino";
 import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
 import type { Journal } from "../../chain/journal.ts";
-import { claimantOf, findLive, liveSegment } from "../../chain/live.ts";
+import { claimantOf, findLive, liveSegment, openSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import { encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
 import { type LiveSegment, Replay } from "../../chain/replay.ts";
 import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
+import { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { Term } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -102,12 +103,15 @@ class TakingLead {
   readonly #signal: AbortSignal;
   readonly #writing: Writing | undefined;
   #held: Replay | undefined;
+  /** A server that takes over may not find what it has: damage is believed once it lasts. */
+  readonly #damage: Endurance;
   /** Of the numbers listed so far: a number that was seen is never used again. */
   #highest = 0;
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
     this.#deps = deps;
+    this.#damage = new Endurance(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
     this.#signal = signal;
     this.#writing = writing;
   }
@@ -137,12 +141,16 @@ class TakingLead {
     }
   }
 
-  async #run(signal: AbortSignal): Promise<TakenLead> {
+  async #run(signal: AbortSignal): Promise<TakenLead | "again"> {
     const closed = await this.#close(signal);
     if (closed === undefined) return this.#standBy();
     const compared = await this.#compare(closed.live);
     signal.throwIfAborted();
-    if (compared instanceof JournalDamagedError) return await this.#haltUnlessMoreIsHeld(compared);
+    if (compared instanceof JournalDamagedError) {
+      if (this.#damage.isBelieved()) return await this.#haltUnlessMoreIsHeld(compared);
+      await pause(this.#deps.clock, limits.faultLookMs, signal);
+      return "again";
+    }
     const { log, needsBase } = compared;
     this.#held = log;
     if (this.#writing === undefined && (await this.#deps.isMoreHeld(log))) return this.#standBy();
@@ -209,7 +217,7 @@ class TakingLead {
       if ((await liveSegment(segment)) !== undefined) return false;
     }
     await this.#seal(number, signal);
-    return (await liveSegment(segment)) === undefined;
+    return (await openSegment(segment)) === undefined;
   }
 
   async #seal(number: number, signal: AbortSignal): Promise<void> {
