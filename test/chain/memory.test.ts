@@ -1,4 +1,4 @@
-// The journal in memory: the conformance suite, and the faults that simulations use.
+// The journal in memory: the conformance suite, and the faults for simulations.
 
 import { describe, expect, it } from "vitest";
 import {
@@ -27,7 +27,7 @@ describeJournal("memory", async (options) => {
   };
 });
 
-/** A store with segment 1, and a handle of it with these faults. */
+/** A store with segment 1, and a handle with `faults`. */
 function aWorld(faults: MemoryJournalFaults = {}) {
   const clock = new ManualClock();
   const store = new MemoryJournalStore({ clock });
@@ -190,7 +190,7 @@ describe("the store in memory", () => {
     expect(store.end(1)).toEqual({ position: 0, bytes: 0, isSealed: false, missing: 0 });
   });
 
-  it("lets a follower go on when its segment has what it lost in time, and throws otherwise", async () => {
+  it("lets a follower go on when lost records are appended again in time, and throws otherwise", async () => {
     const { clock, store, segment } = aWorld();
     await fill(segment, 5);
     const follower = new Follower(segment);

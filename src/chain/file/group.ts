@@ -1,16 +1,16 @@
-// One write of a segment's file: of the appends and seals that wait, those that fit one behind the other, and the
-// outcome of each if the write succeeds. Pure; writer.ts writes it.
+// One write of a segment's file, cut from the waiting appends and seals: the records that continue the segment, and
+// each outcome for the case that the write succeeds. Pure; writer.ts performs the write.
 
 import { limits } from "../../limits.ts";
 import type { AppendOutcome } from "../journal.ts";
 import { behind, encodeRecord, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
 import type { FileEnd } from "./scan.ts";
 
-/** What a caller waits for: an append, or a seal. */
+/** An append or a seal, and the caller who waits for the outcome. */
 export interface Write {
   readonly kind: RecordKind;
   readonly bytes: Uint8Array;
-  /** Undefined for a seal: the end, wherever it is. */
+  /** Undefined for a seal, which goes to the end. */
   readonly expected: number | undefined;
   readonly settle: (outcome: AppendOutcome) => void;
 }
