@@ -89,7 +89,8 @@ export class Compaction {
   #highestNumber = 0;
   /** Of the last making. */
   #beganMonotonicMs = Number.NEGATIVE_INFINITY;
-  #isHandedOver = false;
+  /** Nothing is made until the leader goes on in another segment. */
+  #isPaused = false;
   #isBusy = false;
   #isFull = false;
 
@@ -132,12 +133,18 @@ export class Compaction {
     for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#retention.trimmed(event);
   }
 
+  /** The leader takes the lead again: what is being made is given up, and nothing is begun until `changed`. */
+  pause(): void {
+    this.#beginAnew();
+    this.#isPaused = true;
+  }
+
   /** The leader goes on in another segment. */
   changed(live: LiveSegment): void {
     this.#live = live;
     this.#beginAnew();
     this.#isKnown = false;
-    this.#isHandedOver = false;
+    this.#isPaused = false;
     this.#retention.changed(live);
   }
 
@@ -148,7 +155,7 @@ export class Compaction {
     const isShort = room.isShort || this.#isFull;
     if (this.#removing.retry.isOver && this.#retention.isDue(isShort))
       void this.#do(this.#removing, (signal) => this.#remove(at, isShort, signal));
-    else if (!this.#making.retry.isOver || this.#isHandedOver) return;
+    else if (!this.#making.retry.isOver || this.#isPaused) return;
     else if (!this.#isKnown) void this.#do(this.#making, (signal) => this.#find(signal));
     else if (this.#isDue(at)) void this.#do(this.#making, (signal) => this.#make(signal));
   }
@@ -240,7 +247,7 @@ export class Compaction {
       if (signal.aborted) return;
       const tookMs = Math.round(clock.monotonicMs() - startedMs);
       logger.info({ segment: number, idx: made.base.idx, tookMs }, "the next segment is ready, with a base");
-      this.#isHandedOver = true;
+      this.#isPaused = true;
       this.#hooks.changeTo(made);
     } catch (error) {
       if (!signal.aborted) await this.#removeUnfinished(signal);

@@ -226,6 +226,22 @@ describe("a segment in the making", () => {
     expect(compacted.compaction.status.failure).toBeUndefined();
   });
 
+  it("is given up when the leader takes the lead again, and nothing is begun until it leads", async () => {
+    const { compacted, signals, finish } = await underWay();
+    compacted.compaction.pause();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    finish();
+    for (let looks = 0; looks < 3; looks += 1) await compacted.look();
+    expect(compacted.ready).toEqual([]);
+    expect(signals).toHaveLength(1);
+    await compacted.log.change();
+    compacted.compaction.changed(compacted.log.live);
+    await compacted.log.submit(10);
+    await compacted.log.clock.advance(SYNC_MS);
+    for (let looks = 0; looks < 3; looks += 1) await compacted.look();
+    expect(signals).toHaveLength(2);
+  });
+
   it("is given up when the leader goes on in another segment", async () => {
     const { compacted, signals, finish } = await underWay();
     await compacted.log.change();
