@@ -144,11 +144,11 @@ export class SegmentRetention {
   async run(occasion: Occasion, signal: AbortSignal): Promise<void> {
     const stored = await this.#list(signal);
     if (signal.aborted) return;
-    const safeCount = countOfSafe(stored, occasion.isShort);
-    const recordedCount = countBefore(stored.slice(0, safeCount + 1), this.#recordedIdx);
-    const { count, reason } = await this.#plan(stored.slice(0, safeCount + 1), recordedCount, occasion);
-    if (count > 0) await this.#readBackFrom(stored.slice(newestBaseOf(stored)));
-    const goes = occasion.isFull ? count : recordedCount;
+    const candidates = stored.slice(0, countOfSafe(stored, occasion.isShort) + 1);
+    const recordedCount = countBefore(candidates, this.#recordedIdx);
+    const { count, reason } = await this.#plan(candidates, occasion);
+    if (count + recordedCount > 0) await this.#readBackFrom(stored.slice(newestBaseOf(stored)));
+    const goes = occasion.isFull ? Math.max(count, recordedCount) : recordedCount;
     await this.#remove(stored.slice(0, goes), signal);
     if (signal.aborted) return;
     this.#lookedMonotonicMs = this.#deps.clock.monotonicMs();
@@ -179,24 +179,18 @@ export class SegmentRetention {
   // --- what goes ------------------------------------------------------------------------------------
 
   /** @param candidates all that may go, and the first that may not */
-  async #plan(
-    candidates: readonly StoredSegment[],
-    recordedCount: number,
-    { at, isShort, spacingBytes }: Occasion,
-  ): Promise<Plan> {
+  async #plan(candidates: readonly StoredSegment[], { at, isShort, spacingBytes }: Occasion): Promise<Plan> {
     const { retention, room } = this.#deps;
     const keptBytesMax = keptRoom(room.usage.bytesMax, spacingBytes);
     let { bytes } = room.usage;
     let plan: Plan = { count: 0, reason: "retention" };
-    for (const [index, next] of candidates.entries()) {
-      const before = candidates[index - 1];
-      if (before === undefined) continue;
+    for (const [index, { bytes: size }] of candidates.slice(0, -1).entries()) {
+      const next = candidates[index + 1] as StoredSegment;
       const isAsked =
-        bytes - before.bytes >= retention.bytes || (await this.#isOlder(next.live, at - retention.ageMs));
-      const isOver = isShort || bytes > keptBytesMax;
-      if (index > recordedCount && !isAsked && !isOver) break;
-      bytes -= before.bytes;
-      plan = { count: index, reason: isAsked ? "retention" : "storage-short" };
+        bytes - size >= retention.bytes || (await this.#isOlder(next.live, at - retention.ageMs));
+      if (!isAsked && !isShort && bytes <= keptBytesMax) break;
+      bytes -= size;
+      plan = { count: index + 1, reason: isAsked ? "retention" : "storage-short" };
     }
     return plan;
   }

@@ -28,19 +28,20 @@ describe("a base is due", () => {
 
   it("after so many bytes, counted from the newest base, whoever led then", async () => {
     const log = await MemoryLedLog.start({}, 400_000);
-    const never = { everyEvents: Number.POSITIVE_INFINITY };
+    const never = { everyEvents: Number.POSITIVE_INFINITY, snapshotSyncMs: 0 };
+    await log.change();
     const first = new CompactedLog(log, never);
     await log.submit(30, 1_000);
     await first.pulse();
     await first.pulse();
-    expect(first.segments).toEqual([1]);
+    expect(first.segments).toEqual([1, 2]);
     first.compaction.end();
 
     const second = new CompactedLog(log, never);
     await log.submit(15, 1_000);
     for (let looks = 0; looks < 3; looks += 1) await second.pulse();
-    expect(second.segments).toEqual([1, 2]);
-    expect(log.number).toBe(2);
+    expect(second.segments).toEqual([1, 2, 3]);
+    expect(log.number).toBe(3);
   });
 
   it("after so many events where that is asked for, and not before the base before is synced", async () => {
