@@ -175,6 +175,7 @@ describe("a segment that could not be made", () => {
     const maker = aMaker((order, signal) => {
       log.store.create(order.number);
       log.store.insert(order.number, encodeRecord({ kind: "claim", segment: order.number, life: "life-2" }));
+      log.store.insert(order.number, new Uint8Array(9));
       return here.make(order, signal);
     });
     const compacted = new CompactedLog(log, { maker });
