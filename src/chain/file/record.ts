@@ -61,19 +61,16 @@ export function headerFault(bytes: Buffer, segment: number): string | undefined 
   return number === segment ? undefined : `it belongs to segment ${number}`;
 }
 
-/** The head and the body, to be written one after the other. */
-export function encodeRecord(
-  body: Uint8Array,
-  { position, unsynced, kind }: Pick<RecordHead, "position" | "unsynced" | "kind">,
-): readonly Uint8Array[] {
+/** The head, to be written before the body. */
+export function encodeHead(body: Uint8Array, record: Omit<RecordHead, "length" | "bodyCrc">): Buffer {
   const head = Buffer.allocUnsafe(HEAD_BYTES);
   head.writeUInt32LE(body.length, 0);
-  head.writeBigUInt64LE(BigInt(position), 4);
-  head.writeUInt32LE(unsynced, 12);
-  head.writeUInt32LE(kinds.indexOf(kind) + 1, 16);
+  head.writeBigUInt64LE(BigInt(record.position), 4);
+  head.writeUInt32LE(record.unsynced, 12);
+  head.writeUInt32LE(kinds.indexOf(record.kind) + 1, 16);
   head.writeUInt32LE(crc32(body), 20);
   head.writeUInt32LE(crc32(head.subarray(0, 24)), 24);
-  return [head, body];
+  return head;
 }
 
 /** The head that begins at `offset`; undefined when no whole head does. */
