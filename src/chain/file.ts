@@ -55,7 +55,7 @@ export interface FileJournalOptions {
   readonly openFile?: OpenJournalFile;
 }
 
-/** A torn tail that a crash left and opening cut off: never an acknowledged record. */
+/** A torn tail that opening cut off. A crash tears no acknowledged record; damage to the last write looks the same. */
 export interface Recovery {
   readonly segment: number;
   readonly cutBytes: number;

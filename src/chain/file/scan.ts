@@ -2,7 +2,8 @@
 //
 // A crash tears only unsynced records, which were never acknowledged: the scan ends before the torn tail. A broken
 // record is damage when a later record proves that the broken record was on the disk (`unsynced` in record.ts). The
-// scan goes on behind damage: the segment keeps its end, and reading the broken record throws.
+// scan goes on behind damage: the segment keeps its end, and reading the broken record throws. Damage to the last write
+// has no later record as proof, and looks like a torn tail.
 
 import { limits } from "../../limits.ts";
 import {
