@@ -14,6 +14,7 @@ import { and, assign, type EventObject, fromCallback, not, type SnapshotFrom, se
 import { limits } from "../src/limits.ts";
 
 export type AgentSignal =
+  /** The session begins. */
   | { readonly type: "START" }
   // Membership.
   /** A leader accepted the agent. */
@@ -24,7 +25,7 @@ export type AgentSignal =
   | { readonly type: "LAPSED"; readonly why: string }
   /** Another process joined under the id. */
   | { readonly type: "FENCED" }
-  /** The agent is of no use any more: its connection was closed, a leader refuses it, or an actor failed. */
+  /** The agent cannot go on: its connection was closed, a leader refuses it, or an actor failed. */
   | { readonly type: "FAILED"; readonly error: unknown }
   // Load.
   /** From nothing in flight to something. */
@@ -86,6 +87,7 @@ export const agentMachine = setup({
     goodbye: actor,
   },
   actions: {
+    /** The old incarnation has ended. */
     nextIncarnation: nothing,
     /** Aborts what runs and forgets what is owed. */
     endIncarnation: (_, _params: { readonly signal: AgentSignal }) => undefined,
@@ -102,6 +104,7 @@ export const agentMachine = setup({
     hasFreeSlot: () => true,
     /** No attempt runs, and no result waits for an answer. */
     isSettled: () => true,
+    /** No leader knows the agent, and there is nothing to settle. */
     isUnknown: and([not(stateIn("#online")), "isSettled"]),
   },
   delays: { stopGrace: limits.agentStopMs, leaveWait: limits.agentLeaveMs },

@@ -689,24 +689,22 @@ export const limits = {
   recentHashesMax: 4_096,
 
   // --- compaction -----------------------------------------------------------------------------
-  /** A base is due when the batches behind the newest one outweigh it so many times: of what is written, a fifth is
-   *  bases… */
+  /** A base is due when the batches behind the newest base outweigh it so often: a fifth of all writes is bases… */
   baseOutweighedTimes: 4,
-  /** …and have so many bytes: a restart reads as much in some seconds. */
+  /** …and have so many bytes, which a restart reads in some seconds. */
   baseSpacingBytesMin: 64 * 1024 ** 2,
-  /** Batches that are copied into the next segment together: as many as hide the way to a server, and 1 MiB in memory. */
+  /** Batches copied into the next segment together: enough to hide the way to a server, and 1 MiB in memory. */
   copiesAtOnceMax: 64,
   copiesAtOnceBytes: 1024 * 1024,
-  /** Few enough batches for the leader to copy while it takes no turn: some milliseconds. */
+  /** So few batches the leader copies itself, while it takes no turn for some milliseconds. */
   copiesLeftFew: 16,
-  /** …and a maker that does not get there in so many rounds leaves the rest to the leader: batches come as fast as they
-   *  are copied. */
+  /** …and after so many rounds the leader copies all the rest: batches come as fast as they are copied. */
   copyRoundsMax: 50,
-  /** How often a maker looks whether the leader committed what it read. */
+  /** How often a maker asks whether the leader committed a batch. */
   committedLookMs: 10,
-  /** Damage that a maker or a reader meets so often in a row is no server that fails over: the leader answers it. */
+  /** Damage met so often in a row is no fail-over of a server: the leader takes the lead again. */
   damagesMax: 2,
-  /** How often a leader looks whether segments are to be removed by their age. */
+  /** How often a leader looks for segments that are old enough to be removed. */
   retentionLookMs: 60_000,
   /** A segment found faulty counts as faulty after so many looks… */
   faultLooksMin: 6,

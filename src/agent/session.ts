@@ -17,11 +17,8 @@
 
 import {
   concat,
-  distinctUntilChanged,
   EMPTY,
-  filter,
   from,
-  ignoreElements,
   interval,
   map,
   mergeMap,
@@ -30,9 +27,8 @@ import {
   Subject,
   startWith,
   switchMap,
-  tap,
 } from "rxjs";
-import { type Actor, createActor, type EventObject, fromCallback } from "xstate";
+import { type Actor, createActor, fromCallback } from "xstate";
 import {
   type AgentSignal,
   type AgentSnapshot,
@@ -47,7 +43,6 @@ import type { Clock, Random } from "../clock.ts";
 import { schedulerOn } from "../clock-scheduler.ts";
 import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import { incarnation, type SwarmId } from "../ids.ts";
-import { lasting } from "../lasting.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
@@ -56,11 +51,9 @@ import {
   type AgentPush,
   type Assignment,
   agentPushSchema,
-  type CodedError,
   heartbeatResponseSchema,
   type JoinResponse,
   joinResponseSchema,
-  okResponseSchema,
   type Progress,
 } from "../protocol/schemas.ts";
 import { isInbox, subjectsOf } from "../protocol/subjects.ts";
@@ -68,6 +61,7 @@ import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import { Acquisitions, type LocalAcquisition } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
+import { Departure } from "./departure.ts";
 import { type Answer, LeaderLine } from "./leader-line.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { attemptName, Life } from "./life.ts";
@@ -86,6 +80,7 @@ import type {
 import { LogStore } from "./log-store.ts";
 import { OwnRecord } from "./own-record.ts";
 import { ResultOutbox } from "./result-outbox.ts";
+import { abortReasonOf, signalling, signalOfRefusal } from "./signals.ts";
 
 export interface AgentSessionDeps {
   readonly swarm: SwarmId;
@@ -108,6 +103,7 @@ export class AgentSession implements SessionLink {
   readonly #leases: LeaseWatch<HeldAttempt>;
   readonly #acquisitions: Acquisitions;
   readonly #slotLeases: LeaseWatch<LocalAcquisition>;
+  readonly #departure: Departure;
   readonly #record = new OwnRecord();
   readonly #logs = new LogStore();
   readonly #chart: Actor<typeof agentMachine>;
@@ -163,12 +159,18 @@ export class AgentSession implements SessionLink {
         for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
       },
     });
+    this.#departure = new Departure({
+      line: this.#line,
+      pace: this.#pace,
+      log: deps.log,
+      life: () => this.#life,
+      beatNow: () => this.#beatNow$.next(),
+    });
     this.#life = this.#newLife();
     this.#chart = createActor(this.#providedChart(), { clock: chartClock(clock) });
     this.#chart.subscribe({
       next: (snapshot) => this.#show(agentStanding(snapshot)),
       complete: () => this.#close(),
-      error: (error) => this.#crash(error),
     });
   }
 
@@ -213,26 +215,19 @@ export class AgentSession implements SessionLink {
         join: signalling(() => this.#join()),
         service: fromCallback(() => this.#serve()),
         heartbeat: signalling(({ isUrgent }: { isUrgent: boolean }) => this.#heartbeats(isUrgent)),
-        drainLog: signalling(() => this.#drainLog()),
-        announcement: signalling(() => this.#announcement()),
-        debts: signalling(() => this.#debts()),
-        goodbye: signalling(() => this.#goodbye()),
+        drainLog: signalling(() => this.#departure.drainLog()),
+        announcement: signalling(() => this.#departure.announcement()),
+        debts: signalling(() => this.#departure.debts()),
+        goodbye: signalling(() => this.#departure.goodbye()),
       },
       actions: {
-        nextIncarnation: () => {
-          this.#life = this.#newLife();
-          this.#load = 0;
-        },
-        endIncarnation: (_, { signal }) => this.#endLife(signal),
-        logWait: () => this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`),
-        abortAttempts: () => this.#abort(this.#life.ledger.abortAll(), "stopping"),
-        reportTheRest: () => this.#reportTheRest(),
-        sayFarewell: () => void this.#sayFarewell().catch((error: unknown) => this.#logError(error)),
-        logUnheard: () =>
-          this.#deps.log.warn(
-            {},
-            "no leader heard that the agent left: it counts as lost until it joins again",
-          ),
+        nextIncarnation: () => this.#act(() => this.#beginNext()),
+        endIncarnation: (_, { signal }) => this.#act(() => this.#endLife(signal)),
+        logWait: () => this.#act(() => this.#logWait()),
+        abortAttempts: () => this.#act(() => this.#abort(this.#life.ledger.abortAll(), "stopping")),
+        reportTheRest: () => this.#act(() => this.#reportTheRest()),
+        sayFarewell: () => this.#act(() => this.#sayFarewell()),
+        logUnheard: () => this.#act(() => this.#logUnheard()),
       },
       guards: {
         hasFreeSlot: () =>
@@ -240,6 +235,15 @@ export class AgentSession implements SessionLink {
         isSettled: () => this.#life.ledger.isEmpty,
       },
     });
+  }
+
+  /** What fails in an action ends the agent, and leaves the chart in a state. */
+  #act(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#signal({ type: "FAILED", error });
+    }
   }
 
   /** Nothing to a chart that has ended. */
@@ -311,17 +315,22 @@ export class AgentSession implements SessionLink {
     return new Life(id, makeOutbox, clock.monotonicMs());
   }
 
+  #beginNext(): void {
+    this.#life = this.#newLife();
+    this.#load = 0;
+  }
+
   /** @param signal that ends it */
   #endLife(signal: AgentSignal): void {
-    const reason = reasonOf(signal);
-    if (signal.type === "LAPSED") {
-      const fields = { incarnation: this.#life.incarnation, why: signal.why };
-      this.#deps.log.warn(fields, "joining again as a new incarnation");
-    }
+    const reason = abortReasonOf(signal);
     for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
     this.#abort(this.#life.ledger.abortAll(), reason);
     this.#acquisitions.endLife(reason);
     this.#life.end();
+    if (signal.type === "LAPSED") {
+      const fields = { incarnation: this.#life.incarnation, why: signal.why };
+      this.#deps.log.warn(fields, "joining again as a new incarnation");
+    }
   }
 
   /** Slots in which this incarnation's handlers can run. They become more, not fewer, while it goes on. */
@@ -567,54 +576,21 @@ export class AgentSession implements SessionLink {
 
   // --- ending -----------------------------------------------------------------------------------------
 
-  #drainLog(): Observable<never> {
-    return interval(limits.agentDrainLookMs, schedulerOn(this.#deps.clock)).pipe(
-      map(() => this.#life.ledger),
-      distinctUntilChanged((before, now) => before === now, waitOf),
-      tap((ledger) => {
-        const { running, unanswered } = ledger;
-        this.#deps.log.info({ running, unanswered }, `draining: the agent waits for ${waitOf(ledger)}`);
-      }),
-      ignoreElements(),
-    );
-  }
-
-  #announcement(): Observable<AgentSignal> {
-    this.#beatNow$.next();
-    return this.#life.ledger.isEmpty$.pipe(
-      lasting(limits.agentDrainUnheardMs, this.#deps.clock),
-      map(() => ({ type: "UNHEARD" })),
-    );
-  }
-
-  #debts(): Observable<AgentSignal> {
-    return this.#life.ledger.isEmpty$.pipe(
-      filter((isEmpty) => isEmpty),
-      map(() => ({ type: "SETTLED" })),
-    );
-  }
-
   #reportTheRest(): void {
     for (const { key } of this.#life.ledger.held()) this.#end({ key, outcome: "aborted" });
     this.#reflectLoad();
   }
 
-  #goodbye(): Observable<AgentSignal> {
-    return retryPaused(
-      () =>
-        from(this.#sayFarewell()).pipe(
-          map(({ kind }): AgentSignal => {
-            if (kind === "unanswered") throw new TryAgain();
-            return { type: "LEFT" };
-          }),
-        ),
-      this.#pace,
-    );
+  #logWait(): void {
+    this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`);
   }
 
-  async #sayFarewell(): Promise<Answer<unknown>> {
-    const { incarnation } = this.#life;
-    return await this.#line.ask("leave", { incarnation }, okResponseSchema);
+  #sayFarewell(): void {
+    this.#departure.farewell().catch((error: unknown) => this.#logError(error));
+  }
+
+  #logUnheard(): void {
+    this.#deps.log.warn({}, "no leader heard that the agent left: it counts as lost until it joins again");
   }
 
   #close(): void {
@@ -623,15 +599,6 @@ export class AgentSession implements SessionLink {
     this.#acquisitions.close();
     this.#closed$.next();
     if (error === undefined) return this.#deps.notify({ type: "closed" });
-    this.#logError(error);
-    this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
-  }
-
-  /** An action of the chart threw: the chart has stopped without leaving its state. */
-  #crash(error: unknown): void {
-    this.#endLife({ type: "FAILED", error });
-    this.#acquisitions.close();
-    this.#closed$.next();
     this.#logError(error);
     this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
   }
@@ -658,40 +625,11 @@ export class AgentSession implements SessionLink {
 
 const waitsForHandlers = "before it joins again, the agent waits for a handler of its earlier life";
 
-/** An actor of the chart that sends the signals of an observable, and FAILED when that fails. */
-function signalling<Input>(signals$: (input: Input) => Observable<AgentSignal>) {
-  return fromCallback<EventObject, Input>(({ input, sendBack }) => {
-    const running = signals$(input).subscribe({
-      next: sendBack,
-      error: (error: unknown) => sendBack({ type: "FAILED", error }),
-    });
-    return () => running.unsubscribe();
-  });
-}
-
-/** What it means that a leader refuses the agent. Codes of a later version pass through as they are. */
-function signalOfRefusal({ code, message }: CodedError): AgentSignal {
-  if (code === "WAGGLE_FENCED") return { type: "FENCED" };
-  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know it" };
-  const error = new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`);
-  return { type: "FAILED", error };
-}
-
-function reasonOf({ type }: AgentSignal): AbortReason {
-  if (type === "LAPSED") return "lapsed";
-  return type === "FENCED" ? "fenced" : "stopping";
-}
-
 function fencedError(id: string): WaggleError {
   return new WaggleError(
     "WAGGLE_FENCED",
     `another process joined as ${id}: this one has stopped. Give each its own id`,
   );
-}
-
-function waitOf({ isEmpty, running }: AttemptLedger): string {
-  if (isEmpty) return "a leader";
-  return running > 0 ? "handlers" : "a leader to take its results";
 }
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {

@@ -1,8 +1,9 @@
-// The journal in files of this machine, for one coordinator at a time. Other processes may read it meanwhile
+// The journal in files of the local disk, for one coordinator at a time. Other processes may read the files meanwhile
 // (file/reader.ts). Each segment is a folder `segments/<number>` with one append-only file, `records.log`.
 //
-// The one thing to know: nothing is answered before it is on the disk. A segment is created as `<number>.new` and then
-// renamed, and renamed to `<number>.removed` before it is deleted, so after a crash it is there whole or not at all.
+// The one thing to know: a record is on the disk before its append is answered. A segment is created as `<number>.new`
+// and then renamed; a segment is renamed to `<number>.removed` before the deletion. So a crash leaves a segment whole
+// or not at all.
 
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -46,7 +47,7 @@ import type {
 import { closedError, fullError } from "./journal-errors.ts";
 
 export interface FileJournalOptions {
-  /** Created if missing. While the journal is open it also holds `lock.json`. */
+  /** Created if missing. Also holds `lock.json` while the journal is open. */
   readonly folder: string;
   /** Bound on the bytes of all segments; seals are stored beyond it. Default `limits.journalBytesMax`. */
   readonly bytesMax?: number;
@@ -54,24 +55,24 @@ export interface FileJournalOptions {
   readonly openFile?: OpenJournalFile;
 }
 
-/** The tail of a segment that a crash left and opening cut off: never a record that was acknowledged. */
+/** A torn tail that opening cut off. A crash tears no acknowledged record; damage to the last write looks the same. */
 export interface Recovery {
   readonly segment: number;
   readonly cutBytes: number;
-  /** Of the record that was being written, or the first of several. */
+  /** Position of the first record that was cut off. */
   readonly atPosition: number;
 }
 
 export interface FileJournal extends Journal {
-  /** To be told to people. */
+  /** Torn tails that opening cut off, for the log. */
   readonly recovered: readonly Recovery[];
 }
 
 const REMEDY =
   "give it more room, where the disk has it: start its coordinator with a larger size for `--retain`";
 
-/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has it open, WAGGLE_JOURNAL_SETTINGS when the folder
- *  holds a journal of an earlier form; JournalDamagedError; UnreachableError */
+/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has the journal open, WAGGLE_JOURNAL_SETTINGS when
+ *  the folder holds a journal of an earlier form; JournalDamagedError; UnreachableError */
 export async function openFileJournal(options: FileJournalOptions): Promise<FileJournal> {
   const { folder } = options;
   await refuseEarlierForm(folder);
@@ -89,7 +90,7 @@ export async function openFileJournal(options: FileJournalOptions): Promise<File
   });
 }
 
-/** Makes a folder, and those above it, that survive a power loss. */
+/** Makes a folder and missing parents, which then survive a power loss. */
 async function makeFolder(path: string): Promise<void> {
   const folder = resolve(path);
   const first = await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -137,7 +138,7 @@ class OpenFileJournal implements FileJournal {
     };
   }
 
-  /** Reads the segments that the folder holds. A crash may have left one half created or half removed. */
+  /** Reads the segments in the folder. A crash may have left a segment half created or half removed. */
   async load(): Promise<void> {
     const folder = segmentsFolder(this.#folder);
     for (const name of await readdir(folder))
@@ -188,7 +189,7 @@ class OpenFileJournal implements FileJournal {
     return { bytes: this.#bytes, bytesMax: this.#bytesMax, remedy: REMEDY };
   }
 
-  /** A file of this machine is never out of reach for a while: nothing to listen for. */
+  /** A local disk does not reconnect: the listener is never called. */
   onReconnected(): () => void {
     return () => undefined;
   }
@@ -225,7 +226,7 @@ class OpenFileJournal implements FileJournal {
         await file.truncate(sizeOf(log.fileEnd));
         this.recovered.push({ segment: number, cutBytes, atPosition: log.last + 1 });
       }
-      // A record that an earlier process wrote and did not sync is read from now on.
+      // An earlier process may have written a record without syncing it. From now on readers see the record.
       await file.datasync();
     } catch (error) {
       await file.close();
@@ -236,7 +237,7 @@ class OpenFileJournal implements FileJournal {
     this.#segments.set(number, { log, writer });
   }
 
-  /** The synced file of a new segment. A call that fails removes its draft, and leaves an existing folder as it is. */
+  /** The synced file of a new segment. A call that fails removes the draft and touches no existing folder. */
   async #createFile(path: string, number: number): Promise<JournalFile> {
     const folder = dirname(path);
     const draft = `${folder}.new`;

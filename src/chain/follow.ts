@@ -1,6 +1,5 @@
-// What a follower of a segment does next, for journals that know at once what they hold (memory, file): read a
-// position, wait, end, or give up. A fault counts only after it lasted `limits.journalHoleMs`: a power loss may be
-// followed at once by the coordinator's answer to it.
+// The next step of a follower: read a position, wait, end, or give up. For journals whose storage answers at once
+// (memory, file). A fault counts only after `limits.journalHoleMs`: a coordinator may be about to answer a power loss.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
@@ -8,7 +7,7 @@ import { limits } from "../limits.ts";
 import type { Bell } from "./bell.ts";
 import { gapError, noSegmentError, shortError } from "./journal-errors.ts";
 
-/** A segment as its storage knows it now. */
+/** A segment as the storage knows it now. */
 export interface SegmentView {
   readonly end: number;
   readonly isSealed: boolean;
@@ -17,15 +16,15 @@ export interface SegmentView {
 
 export interface FollowedSegment {
   readonly number: number;
-  /** `closed`: following returns. `offline`: nothing can be known now. */
+  /** `closed`: following returns. `offline`: the view is unknown for now. */
   view(): SegmentView | undefined | "offline" | "closed";
   /** Rings at every change of `view`. */
   readonly changes: Bell;
   readonly clock: Pick<Clock, "after">;
 }
 
-/** Yields each position from `from` on as soon as it can be read. Returns at the end of a sealed segment, when `signal`
- *  aborts, and when the journal is closed. @throws JournalDamagedError */
+/** Yields each position from `from` on as soon as a record can be read there. Returns at the end of a sealed segment,
+ *  when `signal` aborts, and when the journal is closed. @throws JournalDamagedError */
 export async function* readablePositions(
   segment: FollowedSegment,
   from: number,

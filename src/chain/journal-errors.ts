@@ -1,8 +1,8 @@
-// The errors that every journal throws, whatever stores it, so that logs and tests read the same for all of them.
+// The errors of every journal, whatever the storage, so that logs and tests read the same for all journals.
 
 import { JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 
-/** The journal was closed by its own user. */
+/** The journal was closed by the caller. */
 export function closedError(): UnreachableError {
   return new UnreachableError("this journal was closed; open it again");
 }
@@ -37,7 +37,7 @@ export function shortError(segment: number, position: number, end: number): Jour
   );
 }
 
-/** A stored record cannot be read. @param reason a clause, where more is known than that */
+/** A stored record cannot be read. @param reason a clause that says more */
 export function unreadableError(
   segment: number,
   position: number,

@@ -1,5 +1,6 @@
-// What the handles of a journal in memory share, as clients of one server do. Everything here happens at once and never
-// fails. Its faults are those of a power loss and of a disk; a handle has those of a connection (memory.ts).
+// The store of a journal in memory. Handles share the store as clients share a server. Every call runs at once and
+// never fails. The store has the faults of a power loss and of a disk; a handle has the faults of a connection
+// (memory.ts).
 
 import { assert } from "../assert.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -27,9 +28,9 @@ interface StoredRecord extends SegmentRecord {
 }
 
 interface StoredSegment {
-  /** Each at its position - 1; undefined where a record was lost. The last one is never undefined. */
+  /** By position - 1; undefined where a record was lost. The last entry is never undefined. */
   readonly records: (StoredRecord | undefined)[];
-  /** Records that are not lost, and their bytes. */
+  /** Records that are not lost, and the sum of bytes. */
   held: number;
   bytes: number;
   isSealed: boolean;
@@ -59,7 +60,7 @@ export class MemoryJournalStore {
     return { position: records.length, bytes, isSealed, missing: records.length - held };
   }
 
-  /** What a follower has to know, at every record: cheaper than `end`. */
+  /** The end as followers need to know: cheaper than `end`, for every record. */
   view(segment: number) {
     const stored = this.#segments.get(segment);
     if (stored === undefined) return undefined;
@@ -128,7 +129,7 @@ export class MemoryJournalStore {
     return { bytes, bytesMax: this.bytesMax };
   }
 
-  /** A record that another writer stores now, whatever is under way. Returns its position. */
+  /** Stores a foreign record now, whatever is under way. Returns the position. */
   insert(segment: number, bytes: Uint8Array, isOpened = false): number {
     const expected = this.#require(segment).records.length;
     const { kind } = this.append({ segment, bytes, expected, isOpened });
@@ -136,7 +137,7 @@ export class MemoryJournalStore {
     return expected + 1;
   }
 
-  /** Power loss: the last records are gone, and their positions are free again. */
+  /** Power loss: the last records are gone, and the positions are free again. */
   loseTail(segment: number, count: number): void {
     const stored = this.#require(segment);
     const { records } = stored;
@@ -151,7 +152,7 @@ export class MemoryJournalStore {
     this.changes.ring();
   }
 
-  /** Power loss: a segment that was created is gone, with all its records. */
+  /** Power loss: a segment is gone, with all records. */
   loseSegment(segment: number): void {
     this.#require(segment);
     this.remove(segment);

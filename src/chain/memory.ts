@@ -1,9 +1,9 @@
 // A journal in memory, for simulation and tests; gone with the process. Several coordinators share one store
-// (memory-store.ts), each with a handle of its own whose connection can be made to fail.
+// (memory-store.ts). Each has a handle, whose connection a test can make fail.
 //
 // The one thing to know: an operation makes two journeys, the request to the store and the answer back.
-// `MemoryJournalFaults` has a hook for each, which may return a promise. Appends, creations, seals and removals of a
-// handle reach the store in the order of the calls: a request that is held holds those behind it. Reads overtake them.
+// `MemoryJournalFaults` has a hook for each journey, which may return a promise. Appends, creations, seals and removals
+// of a handle reach the store in the order of the calls: a held request holds later writes. Reads overtake writes.
 
 import { UnreachableError } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
@@ -22,7 +22,7 @@ import type {
 import { closedError, gapError, noSegmentError, shortError } from "./journal-errors.ts";
 import type { MemoryAppend, MemoryJournalStore } from "./memory-store.ts";
 
-/** An operation under way. Of `replay` only the beginning is one, and `follow` is none. */
+/** An operation under way: every call but `follow`; of `replay` only the beginning. */
 export type MemoryRequest =
   | ({ readonly op: "append" } & MemoryAppend)
   | { readonly op: "create" | "seal" | "remove"; readonly segment: number }
@@ -37,7 +37,7 @@ export type RequestFate =
    *  later request waits for it. */
   | { readonly kind: "late"; readonly until: Promise<void> };
 
-/** `lose`: the store did what was asked, and the caller gets `unknown` or an UnreachableError. */
+/** `lose`: the store ran the request, and the caller gets `unknown` or an UnreachableError. */
 export type AnswerFate = "deliver" | "lose";
 
 export interface MemoryJournalFaults {
@@ -162,7 +162,7 @@ class MemorySegment implements Segment {
   }
 }
 
-/** What carries requests and answers between a handle and the store. */
+/** Carries requests and answers between a handle and the store. */
 class MemoryConnection {
   readonly reconnected = new Listeners();
   readonly #store: MemoryJournalStore;
@@ -177,7 +177,7 @@ class MemoryConnection {
     this.#faults = faults;
   }
 
-  /** Undefined: it works. */
+  /** Undefined while the connection works. */
   get state(): "offline" | "closed" | undefined {
     if (this.#isClosed) return "closed";
     return this.#isOffline ? "offline" : undefined;
@@ -197,7 +197,7 @@ class MemoryConnection {
     this.#store.changes.ring();
   }
 
-  /** @throws UnreachableError; what `run` throws */
+  /** @throws UnreachableError; every error of `run` */
   carry<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
@@ -224,7 +224,7 @@ class MemoryConnection {
 
   #inOrder<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
     const arrival = this.#writes.then(() => this.#arrive(request, run));
-    this.#writes = arrival.catch(() => undefined); // the caller gets it
+    this.#writes = arrival.catch(() => undefined); // thrown to the caller
     return arrival;
   }
 
@@ -233,7 +233,7 @@ class MemoryConnection {
     if (fate === "lose") throw new UnreachableError("the request was lost");
     this.requireOnline();
     if (fate === "deliver") return run();
-    void fate.until.then(run).catch(() => undefined); // nobody waits for the answer any more
+    void fate.until.then(run).catch(() => undefined); // the caller has its answer
     throw new UnreachableError("the request is late");
   }
 }

@@ -1,5 +1,5 @@
-// Appends records to a segment one after the other, each until it is known to be stored: the records that open a segment
-// and end it. Not here: batches, of which two may be in flight (coordinator/leader/writer.ts).
+// Appends records to a segment, each until it is known to be stored: the records that open a segment and end it, and
+// copies of batches. Not here: batches, of which two may be in flight (coordinator/leader/writer.ts).
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError, WaggleError } from "../errors.ts";
@@ -74,7 +74,7 @@ export class SegmentWriter {
     const stored = refused < 0 ? records.length : refused;
     if (stored > 0) this.sentMonotonicMs = sentMonotonicMs;
     this.#position += stored;
-    for (const bytes of records.slice(stored)) await this.put(bytes); // finds those that are stored all the same
+    for (const bytes of records.slice(stored)) await this.put(bytes); // finds records that were stored without an answer
   }
 
   /** Whether the record stands at its position though the append was not acknowledged. Steps over foreign records. */

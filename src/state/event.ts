@@ -329,8 +329,8 @@ export type Event =
   | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
 
 /** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `hole`: the
- *  journal lost records within · `tail-lost`: the journal lost its end, and nobody held it any more · `lost`: the journal
- *  lost batches or whole segments. */
+ *  journal lost records within · `tail-lost`: the journal lost its end, and nobody held it any more · `lost`: the
+ *  journal lost batches or whole segments. */
 export type TrimReason = "retention" | "storage-short" | "hole" | "tail-lost" | "lost";
 
 /** The bounds on what waits. */

@@ -835,6 +835,21 @@ describe("lives", () => {
     expect(leader.all("leave")).toEqual([{ incarnation: leader.all("join")[0]?.incarnation }]);
   });
 
+  it("end with the error of what their chart could not do", async () => {
+    const fixture = await SessionFixture.joined();
+    const [task] = await fixture.assign();
+    const push = fixture.lines.push.bind(fixture.lines);
+    fixture.lines.push = (line) => {
+      if (line.startsWith("joining again")) throw new Error("the log is full");
+      return push(line);
+    };
+    fixture.leader.push({ type: "rejoin" });
+    await settled();
+    expect(fixture.closed?.error).toEqual({ code: "WAGGLE_INVARIANT", message: "the log is full" });
+    expect(fixture.aborted).toEqual([`${task} lapsed`]);
+    expect(fixture.clock.pendingTimers).toBe(0);
+  });
+
   it("end with the connection", async () => {
     const { transport } = await join();
     await fixture.assign();

@@ -1,16 +1,16 @@
-// What every journal must do, whatever stores it. Run against memory, file and JetStream by the suites beside this
-// file. A behaviour that only one of them can show is tested in its own suite.
+// The behaviour of every journal, whatever the storage. The suites of memory, file and JetStream run the conformance
+// suite, and test the behaviour of a single storage themselves.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Journal, Segment } from "../../src/chain/journal.ts";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { bytesOf, Follower, fill, filled, linesOf, noise, range } from "./records.ts";
 
-/** One empty journal, and how to open it. */
+/** An empty journal, and ways to open and close it. */
 export interface JournalWorld {
-  /** A new handle. Where the journal is not sharable, the handle before it is closed first. */
+  /** A new handle. If the journal is not sharable, the suite closes the previous handle first. */
   open(): Promise<Journal>;
-  /** Cuts off a handle that `open` gave. Returns a function that connects it again. Absent where that cannot happen. */
+  /** Cuts off a handle of `open`. Returns a function that reconnects the handle. Absent without a connection. */
   cutOff?(journal: Journal): Promise<() => Promise<void>>;
   dispose(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface WorldOptions {
   readonly bytesMax?: number;
 }
 
-/** Faults are believed only after 3 s, and a server takes its time. */
+/** Followers believe a fault only after 3 s, and servers are slow. */
 const SLOW_TEST_MS = 30_000;
 
 export function describeJournal(
@@ -30,7 +30,7 @@ export function describeJournal(
   describe(`journal: ${name}`, () => {
     let world: JournalWorld;
     let journal: Journal;
-    /** A second writer: another handle where the journal is sharable, else the same one. */
+    /** A second writer: a second handle if the journal is sharable, else the same handle. */
     let rival: Journal;
     let segment: Segment;
 
@@ -266,7 +266,7 @@ export function describeJournal(
         ]);
       });
 
-      it("is the last of several, and none that was refused", async () => {
+      it("is the last of several, and never a refused record", async () => {
         const options = { isOpened: true };
         const outcomes = await Promise.all([
           segment.append(bytesOf("first"), 0, options),
@@ -316,7 +316,7 @@ export function describeJournal(
         expect(await linesOf(segment.replay(6, { until: 5 }))).toEqual([]);
       });
 
-      it("throws at a record that the segment does not have yet", async () => {
+      it("throws when the segment ends before the requested position", async () => {
         await fill(segment, 3);
         const lines: string[] = [];
         const reading = async () => {
@@ -419,7 +419,7 @@ export function describeJournal(
         expect(lines).toEqual([...filled(1, 1), ...filled(1, 2), ...filled(1, 3)]);
       });
 
-      it("waits a moment for a segment that is not there yet, and for a record that is ahead", async () => {
+      it("waits a moment for a segment that does not exist yet, and for a record ahead of the end", async () => {
         const followers = [new Follower(rival.segment(2)), new Follower(rival.segment(1), 3)];
         await journal.create(2);
         await fill(journal.segment(2), 2);

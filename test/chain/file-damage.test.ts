@@ -1,5 +1,5 @@
-// What a file journal makes of files that a crash cut short, or that were damaged: a torn tail is cut off and told, and
-// damage is never taken for the end of a segment.
+// The file journal after a crash that cut a file short, and after damage: opening cuts off a torn tail and reports it,
+// and damage is never taken for the end of a segment.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A closed journal whose segment 1 has these records, each written by itself. */
+/** A closed journal with `records` in segment 1, each written by itself. */
 async function written(records: readonly Uint8Array[], { isSealed = false } = {}): Promise<Buffer> {
   const journal = await openFileJournal({ folder });
   await journal.create(1);
@@ -40,7 +40,7 @@ async function written(records: readonly Uint8Array[], { isSealed = false } = {}
 
 const three = range(1, 3).map((position) => bytesOf(`record ${position}`));
 
-/** Where the record behind `count` records of these sizes begins. */
+/** Where the record behind the first `count` records begins. @param sizes of the records */
 function startOf(sizes: readonly number[], count: number): number {
   return sizes.slice(0, count).reduce((end, size) => end + HEAD_BYTES + size, HEADER_BYTES);
 }
@@ -54,7 +54,7 @@ async function reopened() {
 }
 
 describe("a segment that a crash cut short", () => {
-  it("loses the records that are not whole, wherever the file ends, and tells how much was cut off", async () => {
+  it("loses the records that are not whole, wherever the file ends, and reports the bytes that were cut off", async () => {
     const whole = await written(three);
     const starts = range(0, 3).map((count) => startOf([8, 8, 8], count));
     for (const size of range(startOf([8], 1), whole.length)) {
@@ -143,7 +143,7 @@ describe("a segment that a crash cut short", () => {
     });
   });
 
-  it("is told from every other segment that was cut short", async () => {
+  it("is reported for each segment", async () => {
     const journal = await openFileJournal({ folder });
     for (const number of [1, 2, 3]) {
       await journal.create(number);

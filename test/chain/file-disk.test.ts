@@ -1,4 +1,4 @@
-// The file journal on a disk that counts, holds, runs full or breaks.
+// The file journal on a faulty disk: full, broken, slow.
 
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ type Operation = "writev" | "datasync" | "truncate" | "read";
 
 type Operations = Partial<Record<Operation, (...given: never[]) => Promise<unknown>>>;
 
-/** A file some of whose operations are others. */
+/** A file with some operations replaced. */
 function overridden(file: JournalFile, operations: Operations): JournalFile {
   return new Proxy(file, {
     get(target, name) {
@@ -24,14 +24,14 @@ function overridden(file: JournalFile, operations: Operations): JournalFile {
   });
 }
 
-/** A disk that counts, holds and fails as a test wants. */
+/** A disk that counts syncs, and holds or fails operations on demand. */
 class FaultyDisk {
   syncs = 0;
   bytesRead = 0;
-  /** Bytes a file may have; a write beyond them is done in part and fails. */
+  /** Maximum size of a file; a larger write is done in part and fails. */
   roomBytes = Number.POSITIVE_INFINITY;
   fault: { readonly on: Operation; readonly code: string } | undefined;
-  /** What a write waits for. */
+  /** Writes wait for the gate. */
   gate: Promise<void> | undefined;
 
   readonly openFile: OpenJournalFile = async (path, access) =>
@@ -92,7 +92,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What another process finds after this one. */
+/** Lines and torn tails after a restart. */
 async function reopened() {
   await journal.close();
   journal = await openFileJournal({ folder });

@@ -1,4 +1,4 @@
-// The lock of a folder: who gets it when its holder is gone, and who is told apart from its holder.
+// The lock of a folder: the next holder after a dead holder, and strangers on the holder's port.
 
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ afterEach(() => {
 
 const NONCE = "11111111-2222-4333-8444-555555555555";
 const HEIR = "99999999-2222-4333-8444-555555555555";
-/** No process has it: beyond the largest number a pid can take. */
+/** Beyond the largest pid. */
 const DEAD_PID = 2 ** 22 + 1;
 
 function leaveLock(holder: { nonce?: string; pid?: number; port: number }, name = "lock.json"): void {

@@ -1,6 +1,6 @@
-// A process of its own that opens the file journal in a folder, says `open` or why not, and appends `record <n>` to its
-// newest segment without end, saying each position. Every 25 records it seals the segment and creates the next one.
-// Killed by file.test.ts.
+// A child process for file.test.ts. Opens the file journal in a folder and prints `open`, or the error. Then appends
+// `record <n>` to the newest segment without end, and prints segment and position of each. After every 25 records it
+// seals the segment and creates the next segment.
 
 import { openFileJournal } from "../../src/chain/file.ts";
 import { WaggleError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-// The journal in files: the conformance suite, other processes, and what a folder may hold when it is opened.
+// The journal in files: the conformance suite, the contents of the folder, and several processes.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -235,7 +235,7 @@ describe("the reader of a file journal", () => {
 
 const writerScript = fileURLToPath(new URL("file-writer.ts", import.meta.url));
 
-/** Another process that writes the journal until it is killed. */
+/** A child process that writes the journal until the test kills the process. */
 async function aWriter() {
   const child = spawn(process.execPath, ["--import", "tsx", writerScript, folder], {
     stdio: ["ignore", "pipe", "inherit"],

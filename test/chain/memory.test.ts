@@ -1,4 +1,4 @@
-// The journal in memory: the conformance suite, and the faults that simulations use.
+// The journal in memory: the conformance suite, and the faults for simulations.
 
 import { describe, expect, it } from "vitest";
 import {
@@ -27,7 +27,7 @@ describeJournal("memory", async (options) => {
   };
 });
 
-/** A store with segment 1, and a handle of it with these faults. */
+/** A store with segment 1, and a handle with `faults`. */
 function aWorld(faults: MemoryJournalFaults = {}) {
   const clock = new ManualClock();
   const store = new MemoryJournalStore({ clock });
@@ -100,6 +100,19 @@ describe("the connection of a handle in memory", () => {
     expect(await outcomes).toEqual([{ kind: "refused" }, { kind: "stored" }]);
     expect(await sealing).toBe(true);
     expect(store.end(1)).toMatchObject({ position: 2, isSealed: true });
+  });
+
+  it("ends every call under way when the handle is closed", async () => {
+    const gate = new Gate();
+    const { store, journal, segment } = aWorld({ onRequest: () => gate.opened.then(() => "deliver") });
+    const appending = segment.append(bytesOf("a"), 0);
+    const listing = journal.list();
+    await journal.close();
+    expect(await appending).toMatchObject({ kind: "unknown", cause: { code: "WAGGLE_UNREACHABLE" } });
+    await expect(listing).rejects.toThrow("this journal was closed");
+    gate.open();
+    await expect(segment.seal()).rejects.toThrow(UnreachableError);
+    expect(store.end(1)?.position).toBe(0);
   });
 
   it("shows each request to its hooks", async () => {
@@ -190,7 +203,7 @@ describe("the store in memory", () => {
     expect(store.end(1)).toEqual({ position: 0, bytes: 0, isSealed: false, missing: 0 });
   });
 
-  it("lets a follower go on when its segment has what it lost in time, and throws otherwise", async () => {
+  it("lets a follower go on when lost records are appended again in time, and throws otherwise", async () => {
     const { clock, store, segment } = aWorld();
     await fill(segment, 5);
     const follower = new Follower(segment);
@@ -203,6 +216,22 @@ describe("the store in memory", () => {
     await clock.advance(limits.journalHoleMs);
     await expect(follower.ended).rejects.toThrow("segment 1 ends at record 4, before record 6");
     await expect(follower.ended).rejects.toThrow(JournalDamagedError);
+  });
+
+  it("lets a follower wait the whole time again at a second fault", async () => {
+    const { clock, store, segment } = aWorld();
+    await fill(segment, 2);
+    const follower = new Follower(segment);
+    await follower.hasRead(2);
+    store.loseTail(1, 1);
+    await clock.advance(limits.journalHoleMs - 1);
+    await fill(segment, 2, 2);
+    await clock.advance(0);
+    store.loseTail(1, 1);
+    await clock.advance(limits.journalHoleMs - 1);
+    await fill(segment, 3, 2);
+    await follower.hasRead(3);
+    await follower.stop();
   });
 
   it("does not count the time offline against a segment that is too short", async () => {

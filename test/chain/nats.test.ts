@@ -1,7 +1,7 @@
 // The journal on real nats-servers: the conformance suite, the settings of its streams, and servers that die.
 
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -68,11 +68,14 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
       await server.stop();
     });
 
-    async function withOwnServer(test: (own: RunningNatsServer, journal: Journal) => Promise<void>) {
+    async function withOwnServer(
+      test: (own: RunningNatsServer, journal: Journal, open: () => Promise<Journal>) => Promise<void>,
+    ) {
       const own = await startNatsServer({ binary: path, jetstream: true });
       try {
-        const journal = await openNatsJournal(optionsFor(own));
-        await test(own, journal);
+        const options = optionsFor(own);
+        const journal = await openNatsJournal(options);
+        await test(own, journal, () => openNatsJournal(options));
         await journal.close();
       } finally {
         await own.stop();
@@ -411,6 +414,33 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
             expect(follower.lines).toEqual(filled(1, 5));
           }
           expect(await surely(() => journal.list())).toEqual(range(1, 6));
+        }));
+
+      it("may be set back by its store: the seal is lost, and a follower sees that records changed", () =>
+        withOwnServer(async (own, journal, open) => {
+          const backup = `${own.storeDir}.backup`;
+          const [segment, sealed] = [journal.segment(1), journal.segment(2)];
+          await journal.create(1);
+          await journal.create(2);
+          await fill(segment, 3);
+          await own.kill("SIGTERM");
+          cpSync(own.storeDir, backup, { recursive: true });
+          await own.restart();
+          expect(await appendSurely(segment, bytesOf("record 4"), 3)).toEqual({ kind: "stored" });
+          const follower = new Follower(segment);
+          await follower.hasRead(4);
+          await surely(() => sealed.seal());
+          const writer = await open();
+          await own.kill("SIGKILL");
+          rmSync(own.storeDir, { recursive: true });
+          renameSync(backup, own.storeDir);
+          await own.restart();
+          expect(await appendSurely(writer.segment(1), bytesOf("another 4"), 3)).toEqual({ kind: "stored" });
+          await expect(follower.ended).rejects.toThrow("record 4 of segment 1 changed since it was read");
+          expect(await surely(() => writer.segment(2).end())).toMatchObject({ isSealed: false });
+          expect(await sealed.append(bytesOf("late"), 0)).toEqual({ kind: "sealed" });
+          expect(await writer.segment(2).append(bytesOf("a zombie's"), 0)).toEqual({ kind: "stored" });
+          await writer.close();
         }));
 
       it("says that it is back, and proves nothing while it is stopped", () =>

@@ -1,4 +1,4 @@
-// Records for tests of journals: bytes that name themselves, segments filled with such records, and followers.
+// Records for tests of journals: bytes with a name, segments full of records, and followers.
 
 import { expect } from "vitest";
 import type { Segment, SegmentRecord } from "../../src/chain/journal.ts";
@@ -37,7 +37,7 @@ function lineOf({ position, bytes }: SegmentRecord): string {
   return `${position}:${decoder.decode(bytes)}`;
 }
 
-/** The lines of what `fill` appends. */
+/** Lines of the records that `fill` appends. */
 export function filled(from: number, to: number): string[] {
   return range(from, to).map((position) => `${position}:record ${position}`);
 }
@@ -60,7 +60,7 @@ export class Follower {
     this.ended.catch(() => undefined); // thrown to the test by `ended`, `hasRead` or `stop`
   }
 
-  /** Resolves after `count` records. @throws the error that ended the following before */
+  /** Resolves after `count` records. @throws the error that ended the following earlier */
   async hasRead(count: number): Promise<void> {
     if (this.lines.length >= count) return;
     const reached = new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));

@@ -10,6 +10,7 @@ import {
   inspect,
   lastHash,
   logOf,
+  restartLog,
   type SegmentView,
   viewOf,
   withSegment,
@@ -35,12 +36,16 @@ export const rules = [
   "inspect-each-timeout",
   "in-order",
   "restart-after-reconnection",
+  "late-is-unknown",
+  "outwait-the-leader",
 ] as const;
 
 export type Rule = (typeof rules)[number];
 
 /** T, in steps of the schedule. */
 export const LEADER_TIMEOUT = 60;
+/** How old an acknowledged append may be that an answer stands on: rule 9. */
+const FRESH = 0.8 * LEADER_TIMEOUT;
 const SYNC_INTERVAL = 80;
 const IN_FLIGHT_MAX = 2;
 const TRIES = 12;
@@ -63,6 +68,12 @@ interface Held {
   readonly idx: number;
 }
 
+/** What a leader read from the step `at` on, before a deletion. */
+export interface ReadBack {
+  readonly at: number;
+  readonly recordsBySegment: ReadonlyMap<number, readonly StoredRecord[]>;
+}
+
 /** What the coordinator reads of the world, and tells it. */
 export interface Surroundings {
   now(): number;
@@ -75,8 +86,17 @@ export interface Surroundings {
   answered(by: Coordinator, batch: Batch): void;
   /** A client asks which tasks were accepted, and hears what the leader's log says. */
   asked(of: Coordinator): void;
-  deleted(by: Coordinator, segment: number): void;
+  /** The coordinator decided to delete `segment`. */
+  deletes(by: Coordinator, segment: number, readBack: ReadBack): void;
   note(sentence: string): void;
+}
+
+interface Newest {
+  readonly view: SegmentView;
+  /** Folded onto the held log where an earlier segment cannot be read. */
+  readonly log: Log | "unreadable";
+  /** A restart, which holds nothing, reads it too. */
+  readonly isWhole: boolean;
 }
 
 type Steps<Value> = Generator<Request, Value, Reply>;
@@ -102,6 +122,7 @@ export class Coordinator {
   #openedAt = 0;
   #inspectedAt = 0;
   #epoch = 0;
+  #seen = { segment: 0, written: 0 };
   #inFlight: Batch[] = [];
   readonly #growth = new Map<number, { length: number; at: number }>();
 
@@ -167,7 +188,8 @@ export class Coordinator {
     const newest = yield* this.#newestLive();
     if (newest === undefined) return;
     const { view, log } = newest;
-    const hasGrown = view.segment !== this.#segment || view.length > this.#position;
+    const hasGrown = this.#hasGrown(view);
+    if (hasGrown && view.writer !== this.life) this.#heardAt = this.#world.now();
     if (log === "unreadable") return;
     const standing = this.log === undefined ? "longer" : inspect(this.log.line, log.line);
     if (standing === "different" && this.#world.has("compare-with-held")) {
@@ -177,8 +199,14 @@ export class Coordinator {
     if (standing === "shorter" && this.#world.has("compare-with-held")) return; // the log lost its end: T will tell
     this.#adopt(view, log);
     this.role = "following";
-    if (hasGrown && view.writer !== this.life) this.#heardAt = this.#world.now();
     if (view.isClosing && !hasGrown) this.#heardAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether its writer wrote since this was last asked. */
+  #hasGrown({ segment, written }: SegmentView): boolean {
+    const before = this.#seen;
+    this.#seen = { segment, written };
+    return before.segment !== segment || written > before.written;
   }
 
   #adopt(view: SegmentView, log: Log): void {
@@ -189,7 +217,7 @@ export class Coordinator {
   }
 
   /** The live segment with the highest number, by listing. */
-  *#newestLive(): Steps<{ readonly view: SegmentView; readonly log: Log | "unreadable" } | undefined> {
+  *#newestLive(): Steps<Newest | undefined> {
     const segments = yield* this.#list();
     const records = new Map<number, readonly StoredRecord[]>();
     for (const segment of [...segments].reverse()) {
@@ -204,7 +232,8 @@ export class Coordinator {
         records.set(before.previous.segment, earlier);
         before = viewOf(before.previous.segment, earlier);
       }
-      return { view, log: logOf(segment, (each) => records.get(each)) };
+      const isWhole = logOf(segment, records) !== "unreadable";
+      return { view, log: logOf(segment, records, this.log), isWhole };
     }
     return undefined;
   }
@@ -222,9 +251,11 @@ export class Coordinator {
     const damagedOnes = this.#world.has("seal-the-unopened") ? segments.filter((each) => each > live) : [];
     for (const damaged of damagedOnes) if (!(yield* this.#seal(damaged))) return "stand-by";
     if (newest !== undefined) {
+      if (this.#mayLead(newest.view)) return "stand-by";
       const closed = yield* this.#close(newest.view);
       if (closed !== undefined) return closed;
       if (this.#world.has("seal-before-reading")) newest = yield* this.#newestLive();
+      if (newest !== undefined && this.#mayLead(newest.view)) yield* this.#wait(LEADER_TIMEOUT);
     }
     const compared = this.#compare(newest);
     if (compared === "halt") {
@@ -261,6 +292,18 @@ export class Coordinator {
     return undefined;
   }
 
+  /** Another coordinator wrote since the last look, and may answer by rule 9 until T is over. */
+  #mayLead(view: SegmentView): boolean {
+    const hasGrown = this.#hasGrown(view);
+    if (!this.#world.has("outwait-the-leader")) return false;
+    return hasGrown && view.writer !== this.life && !view.isClosing;
+  }
+
+  *#wait(steps: number): Steps<void> {
+    yield { ask: "time", steps };
+    this.#mindEpoch();
+  }
+
   *#close({ segment, writer, isClosing, length }: SegmentView): Steps<Stop | undefined> {
     if (!this.#world.has("seal-before-reading")) return undefined;
     if (writer === this.life && !isClosing)
@@ -290,19 +333,17 @@ export class Coordinator {
   }
 
   /** Rule 5d. */
-  #compare(
-    newest: { readonly view: SegmentView; readonly log: Log | "unreadable" } | undefined,
-  ): { readonly log: Log; readonly needsBase: boolean } | "halt" {
+  #compare(newest: Newest | undefined): { readonly log: Log; readonly needsBase: boolean } | "halt" {
     const held = this.log;
     if (newest === undefined) return { log: held ?? { line: [], terms: [] }, needsBase: held !== undefined };
-    const { log, view } = newest;
+    const { log, view, isWhole } = newest;
     if (log === "unreadable") return held === undefined ? "halt" : { log: held, needsBase: true };
     if (held === undefined) return { log, needsBase: view.isDamaged };
     if (!this.#world.has("compare-with-held")) return { log, needsBase: false };
     switch (inspect(held.line, log.line)) {
       case "same":
       case "longer":
-        return { log, needsBase: view.isDamaged };
+        return { log, needsBase: view.isDamaged || !isWhole };
       case "shorter":
         return { log: held, needsBase: true };
       case "different":
@@ -414,7 +455,7 @@ export class Coordinator {
 
   *#turn(): Steps<"goes on" | Stop> {
     if (this.#world.epoch() !== this.#epoch) {
-      const looked = yield* this.#lookAfterReconnection();
+      const looked = yield* this.#look();
       if (looked !== "goes on") return looked;
     }
     if (this.#world.hasOrder(this.id, "hand-over")) return yield* this.#handOver();
@@ -426,7 +467,7 @@ export class Coordinator {
       if (compacted !== "goes on") return compacted;
     }
     if (this.#world.has("inspect-each-timeout") && this.#world.now() - this.#inspectedAt >= LEADER_TIMEOUT) {
-      const looked = yield* this.#lookAfterReconnection();
+      const looked = yield* this.#look();
       if (looked !== "goes on") return looked;
     }
     if ((yield* this.#deleteOld()) === "again") return "again";
@@ -435,20 +476,26 @@ export class Coordinator {
     return yield* this.#commit();
   }
 
-  /** Rule 8, and each T: damage that no append meets. */
-  *#lookAfterReconnection(): Steps<"goes on" | Stop> {
+  /** Rule 8, after a reconnection or a late answer; and each T, for damage that no append meets. */
+  *#look(): Steps<"goes on" | Stop> {
     this.#epoch = this.#world.epoch();
     this.#inspectedAt = this.#world.now();
     if (!this.#world.has("look-after-reconnection")) return "goes on";
     const newest = yield* this.#newestLive();
     if (newest === undefined) return "again";
     if (newest.view.segment > this.#segment) return "stand-by";
-    if (newest.view.segment < this.#segment || newest.log === "unreadable" || newest.view.isDamaged)
+    if (
+      newest.view.segment < this.#segment ||
+      newest.log === "unreadable" ||
+      newest.view.isDamaged ||
+      !newest.isWhole
+    )
       return "again";
     const line = [...(this.log?.line ?? [])];
     const standing = inspect(line, newest.log.line);
     if (standing === "different") return this.#halt("the log continued differently");
-    return standing === "same" && newest.view.length === this.#position ? "goes on" : "again";
+    if (standing === "shorter") return "again";
+    return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition();
   }
 
   /** New batches for what waits, an empty one as a sign of life. */
@@ -486,6 +533,11 @@ export class Coordinator {
       const reply = yield { ask: "server", operations };
       if (reply.reply !== "server") throw new Error("the server was asked");
       if (this.#world.epoch() !== this.#epoch && this.#world.has("look-after-reconnection")) return "goes on";
+      if (this.#world.has("late-is-unknown") && this.#world.now() - sentAt >= FRESH) {
+        const looked = yield* this.#look();
+        if (looked !== "goes on") return looked;
+        continue;
+      }
       const answers = reply.answers;
       let stored = 0;
       for (const answer of this.#world.has("in-order") ? answers : answers.slice(-1)) {
@@ -525,7 +577,7 @@ export class Coordinator {
   }
 
   #isFresh(): boolean {
-    return this.#world.now() - this.#sentAt < 0.8 * LEADER_TIMEOUT || !this.#world.has("fresh-answers");
+    return this.#world.now() - this.#sentAt < FRESH || !this.#world.has("fresh-answers");
   }
 
   /** Rule 7. */
@@ -611,22 +663,29 @@ export class Coordinator {
     const waits = this.#world.has("synced-before-deletion") ? SYNC_INTERVAL : 0;
     if (this.#world.now() - this.#openedAt < waits || this.#openedAt === 0) return undefined;
     this.#openedAt = 0;
+    const at = this.#world.now();
     const segments = yield* this.#list();
-    const views: SegmentView[] = [];
+    const recordsBySegment = new Map<number, readonly StoredRecord[]>();
     for (const segment of segments) {
       const stored = yield* this.#read(segment);
-      if (stored !== undefined) views.push(viewOf(segment, stored));
+      if (stored !== undefined) recordsBySegment.set(segment, stored);
     }
-    const live = views.filter(({ isLive }) => isLive);
-    const newestBase = live.findLastIndex(({ base }) => base !== undefined);
-    const isDamaged = live.slice(Math.max(0, newestBase)).some((view) => view.isDamaged);
-    if (isDamaged && this.#world.has("whole-before-deletion")) return "again";
-    const keptFrom = live[newestBase - 1]?.segment ?? live[newestBase]?.segment ?? 0;
+    const live = segments.map((segment) => viewOf(segment, recordsBySegment.get(segment) ?? []));
+    const liveOnes = live.filter(({ isLive }) => isLive);
+    const newestBase = liveOnes.findLastIndex(({ base }) => base !== undefined);
+    const keptFrom = liveOnes[newestBase - 1]?.segment ?? liveOnes[newestBase]?.segment ?? 0;
+    const kept = new Map([...recordsBySegment].filter(([segment]) => segment >= keptFrom));
+    if (this.#world.has("whole-before-deletion") && !this.#isHeldIn(restartLog(kept))) return "again";
     for (const segment of segments.filter((each) => each < keptFrom)) {
+      this.#world.deletes(this, segment, { at, recordsBySegment });
       yield* this.#send({ op: "delete", segment });
-      this.#world.deleted(this, segment);
     }
     return undefined;
+  }
+
+  #isHeldIn(stored: Log | "unreadable"): boolean {
+    const line = this.log?.line ?? [];
+    return stored !== "unreadable" && stored.line[line.length - 1]?.hash === line.at(-1)?.hash;
   }
 
   // The server

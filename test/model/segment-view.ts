@@ -20,6 +20,8 @@ export interface SegmentView {
   /** A record is missing before the end. */
   readonly isDamaged: boolean;
   readonly length: number;
+  /** Records of the writer, wherever they stand: they alone show that it lives. */
+  readonly written: number;
 }
 
 export const BASE_PARTS = 2;
@@ -50,6 +52,7 @@ export function viewOf(segment: number, records: readonly StoredRecord[]): Segme
     isClosing: own.some(({ kind }) => kind === "closing"),
     isDamaged: lostAt !== -1,
     length: records.length,
+    written: records.filter((record) => record.kind !== "lost" && record.life === writer).length,
   };
 }
 
@@ -66,31 +69,35 @@ function baseIn(head: readonly StoredRecord[]): { readonly log: Log; readonly ma
     : undefined;
 }
 
-/** The log up to the end of a live segment, or why it cannot be read.
- *  @param records of any segment, undefined where there is none */
-export function logOf(
-  segment: number,
-  records: (segment: number) => readonly StoredRecord[] | undefined,
-): Log | "unreadable" {
-  const stored = records(segment);
+type Contents = ReadonlyMap<number, readonly StoredRecord[]>;
+
+/** What a restart reads: the log up to the end of the newest live segment. */
+export function restartLog(contents: Contents): Log | "unreadable" {
+  const newest = [...contents.keys()]
+    .sort((a, b) => b - a)
+    .find((segment) => viewOf(segment, contents.get(segment) ?? []).isLive);
+  return newest === undefined ? "unreadable" : logOf(newest, contents);
+}
+
+/** The log up to the end of a live segment, or that it cannot be read.
+ *  @param held stands in for earlier segments that cannot be read, if the segment continues it */
+export function logOf(segment: number, contents: Contents, held: Log = emptyLog): Log | "unreadable" {
+  const stored = contents.get(segment);
   if (stored === undefined) return "unreadable";
   const view = viewOf(segment, stored);
   if (!view.isLive) return "unreadable";
-  const before = baseOf(view, records);
+  const before = baseOf(view, contents, held);
   return before === "unreadable" ? before : withSegment(before, view);
 }
 
-function baseOf(
-  view: SegmentView,
-  records: (segment: number) => readonly StoredRecord[] | undefined,
-): Log | "unreadable" {
+function baseOf(view: SegmentView, contents: Contents, held: Log): Log | "unreadable" {
   if (view.base !== undefined) return view.base;
   if (view.previous === undefined) return emptyLog;
   const { segment, idx, hash } = view.previous;
-  const before = logOf(segment, records);
-  if (before === "unreadable") return before;
-  const end = before.line[idx - 1]?.hash ?? "";
-  return end === hash ? cutTo(before, idx) : "unreadable";
+  const stored = logOf(segment, contents, held);
+  for (const log of stored === "unreadable" ? [held] : [stored, held])
+    if ((log.line[idx - 1]?.hash ?? "") === hash) return cutTo(log, idx);
+  return "unreadable";
 }
 
 /** `log` continued by what the segment's writer wrote behind `Opened`. */

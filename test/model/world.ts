@@ -2,10 +2,17 @@
 // becomes of each request and which fault strikes. Every choice goes through `choose`, so that a seed, or a short list
 // of deviations from the quiet run, is a schedule. Checkers judge each answer and the end.
 
-import { Coordinator, type Reply, type Request, type Rule, type Surroundings } from "./coordinator.ts";
+import {
+  Coordinator,
+  type ReadBack,
+  type Reply,
+  type Request,
+  type Rule,
+  type Surroundings,
+} from "./coordinator.ts";
 import { type Answer, type Choose, LogService, type Operation, type Store } from "./log-service.ts";
 import type { Batch, StoredRecord, Term } from "./records.ts";
-import { logOf, viewOf } from "./segment-view.ts";
+import { restartLog } from "./segment-view.ts";
 
 /** `inside`: what design section 6 calls the line of the fault model. `outside`: anything. */
 export type Profile = "inside" | "outside";
@@ -70,6 +77,10 @@ export class World implements Surroundings {
   #isDamaged = false;
   /** The journal lost something, and may miss it still. */
   #mayMiss = false;
+  /** When the journal last lost something. */
+  #lossAt = -1;
+  /** When a leader began to read what stays, by the segment that it deletes then. */
+  readonly #readBackAt = new Map<number, number>();
   #syncedLine: readonly Batch[] = [];
   #turn = 0;
 
@@ -144,13 +155,22 @@ export class World implements Surroundings {
     this.#compareWithTold(of);
   }
 
-  deleted(by: Coordinator, segment: number): void {
+  /** What was read back must give the held log without the segment. Damage that strikes after the reading is none of
+   *  the deletion's: the leader still holds the log, notices the damage and writes a base, which the end shows. */
+  deletes(by: Coordinator, segment: number, { at, recordsBySegment }: ReadBack): void {
     this.note(`${by.id} deletes segment ${segment}`);
-    const stored = this.#storedLine();
-    const line = by.log?.line ?? [];
-    const isReadable = stored !== undefined && stored.length >= line.length - 2;
-    if (!isReadable)
-      this.#violate("deleted", `behind segment ${segment} the journal cannot be read up to ${line.length}`);
+    this.#readBackAt.set(segment, at);
+    const kept = new Map(
+      [...recordsBySegment].filter(([each]) => each !== segment && !this.#readBackAt.has(each)),
+    );
+    const log = restartLog(kept);
+    const line = log === "unreadable" ? [] : log.line;
+    const held = by.log?.line ?? [];
+    if (line[held.length - 1]?.hash === held.at(-1)?.hash) return;
+    this.#violate(
+      "deleted",
+      `without segment ${segment} what ${by.id} read gives ${line.length} of ${held.length}`,
+    );
   }
 
   note(sentence: string): void {
@@ -205,11 +225,11 @@ export class World implements Surroundings {
   #carry(node: Node, operation: Operation): Answer {
     const fate = node.isCut ? 2 : this.#choose(3, "fate");
     if (fate === 2) {
-      if (!node.isCut && operation.op === "append") this.#late.push(operation);
+      if (!node.isCut && mayComeLate(operation)) this.#late.push(operation);
       this.note(`${node.id} ${describe(operation)}: no answer`);
       return { kind: "unknown" };
     }
-    const answer = this.#service.run(operation);
+    const answer = this.#run(operation);
     this.note(
       `${node.id} ${describe(operation)}: ${answer.kind}${answer.kind === "refused" ? ` ${answer.why}` : ""}${fate === 1 ? ", answer lost" : ""}`,
     );
@@ -220,8 +240,23 @@ export class World implements Surroundings {
     const at = this.#choose(this.#late.length, "late");
     const [operation] = this.#late.splice(at, 1);
     if (operation === undefined) return;
-    const answer = this.#service.run(operation);
+    const answer = this.#run(operation);
     this.note(`late: ${describe(operation)}: ${answer.kind}`);
+  }
+
+  /** A deletion may take nothing that a restart reads, unless damage came after the leader had read. */
+  #run(operation: Operation): Answer {
+    if (operation.op !== "delete") return this.#service.run(operation);
+    const before = this.#storedLine() ?? [];
+    const answer = this.#service.run(operation);
+    const after = this.#storedLine() ?? [];
+    const { segment } = operation;
+    if (after.length < before.length && this.#lossAt < (this.#readBackAt.get(segment) ?? 0))
+      this.#violate(
+        "deleted",
+        `with segment ${segment} the journal gives ${after.length} of ${before.length}`,
+      );
+    return answer;
   }
 
   #heldByOthers(node: Node) {
@@ -339,7 +374,7 @@ export class World implements Surroundings {
   #leaveLate({ pending }: Node): void {
     if (pending?.request.ask !== "server") return;
     pending.request.operations.forEach((operation, at) => {
-      if (pending.answers[at] === undefined && operation.op === "append") this.#late.push(operation);
+      if (pending.answers[at] === undefined && mayComeLate(operation)) this.#late.push(operation);
     });
   }
 
@@ -351,6 +386,7 @@ export class World implements Surroundings {
   #losePower(): void {
     this.#late.length = 0;
     this.#mayMiss = true;
+    this.#lossAt = this.#step;
     for (const node of this.#nodes) {
       this.#loseAnswers(node);
       node.epoch += 1;
@@ -383,6 +419,7 @@ export class World implements Surroundings {
     if (place === undefined) return;
     this.#isDamaged = true;
     this.#mayMiss = true;
+    this.#lossAt = this.#step;
     this.note(`damage: record ${place.position + 1} of segment ${place.segment}`);
     this.#service.loseWithin(place.segment, place.position);
   }
@@ -440,12 +477,7 @@ export class World implements Surroundings {
   }
 
   #storedLine(): readonly Batch[] | undefined {
-    const contents = this.#service.contents;
-    const newest = [...contents.keys()]
-      .sort((a, b) => b - a)
-      .find((segment) => viewOf(segment, contents.get(segment) ?? []).isLive);
-    if (newest === undefined) return undefined;
-    const log = logOf(newest, (segment) => contents.get(segment));
+    const log = restartLog(this.#service.contents);
     return log === "unreadable" ? undefined : log.line;
   }
 
@@ -463,6 +495,12 @@ export class World implements Surroundings {
   #isSettled(last: string): boolean {
     if (this.#options.profile === "outside" && this.#nodes.every(({ process }) => process?.role === "halted"))
       return true;
+    // A restart may need until then the base that the leader writes once it has noticed damage.
+    const isStored = this.#storedLine()?.some(({ tasks }) => tasks.includes(last)) === true;
+    return this.#isAcceptedByAll(last) && (isStored || this.#options.profile === "outside");
+  }
+
+  #isAcceptedByAll(last: string): boolean {
     if (!this.#answeredTasks.has(last)) return false;
     const running = this.#nodes.filter(({ process }) => process?.role !== "halted");
     return running.every(
@@ -472,7 +510,7 @@ export class World implements Surroundings {
 
   #judge(last: string): void {
     if (this.#options.profile === "outside") return;
-    if (!this.#isSettled(last)) {
+    if (!this.#isAcceptedByAll(last)) {
       const roles = this.#nodes.map(({ id, process }) => `${id} ${process?.role}`).join(", ");
       return this.#violate(
         "no leader",
@@ -516,6 +554,11 @@ function isVisible({ batch, terms }: Told, now: readonly Term[], idx: number): b
   if (at === -1) return true;
   const next = now[at + 1];
   return next === undefined ? idx < batch.idx : next.firstIdx <= batch.idx;
+}
+
+/** Reading late changes nothing. */
+function mayComeLate({ op }: Operation): boolean {
+  return op !== "list" && op !== "read";
 }
 
 function batchesIn(record: StoredRecord): readonly Batch[] {

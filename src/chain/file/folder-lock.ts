@@ -1,14 +1,14 @@
 // The lock of a folder: one process at a time writes there. The lock is a TCP port on loopback, which the kernel frees
-// however its holder ends; `lock.json` names the port, the holder's pid and a nonce.
+// however the holder ends; `lock.json` names the port, the holder's pid and a nonce.
 //
 // A dead holder's lock passes to exactly one contender. Each contender creates `lock.<nonce of the dead holder>.json`
-// as a hard link, which succeeds for one of them. Then the winner's own record replaces `lock.json`. If the winner dies
-// in between, its link is the lock, and the next contender inherits from it: the lock is the end of the chain that
-// begins at `lock.json`.
+// as a hard link, which succeeds for one contender. Then the winner's own record replaces `lock.json`. If the winner
+// dies in between, the link is the lock, and the next contender inherits from the dead winner. So the lock is the end
+// of a chain from `lock.json`.
 //
 // The port answers with nonce and pid, so a stranger on the same port is told apart. A port that accepts and stays
-// silent may be a stopped holder, and counts as held while that process lives. Loopback reaches no second machine or
-// container.
+// silent may be a stopped holder, and counts as held while the holder's process lives. Loopback reaches no second
+// machine or container.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -78,7 +78,7 @@ async function tryToHold(folder: string, draft: string, refusal: LockRefusal): P
 /** Replaces the chain of locks by this lock. */
 async function becomeFirst(folder: string, draft: string): Promise<void> {
   await rename(draft, join(folder, LOCK_FILE));
-  // Renaming does nothing where both names are links to one file.
+  // Renaming does nothing when both names are links to one file.
   await rm(draft, { force: true });
   for (const name of await readdir(folder)) {
     if (/^lock\..+\.json$/.test(name)) await rm(join(folder, name), { force: true });
@@ -113,8 +113,8 @@ async function readHolder(path: string): Promise<Holder | undefined> {
   }
 }
 
-/** A record is whole before it gets its name: only a power loss leaves one that cannot be read, and no holder survives
- *  that. */
+/** A record is whole before it gets the name `lock.json`: only a power loss leaves an unreadable record, and no holder
+ *  survives a power loss. */
 function parseHolder(text: string): Holder {
   const holder = HOLDER_PATTERN.exec(text)?.groups;
   if (holder === undefined) return { nonce: "unreadable", pid: 0, port: 0 };
@@ -158,7 +158,8 @@ async function isAlive(holder: Holder): Promise<boolean> {
   return answer === bannerOf(holder);
 }
 
-/** The text of the port until it hangs up. `silence`: it accepted and sent nothing in time. "": no process listens. */
+/** The text that the port sends until it hangs up. `silence`: the port accepts and sends nothing in time. "": no
+ *  process listens. */
 async function askPort(port: number): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, timeout: limits.lockAnswerMs });
   let heard = "";

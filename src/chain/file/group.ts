@@ -1,16 +1,16 @@
-// One write of a segment's file: of the appends and seals that wait, those that fit one behind the other, and the
-// outcome of each if the write succeeds. Pure; writer.ts writes it.
+// One write of a segment's file, cut from the waiting appends and seals: the records that continue the segment, and
+// each outcome for the case that the write succeeds. Pure; writer.ts performs the write.
 
 import { limits } from "../../limits.ts";
 import type { AppendOutcome } from "../journal.ts";
-import { behind, encodeRecord, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
+import { behind, encodeHead, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
 import type { FileEnd } from "./scan.ts";
 
-/** What a caller waits for: an append, or a seal. */
+/** An append or a seal, and the caller who waits for the outcome. */
 export interface Write {
   readonly kind: RecordKind;
   readonly bytes: Uint8Array;
-  /** Undefined for a seal: the end, wherever it is. */
+  /** Undefined for a seal, which goes to the end. */
   readonly expected: number | undefined;
   readonly settle: (outcome: AppendOutcome) => void;
 }
@@ -29,31 +29,27 @@ export function cutGroup(writes: readonly Write[], start: FileEnd, room: number)
   const outcomes: [Write, AppendOutcome][] = [];
   const parts: Uint8Array[] = [];
   const places: Place[] = [];
-  let end = start;
+  let { next, opened, isSealed } = start;
   for (const write of writes) {
-    const place = end.next;
-    const outcome = outcomeOf(write, end, room - (place.offset - start.next.offset));
+    const roomLeft = room - (next.offset - start.next.offset);
+    const outcome: AppendOutcome = isSealed ? { kind: "sealed" } : outcomeOf(write, next, roomLeft);
     outcomes.push([write, outcome]);
     if (outcome.kind !== "stored") continue;
-    const isSeal = write.kind === "seal";
-    const body = isSeal ? encodeSealBody(end.opened) : write.bytes;
-    const { position } = place;
-    parts.push(...encodeRecord(body, { position, unsynced: places.length, kind: write.kind }));
-    if (isSeal) {
-      end = { ...end, isSealed: true };
-      continue;
-    }
-    places.push(place);
-    const opened = write.kind === "opened" ? place : end.opened;
-    end = { ...end, next: behind(place, body.length), opened };
+    const { kind } = write;
+    const body = kind === "seal" ? encodeSealBody(opened) : write.bytes;
+    parts.push(encodeHead(body, { position: next.position, unsynced: places.length, kind }), body);
+    isSealed = kind === "seal";
+    if (isSealed) continue;
+    if (kind === "opened") opened = next;
+    places.push(next);
+    next = behind(next, body.length);
   }
-  return { outcomes, parts, places, end };
+  return { outcomes, parts, places, end: { ...start, next, opened, isSealed } };
 }
 
-function outcomeOf({ kind, bytes, expected }: Write, end: FileEnd, room: number): AppendOutcome {
-  if (end.isSealed) return { kind: "sealed" };
+function outcomeOf({ kind, bytes, expected }: Write, next: Place, room: number): AppendOutcome {
   if (kind === "seal") return { kind: "stored" };
-  if (expected !== end.next.position - 1) return { kind: "refused" };
+  if (expected !== next.position - 1) return { kind: "refused" };
   if (bytes.length > limits.journalRecordBytesMax)
     return {
       kind: "full",

@@ -1,10 +1,10 @@
-// The disk under the file journal. Files are opened through a function, so that tests can let the disk run full or
-// break, and count syncs.
+// The disk under the file journal. The journal opens files through a function, so that a test can let the disk run full
+// or break, and count syncs.
 
 import { type FileHandle, open } from "node:fs/promises";
 import { UnreachableError } from "../../errors.ts";
 
-/** What the journal uses of a file. */
+/** A file as the journal uses files. */
 export type JournalFile = Pick<FileHandle, "stat" | "read" | "writev" | "datasync" | "truncate" | "close">;
 
 /** `create` refuses a file that exists. */
@@ -12,11 +12,11 @@ export type FileAccess = "create" | "write" | "read";
 
 export type OpenJournalFile = (path: string, access: FileAccess) => Promise<JournalFile>;
 
-/** A new file is readable by this user only. */
+/** A new file is readable by the user only. */
 export const openJournalFile: OpenJournalFile = async (path, access) =>
   await open(path, { create: "wx+", write: "r+", read: "r" }[access], 0o600);
 
-/** Writes all parts one after the other. A call that throws may have written some of them. */
+/** Writes all parts one after the other. A call that throws may have written some parts. */
 export async function writeAll(file: JournalFile, parts: readonly Uint8Array[], at: number): Promise<void> {
   let written = (await file.writev([...parts], at)).bytesWritten;
   const bytes = parts.reduce((sum, part) => sum + part.length, 0);
@@ -26,9 +26,9 @@ export async function writeAll(file: JournalFile, parts: readonly Uint8Array[], 
   }
 }
 
-/** Puts the names in a folder on the disk: created, renamed and removed files survive a power loss. */
+/** Puts the names in a folder on the disk: creations, renames and removals survive a power loss. */
 export async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return; // a folder cannot be opened there, and its entries are journaled
+  if (process.platform === "win32") return; // Windows opens no folder, and journals folder entries
   const folder = await open(path, "r");
   try {
     await folder.sync();
@@ -37,7 +37,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** True if the disk, or this user's quota, is full. */
+/** True if the disk, or the user's quota, is full. */
 export function isNoSpace(cause: unknown): boolean {
   return ["ENOSPC", "EDQUOT", "EFBIG"].includes(codeOf(cause) ?? "");
 }
@@ -46,7 +46,7 @@ export function isMissing(cause: unknown): boolean {
   return codeOf(cause) === "ENOENT";
 }
 
-/** Runs `action`. @throws UnreachableError for an error of the disk; every other error as it is */
+/** Runs `action`. @throws UnreachableError for an error of the disk; other errors unchanged */
 export async function reachingDisk<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await action();

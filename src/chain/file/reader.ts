@@ -1,5 +1,5 @@
-// Reads a file journal: for its writer (file.ts), and for another process or thread, which needs no lock and changes
-// nothing. Another process sees a record as soon as it is in the file, a moment before it is acknowledged.
+// Reads a file journal, for the writer (file.ts) and for another process or thread. A reader needs no lock and changes
+// nothing. Another process may see a record a moment before the acknowledgement.
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,8 +9,9 @@ import { closedError, noSegmentError, shortError } from "../journal-errors.ts";
 import { isMissing, openJournalFile, reachingDisk } from "./handle.ts";
 import { SegmentLog } from "./segment-log.ts";
 
-/** @param folder as the writer's @throws JournalDamagedError when it holds no journal; WaggleError
- *  WAGGLE_JOURNAL_SETTINGS when it holds one of an earlier form; UnreachableError */
+/** @param folder as given to the writer
+ *  @throws JournalDamagedError when the folder holds no journal; WaggleError WAGGLE_JOURNAL_SETTINGS when the folder
+ *  holds a journal of an earlier form; UnreachableError */
 export async function openFileJournalReader(folder: string): Promise<JournalReader> {
   await refuseEarlierForm(folder);
   const reader = new FileJournalReader(folder);
@@ -19,7 +20,7 @@ export async function openFileJournalReader(folder: string): Promise<JournalRead
   return reader;
 }
 
-/** Finds the file of a segment; undefined when there is no such segment. @throws UnreachableError when closed */
+/** Finds the file of a segment; undefined for a missing segment. @throws UnreachableError when closed */
 export type FindLog = (number: number) => Promise<SegmentLog | undefined>;
 
 export class FileSegmentReader implements SegmentReader {
@@ -113,7 +114,7 @@ export async function listSegments(folder: string): Promise<number[] | undefined
   return numbers?.sort((one, other) => one - other);
 }
 
-/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS for the journal of a version that had no segments */
+/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS for the journal of a version without segments */
 export async function refuseEarlierForm(folder: string): Promise<void> {
   const names = (await reachingDisk(() => readdir(folder).catch(undefinedIfMissing))) ?? [];
   const earlier = names.find((name) => /^journal(?:-\d+)?\.log$/.test(name));

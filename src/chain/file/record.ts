@@ -2,12 +2,12 @@
 //
 //   header  magic "WAGGLESG" · format u32 · segment u32 · crc u32 of these
 //   record  length u32 · position u64 · unsynced u32 · kind u32 · body crc u32 · head crc u32 of all these · body
-//   seal    a record of kind 3 at the position behind the last record; its body names the opened record, 0 for none:
+//   seal    a record of kind 3 at the position behind the last record; the body names the opened record, 0 for none:
 //           position u64 · offset u64
 //
 // Little-endian; CRC-32 as in zlib. A head has a CRC of its own, so that a broken body does not hide the next record.
-// `unsynced` counts the records right before this one that were not yet known to be on the disk when this one was
-// written. It tells a tail that a crash tore, which was never acknowledged, from damage.
+// `unsynced` counts the records of the same write before the record: when it was written, they might not have been on
+// the disk. The count tells a tail that a crash tore, which was never acknowledged, from damage.
 
 import { crc32 } from "node:zlib";
 import { limits } from "../../limits.ts";
@@ -50,7 +50,7 @@ export function encodeHeader(segment: number): Buffer {
   return header;
 }
 
-/** A clause that says why these bytes do not begin this segment; undefined when they do. */
+/** A clause that says why `bytes` do not begin the segment; undefined when they do. */
 export function headerFault(bytes: Buffer, segment: number): string | undefined {
   if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it does not begin as a segment does";
   if (bytes.length < HEADER_BYTES) return "its header is cut short";
@@ -61,22 +61,19 @@ export function headerFault(bytes: Buffer, segment: number): string | undefined 
   return number === segment ? undefined : `it belongs to segment ${number}`;
 }
 
-/** The head and the body, to be written one after the other. */
-export function encodeRecord(
-  body: Uint8Array,
-  { position, unsynced, kind }: Pick<RecordHead, "position" | "unsynced" | "kind">,
-): readonly Uint8Array[] {
+/** The head, to be written before the body. */
+export function encodeHead(body: Uint8Array, record: Omit<RecordHead, "length" | "bodyCrc">): Buffer {
   const head = Buffer.allocUnsafe(HEAD_BYTES);
   head.writeUInt32LE(body.length, 0);
-  head.writeBigUInt64LE(BigInt(position), 4);
-  head.writeUInt32LE(unsynced, 12);
-  head.writeUInt32LE(kinds.indexOf(kind) + 1, 16);
+  head.writeBigUInt64LE(BigInt(record.position), 4);
+  head.writeUInt32LE(record.unsynced, 12);
+  head.writeUInt32LE(kinds.indexOf(record.kind) + 1, 16);
   head.writeUInt32LE(crc32(body), 20);
   head.writeUInt32LE(crc32(head.subarray(0, 24)), 24);
-  return [head, body];
+  return head;
 }
 
-/** The head that begins at `offset`; undefined when the bytes there are no whole head. */
+/** The head that begins at `offset`; undefined when no whole head does. */
 export function parseHead(bytes: Buffer, offset = 0): RecordHead | undefined {
   if (bytes.length < offset + HEAD_BYTES) return undefined;
   const length = bytes.readUInt32LE(offset);

@@ -1,8 +1,9 @@
 // Finds the end of a segment's file: are all records whole, was the tail torn by a crash, or is the file damaged?
 //
-// A crash tears only records that were not synced, hence never acknowledged: the tail ends the segment. A broken record
-// is damage when a later record says that it was on the disk (`unsynced` in record.ts). The scan goes on behind damage:
-// the segment keeps its end, and reading the broken record throws.
+// A crash tears only unsynced records, which were never acknowledged: the scan ends before the torn tail. A broken
+// record is damage when a later record proves that the broken record was on the disk (`unsynced` in record.ts). The
+// scan goes on behind damage: the segment keeps its end, and reading the broken record throws. Damage to the last write
+// has no later record as proof, and looks like a torn tail.
 
 import { limits } from "../../limits.ts";
 import {
@@ -34,12 +35,12 @@ export const emptyEnd: FileEnd = {
   missing: 0,
 };
 
-/** Bytes of the file up to this end; more of them are a torn tail. */
+/** Bytes of the file up to the end. Bytes behind are a torn tail. */
 export function sizeOf({ next, isSealed }: FileEnd): number {
   return next.offset + (isSealed ? SEAL_BYTES : 0);
 }
 
-/** The end that a seal at the end of the file tells, which saves the scan. */
+/** The end according to a seal at the end of the file, which saves the scan. */
 export async function readSeal(window: FileWindow, size: number): Promise<FileEnd | undefined> {
   const offset = size - SEAL_BYTES;
   const seal = offset < HEADER_BYTES ? undefined : await window.recordAt(offset, size);
@@ -48,7 +49,7 @@ export async function readSeal(window: FileWindow, size: number): Promise<FileEn
   return { next, opened: parseSealBody(seal.body), isSealed: true, missing: 0 };
 }
 
-/** @param onRecord gets each whole record's place, and whether damage lies right before it */
+/** @param onRecord gets each whole record's place, and whether damage lies right before the record */
 export async function scanRecords(
   window: FileWindow,
   size: number,
@@ -77,8 +78,8 @@ export async function scanRecords(
   return { next, opened, isSealed: false, missing };
 }
 
-/** The first whole record behind a broken one. Undefined when no later record proves that the broken one was on the
- *  disk: then the tail is torn. */
+/** The first whole record behind a broken record. Undefined for a torn tail: no later record proves that the broken
+ *  record was on the disk. */
 async function findBehindDamage(window: FileWindow, broken: Place, size: number): Promise<Place | undefined> {
   let first: Place | undefined;
   for (let offset = broken.offset + 1; offset <= size - HEAD_BYTES; ) {

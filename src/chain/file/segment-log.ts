@@ -1,5 +1,5 @@
-// One segment's file as a reader sees it: its end, its opened record, and its records from a position on. Every
-// reading opens the file by itself, so a segment may be removed meanwhile. Not here: writing (writer.ts).
+// One segment's file as a reader sees it: the end, the opened record, and the records from a position on. Every reading
+// opens the file anew, so a segment may be removed meanwhile. Not here: writing (writer.ts).
 
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -23,7 +23,7 @@ export class SegmentLog {
   /** Places of some records, ascending, one per `limits.journalIndexSpacingBytes`, as far as the file was read: ten
    *  gibibytes of journal need a megabyte. */
   readonly #index: Place[] = [];
-  /** Of the synced records. The writer moves it. */
+  /** Behind the synced records. The writer sets a new end after each sync. */
   fileEnd: FileEnd = emptyEnd;
 
   constructor(number: number, path: string, openFile: OpenJournalFile) {
@@ -42,7 +42,7 @@ export class SegmentLog {
     return { position: this.last, bytes: sizeOf(this.fileEnd), isSealed, missing };
   }
 
-  /** What a follower has to know. */
+  /** The end as followers need to know. */
   get view() {
     const { last } = this;
     const has = (position: number) => position > 0 && position <= last;
@@ -63,7 +63,7 @@ export class SegmentLog {
   }
 
   /** Finds the end in the file, and returns the file's size.
-   *  @throws JournalDamagedError when the file does not begin as this segment */
+   *  @throws JournalDamagedError when the file does not begin as the segment */
   async load(file: JournalFile): Promise<number> {
     const { size } = await file.stat();
     const edges = new FileWindow(file, HEAD_BYTES);
@@ -76,7 +76,7 @@ export class SegmentLog {
     return size;
   }
 
-  /** Keeps a record's place for later readings: one in a while, and each that no reading reaches across damage. */
+  /** Keeps a record's place for later readings: a place per stretch, and the first place behind damage. */
   note(place: Place, isBehindDamage = false): void {
     const last = this.#index.at(-1);
     if (last === undefined || isBehindDamage || place.offset >= last.offset + limits.journalIndexSpacingBytes)

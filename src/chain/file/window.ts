@@ -1,5 +1,5 @@
 // Reads records of a segment's file through a window, so that at most one window is in memory. Only bytes below an end
-// are read: those are written once, so the window stays true.
+// are read. Such bytes are written once, so the window stays true.
 
 import { type JournalFile, reachingDisk } from "./handle.ts";
 import { HEAD_BYTES, isBodyOf, parseHead, type RecordHead } from "./record.ts";

@@ -1,9 +1,9 @@
-// Writes one segment's file: one write and one sync for all appends and seals that wait (group commit). Nothing is
-// answered, read or followed before it is synced.
+// Writes one segment's file: one write and one sync for all waiting appends and seals (group commit). A record is
+// synced before it is acknowledged, read or followed.
 //
-// Failures: no room → `full`, and the bytes that were written are cut off again. A failed sync leaves in doubt what the
-// disk holds, so the journal writes nothing after it (`WriterDeps.breakDown`): appends end `unknown` until it is opened
-// again.
+// Failures: no room → `full`, and the writer cuts off the bytes of the failed write. After a failed sync the contents
+// of the disk are unknown, so the journal writes nothing more (`WriterDeps.breakDown`): appends end `unknown` until the
+// journal is opened again.
 
 import { messageOf, type WaggleError } from "../../errors.ts";
 import type { Bell } from "../bell.ts";
@@ -19,9 +19,9 @@ export interface WriterDeps {
   readonly changes: Bell;
   /** Bytes that records may still add to the journal. */
   room(): number;
-  /** Why nothing may be written any more; undefined while writing works. */
+  /** Why the journal writes nothing more; undefined while writing works. */
   broken(): WaggleError | undefined;
-  /** The disk failed so that it is unknown what it holds. Returns the reason that `broken` gives from now on. */
+  /** Stops all writing, for a failure after which the contents of the disk are unknown. Returns the reason. */
   breakDown(path: string, cause: unknown): WaggleError;
 }
 
@@ -36,14 +36,14 @@ export class SegmentWriter {
   /** The outcome of every write after `stop`. */
   #stopped: AppendOutcome | undefined;
 
-  /** @param file to write to, at the log's end; the writer closes it */
+  /** @param file open for writing; `stop` closes it */
   constructor(log: SegmentLog, file: JournalFile, deps: WriterDeps) {
     this.log = log;
     this.#file = file;
     this.#deps = deps;
   }
 
-  /** Bytes of the file, with those of the write under way. */
+  /** Bytes of the file, the write under way included. */
   get bytes(): number {
     return Math.max(sizeOf(this.log.fileEnd), this.#plannedBytes);
   }
@@ -56,7 +56,8 @@ export class SegmentWriter {
     });
   }
 
-  /** Ends every write under way and to come with `outcome`, and closes the file. Idempotent. */
+  /** Ends waiting and later writes with `outcome`, and closes the file. `unknown` also ends the write under way.
+   *  Idempotent. */
   async stop(outcome: AppendOutcome = { kind: "unknown", cause: closedError() }): Promise<void> {
     if (this.#stopped !== undefined) return;
     this.#stopped = outcome;
@@ -82,7 +83,7 @@ export class SegmentWriter {
     this.#writing = undefined;
   }
 
-  /** The outcome of the whole group when it failed: nothing of it counts. */
+  /** The outcome of the whole group when the write failed. */
   async #write(group: Group): Promise<AppendOutcome | undefined> {
     const broken = this.#deps.broken();
     if (broken !== undefined) return { kind: "unknown", cause: broken };

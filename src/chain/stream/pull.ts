@@ -1,8 +1,8 @@
 // The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
 // reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
 //
-// Signs: a gap in the consumer's own numbers, a heartbeat that counts more than arrived or passed over missing records,
-// heartbeats that stay away, the server's word that the consumer is gone, a broken connection.
+// Signs: a heartbeat that counts more than arrived or passed over missing records, heartbeats that stay away, the
+// server's word that the consumer is gone, a broken connection. The reader itself sees a record that was left out.
 
 import type { Clock, Random } from "../../clock.ts";
 import { limits } from "../../limits.ts";
@@ -129,7 +129,7 @@ export class StreamPull {
 
   #receiveRecord({ subject, reply, data }: StreamMessage): void {
     const numbers = parseDelivery(reply);
-    if (numbers?.consumerSeq !== this.#consumerSeq + 1) return this.#finish();
+    if (numbers === undefined) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
     this.#hasBrought = true;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);

@@ -52,8 +52,7 @@ export async function* readSegment(access: StreamAccess, reading: Reading): Asyn
         const { position, bytes, isSeal } = found;
         if (position === previous?.position) requireSame(access, previous, found);
         if (position < next) continue;
-        if (position === next && isSeal && reading.until === undefined) return;
-        if (position > next || isSeal) break;
+        if (position > next || isSeal) break; // looked at from the next beginning
         previous = { position, bytes };
         yield previous;
         retry.reset();

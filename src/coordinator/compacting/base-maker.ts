@@ -5,7 +5,7 @@ import { type MadeSegment, type MakeDeps, type MakeOrder, makeNextSegment } from
 
 /** One segment at a time. */
 export interface BaseMaker {
-  /** Aborted, it ends as soon as it can; what it wrote until then is never opened. @throws as `makeNextSegment` */
+  /** An abort ends it as soon as possible; the unfinished segment is never opened. @throws as `makeNextSegment` */
   make(order: MakeOrder, signal: AbortSignal): Promise<MadeSegment>;
 }
 

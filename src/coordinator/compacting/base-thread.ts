@@ -1,4 +1,4 @@
-// The entry of the thread that makes one segment: opens the journal, makes the segment, says how that went, and ends.
+// The entry of the thread that makes one segment: opens the journal, makes the segment, reports, and ends.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../assert.ts";
@@ -84,7 +84,7 @@ function writtenByAsking(reader: JournalReader, ask: Ask): Journal {
         opened: () => segment.opened(),
         replay: (from, options) => segment.replay(from, options),
         append: (record, expected) => {
-          const bytes = new Uint8Array(record); // a message copies all that a view is of
+          const bytes = new Uint8Array(record); // a message would copy the whole buffer of a view
           return ask({ kind: "append", segment: number, bytes, expected }) as Promise<AppendOutcome>;
         },
         follow: never,

@@ -1,14 +1,14 @@
-// Keeps the log of one term short: has the next segment made when a base is due, hands it to the leader, and has
-// segments removed that nobody needs (segment-retention.ts). All of it beside the leader, which waits for nothing here.
+// Keeps the log of one term short: has the next segment made when a base is due, hands that segment to the leader, and
+// has old segments removed (segment-retention.ts). The leader waits for none of this.
 //
 //   due ─ made (base-maker.ts) ─ changeTo ─ the leader goes on in it ─ changed ─ synced ─ old segments go
 //
-// A base is due when the batches behind the newest one outweigh it (newest-base.ts), after a day, while the journal is
-// short of room, and when the newest one cannot be read. None is made before the newest one is synced: with two at
-// short intervals neither would ever count as synced.
+// A base is due when the batches behind the newest base outweigh it (newest-base.ts), after a day, while the journal is
+// short of room, and when the newest base cannot be read. No base is made before the newest base is synced: of bases at
+// short intervals none would ever count as synced.
 //
-// One thing at a time. What fails is stated in the log and in the status, and tried again after a pause that doubles.
-// Damage that is met twice in a row is the leader's: it takes the lead again and writes a base from memory.
+// One duty runs at a time. A failure is stated in the log and in the status, and the duty runs again after a pause that
+// doubles. After damage twice in a row the leader takes the lead again and writes a base from memory.
 
 import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
@@ -37,9 +37,9 @@ export interface CompactionDeps {
   readonly clock: Clock;
   readonly random: Pick<Random, "id">;
   readonly logger: Logger;
-  /** A base is also due after so many events. Default: never for that. */
+  /** Events after which a base is due, however few bytes. Default: no bound. */
   readonly everyEvents?: number;
-  /** In which the journal's server syncs what it stores. Default `limits.snapshotSyncMs`. */
+  /** Time in which the journal's server syncs its records. Default `limits.snapshotSyncMs`. */
   readonly snapshotSyncMs?: number;
 }
 
@@ -59,14 +59,14 @@ export interface CompactionHooks {
 export interface CompactionStatus {
   /** Undefined while the log has no base that can be read, as far as it is known. */
   readonly newest: NewestBase | undefined;
-  /** Why the last thing that was tried failed, until it does not. */
+  /** Why a duty failed last, until it succeeds. */
   readonly failure: string | undefined;
 }
 
-/** A task of compaction that fails by itself. */
+/** Making segments, or removing segments: each fails and is tried again by itself. */
 interface Duty {
   readonly retry: RetryPause;
-  /** For the log: what failed, and what follows. */
+  /** For the log. */
   readonly failed: string;
   failure: string | undefined;
   /** Damage in a row. */
@@ -84,16 +84,17 @@ export class Compaction {
   readonly #making: Duty;
   readonly #removing: Duty;
   #live: LiveSegment;
-  /** Aborts what was begun in the segment that was led then, on the connection that there was. */
+  /** Aborts the duty under way when the leader's segment changes and when the connection breaks. */
   #attempt = new AbortController();
   #newest: NewestBase | undefined;
   #isNewestDamaged = false;
   #isKnown = false;
   #behind: Behind = { events: 0, bytes: 0 };
   #highestNumber = 0;
-  /** Of the last making. */
+  /** When the last segment was begun. */
   #beganMonotonicMs = Number.NEGATIVE_INFINITY;
-  #isHandedOver = false;
+  /** Nothing is made until the leader goes on in another segment. */
+  #isPaused = false;
   #isBusy = false;
   #isFull = false;
 
@@ -119,7 +120,7 @@ export class Compaction {
     return { newest: this.#newest, failure };
   }
 
-  /** The first batch that is kept: earlier ones are removed, or are to be. */
+  /** The first batch that is kept. Earlier batches are removed, or will be. */
   get firstIdx(): BatchIndex {
     return this.#retention.firstIdx;
   }
@@ -136,12 +137,18 @@ export class Compaction {
     for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#retention.trimmed(event);
   }
 
+  /** The leader takes the lead again: the segment in the making is given up, and no other is begun until `changed`. */
+  pause(): void {
+    this.#beginAnew();
+    this.#isPaused = true;
+  }
+
   /** The leader goes on in another segment. */
   changed(live: LiveSegment): void {
     this.#live = live;
     this.#beginAnew();
     this.#isKnown = false;
-    this.#isHandedOver = false;
+    this.#isPaused = false;
     this.#retention.changed(live);
   }
 
@@ -152,12 +159,12 @@ export class Compaction {
     const isShort = room.isShort || this.#isFull;
     if (this.#removing.retry.isOver && this.#retention.isDue(isShort))
       void this.#do(this.#removing, (signal) => this.#remove(at, isShort, signal));
-    else if (!this.#making.retry.isOver || this.#isHandedOver) return;
+    else if (!this.#making.retry.isOver || this.#isPaused) return;
     else if (!this.#isKnown) void this.#do(this.#making, (signal) => this.#find(signal));
     else if (this.#isDue(at)) void this.#do(this.#making, (signal) => this.#make(signal));
   }
 
-  /** The term is over: what is being made is given up. */
+  /** The term is over: the duty under way is given up. */
   end(): void {
     this.#ending.abort();
     this.#attempt.abort();
@@ -245,7 +252,7 @@ export class Compaction {
       if (signal.aborted) return;
       const tookMs = Math.round(clock.monotonicMs() - startedMs);
       logger.info({ segment: number, idx: made.base.idx, tookMs }, "the next segment is ready, with a base");
-      this.#isHandedOver = true;
+      this.#isPaused = true;
       this.#hooks.changeTo(made);
     } catch (error) {
       if (!signal.aborted) await this.#removeUnfinished(signal);
@@ -261,7 +268,7 @@ export class Compaction {
       : bytesMax * limits.journalUnassignedShare - bytes;
   }
 
-  /** Above all that exist, and above all that this term used: a number is never used twice. */
+  /** Above all numbers that exist or were used in this term: a number is never used twice. */
   async #nextNumber(): Promise<number> {
     const numbers = await this.#deps.journal.list();
     this.#highestNumber = Math.max(this.#highestNumber, this.#live.number, ...numbers) + 1;

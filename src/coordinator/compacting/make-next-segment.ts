@@ -1,11 +1,10 @@
-// Makes the segment in which a leader goes on: claimed, with a base and copies of the batches behind it. The leader
-// appends to its own segment meanwhile, and opens the made one when only few batches are left to copy
-// (leader/segment-change.ts).
+// Makes the segment in which a leader goes on: a claim, a base, and copies of the batches behind the base. The leader
+// appends to its own segment meanwhile. When few batches are left, it copies the rest and opens the made segment.
 //
-//   restore ─ claim ─ base ─ read the base back ─ copy what came meanwhile, round by round, until little came
+//   restore ─ claim ─ base ─ read the base back ─ copy new batches, round by round, until a round finds few
 //
-// All is read from the journal, nothing from the leader's memory. A batch that can be read may still be uncommitted for
-// its leader, so base and copies wait for the leader's committed index.
+// Everything is read from the journal, nothing from the leader's memory. A stored batch may still be uncommitted for
+// its leader, so base and copies wait until the leader's committed index reaches the batch.
 
 import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
 import type { Journal } from "../../chain/journal.ts";
@@ -20,7 +19,7 @@ import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 
 export interface MakeOrder {
-  /** Of the segment to make: above all that were listed. */
+  /** Of the segment to make: above all listed numbers. */
   readonly number: number;
   /** Of the leader's session. */
   readonly life: string;
@@ -28,7 +27,7 @@ export interface MakeOrder {
   readonly attempt: string;
   /** The segment that the leader appends to. */
   readonly ledSegment: number;
-  /** The leader's last committed batch, as it is when asked. */
+  /** The leader's last committed batch, now. */
   readonly committedIdx: () => number | Promise<number>;
   /** Room for the segment; infinite without a bound. */
   readonly bytesMax: number;
@@ -96,7 +95,7 @@ async function requireLive(journal: Journal, number: number): Promise<LiveSegmen
   throw new JournalDamagedError(`segment ${number} cannot be read, in which the leader writes`);
 }
 
-/** Waits for the leader to commit what was read. */
+/** Waits until the leader committed a batch. */
 class CommittedBatches {
   readonly #order: MakeOrder;
   readonly #clock: Clock;

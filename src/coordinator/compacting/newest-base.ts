@@ -1,4 +1,4 @@
-// The newest base of a log, what was committed behind it, and whether that is enough for another base.
+// The newest base of a log, the batches behind it, and how many of them make another base due.
 
 import { readManifest } from "../../chain/base.ts";
 import type { Journal, JournalUsage } from "../../chain/journal.ts";
@@ -16,7 +16,7 @@ export interface NewestBase {
   readonly bytes: number;
 }
 
-/** What was committed behind a base. */
+/** Batches committed behind a base. */
 export interface Behind {
   readonly events: number;
   readonly bytes: number;
@@ -27,7 +27,7 @@ export interface FoundBase {
   readonly newest: NewestBase | undefined;
   /** The log's newest base cannot be read. */
   readonly isDamaged: boolean;
-  /** At least; of what is stored now. */
+  /** At least: batches that are stored now. */
   readonly behind: Behind;
 }
 
@@ -56,8 +56,8 @@ export async function findNewestBase(
   }
 }
 
-/** Batches behind a base after which the next one is due: they outweigh it, or take so much of a journal's room that
- *  segments before it are to be removed in time. */
+/** Bytes of batches behind a base after which another base is due: they outweigh the base, or take a share of the
+ *  journal's room, so that old segments are removed in time. */
 export function baseSpacingBytes(
   base: Pick<NewestBase, "bytes"> | undefined,
   { bytesMax = Number.POSITIVE_INFINITY }: Pick<JournalUsage, "bytesMax">,

@@ -1,14 +1,16 @@
-// Removes the segments that nobody needs. Kept are, of the live ones: all from the newest base on, which is what a restart
-// reads; the one before it; all from the base before that, unless the journal is short of room; and as much of the audit
-// as is asked for.
+// Removes segments that no restart and no reader needs. Of the live segments these are kept:
+//
+// - all from the newest base on, which a restart reads, and the segment before it;
+// - all from the base before the newest, in case the newest cannot be read. A journal short of room does without;
+// - as many as the audit's retention asks for.
 //
 //   synced ─ read back what will stand alone ─ AuditTrimmed committed ─ removed
 //
-// Nothing goes before the newest base and what stands behind it have been stored for one sync interval: what a server is
-// told to remove is gone from its disk at once, and what it was given may still be in its page cache. The interval counts
-// by this coordinator's clock, and anew after each reconnection, for the server may have lost what it had not synced.
+// No segment is removed before the newest base was stored for one sync interval. A server removes a stream from its
+// disk at once, and may hold new records in its page cache alone. The interval counts by this coordinator's clock. It
+// starts anew after each reconnection, because the server may have lost unsynced records.
 //
-// A journal that takes no batch takes no AuditTrimmed either: there segments go first, and the record follows.
+// A full journal takes no AuditTrimmed. Its segments are removed first, and AuditTrimmed follows.
 
 import type { Logger } from "pino";
 import { verifyBase } from "../../chain/base.ts";
@@ -28,11 +30,11 @@ import type { JournalRoom } from "../journal-room.ts";
 import { keptBytesMax } from "./kept-room.ts";
 import { removeUnopened } from "./unfinished-segments.ts";
 
-/** How much of the audit is kept: where both are finite, the less of both. */
+/** How much of the audit is kept: the less of both. */
 export interface AuditRetention {
   /** Batches younger than this are kept. */
   readonly ageMs: number;
-  /** So much of the journal's end is kept. */
+  /** Bytes at the journal's end that are kept. */
   readonly bytes: number;
 }
 
@@ -60,7 +62,7 @@ export interface Occasion {
   readonly isShort: boolean;
   /** The journal takes no batch. */
   readonly isFull: boolean;
-  /** What comes between two bases; so much room is left free twice. */
+  /** Batches between two bases. Room for twice as many is left free. */
   readonly spacingBytes: number;
 }
 
@@ -69,7 +71,7 @@ interface StoredSegment {
   readonly bytes: number;
 }
 
-/** Of the live segments, oldest first, so many go. */
+/** How many of the oldest live segments are removed. */
 interface Plan {
   readonly count: number;
   readonly reason: Exclude<TrimReason, "lost">;
@@ -84,10 +86,10 @@ export class SegmentRetention {
   #removedIdx: BatchIndex = batchIndex(1);
   /** Since when the newest base counts as stored. */
   #storedMonotonicMs: number;
-  /** The newest record that was read back, and everything from the newest base up to it. */
+  /** Everything from the newest base up to this record was read back. */
   #readBack: { readonly segment: number; readonly position: number } | undefined;
   #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
-  /** By number; a segment's `Opened` and the time of its first batch never change. */
+  /** By number: a segment's `Opened` and the time of its first batch never change. */
   readonly #liveByNumber = new Map<number, LiveSegment>();
   readonly #firstAtByNumber = new Map<number, Instant>();
 
@@ -134,22 +136,22 @@ export class SegmentRetention {
     this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Committed. */
+  /** `AuditTrimmed` was committed. */
   trimmed({ firstIdx }: EventOf<"AuditTrimmed">): void {
     this.#recordedIdx = firstIdx;
     this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Removes what may go, or asks for its record first. @throws UnreachableError; JournalDamagedError when what will stand
-   *  alone cannot be read back */
+  /** Removes segments on record, and asks for the record of others.
+   *  @throws UnreachableError; JournalDamagedError when what will stand alone cannot be read back */
   async run(occasion: Occasion, signal: AbortSignal): Promise<void> {
     const stored = await this.#list(signal);
     if (signal.aborted) return;
-    const safeCount = countOfSafe(stored, occasion.isShort);
-    const recordedCount = countBefore(stored.slice(0, safeCount + 1), this.#recordedIdx);
-    const { count, reason } = await this.#plan(stored.slice(0, safeCount + 1), recordedCount, occasion);
-    if (count > 0) await this.#readBackFrom(stored.slice(newestBaseOf(stored)));
-    const goes = occasion.isFull ? count : recordedCount;
+    const candidates = stored.slice(0, countOfSafe(stored, occasion.isShort) + 1);
+    const recordedCount = countBefore(candidates, this.#recordedIdx);
+    const { count, reason } = await this.#plan(candidates, occasion);
+    if (count + recordedCount > 0) await this.#readBackFrom(stored.slice(newestBaseOf(stored)));
+    const goes = occasion.isFull ? Math.max(count, recordedCount) : recordedCount;
     await this.#remove(stored.slice(0, goes), signal);
     if (signal.aborted) return;
     this.#lookedMonotonicMs = this.#deps.clock.monotonicMs();
@@ -177,32 +179,26 @@ export class SegmentRetention {
     return stored;
   }
 
-  // --- what goes ------------------------------------------------------------------------------------
+  // --- planning -------------------------------------------------------------------------------------
 
-  /** @param candidates all that may go, and the first that may not */
-  async #plan(
-    candidates: readonly StoredSegment[],
-    recordedCount: number,
-    { at, isShort, spacingBytes }: Occasion,
-  ): Promise<Plan> {
+  /** @param candidates all segments that may be removed, and the first one that is kept */
+  async #plan(candidates: readonly StoredSegment[], { at, isShort, spacingBytes }: Occasion): Promise<Plan> {
     const { retention, room } = this.#deps;
     const keptMax = keptBytesMax(room.usage.bytesMax, spacingBytes);
     let { bytes } = room.usage;
     let plan: Plan = { count: 0, reason: "retention" };
-    for (const [index, next] of candidates.entries()) {
-      const before = candidates[index - 1];
-      if (before === undefined) continue;
+    for (const [index, { bytes: size }] of candidates.slice(0, -1).entries()) {
+      const next = candidates[index + 1] as StoredSegment;
       const isAsked =
-        bytes - before.bytes >= retention.bytes || (await this.#isOlder(next.live, at - retention.ageMs));
-      const isOver = isShort || bytes > keptMax;
-      if (index > recordedCount && !isAsked && !isOver) break;
-      bytes -= before.bytes;
-      plan = { count: index, reason: isAsked ? "retention" : "storage-short" };
+        bytes - size >= retention.bytes || (await this.#isOlder(next.live, at - retention.ageMs));
+      if (!isAsked && !isShort && bytes <= keptMax) break;
+      bytes -= size;
+      plan = { count: index + 1, reason: isAsked ? "retention" : "storage-short" };
     }
     return plan;
   }
 
-  /** Whether all before a segment is older. */
+  /** Whether all batches before a segment are older. */
   async #isOlder(live: LiveSegment, since: number): Promise<boolean> {
     if (!Number.isFinite(since)) return false;
     const firstAt = this.#firstAtByNumber.get(live.number) ?? (await this.#readFirstAt(live));
@@ -224,7 +220,7 @@ export class SegmentRetention {
 
   // --- removing -------------------------------------------------------------------------------------
 
-  /** Reads what was not read back since the last reconnection. */
+  /** Reads records that were not read back since the last reconnection. */
   async #readBackFrom(standing: readonly StoredSegment[]): Promise<void> {
     const { journal, clock } = this.#deps;
     const slices = new Slices(clock, limits.snapshotSliceMs);
@@ -263,15 +259,15 @@ function newestBaseOf(stored: readonly StoredSegment[]): number {
   return stored.findLastIndex(({ live }) => live.opened.base !== undefined);
 }
 
-/** How many of the oldest segments no restart needs, also one that cannot read the newest base. While the journal is
- *  short of room, a restart has the newest base alone. */
+/** How many of the oldest segments no restart needs, also a restart that cannot read the newest base. In a journal
+ *  short of room a restart has the newest base alone. */
 function countOfSafe(stored: readonly StoredSegment[], isShort: boolean): number {
   const newest = newestBaseOf(stored);
   const safe = isShort ? newest - 1 : newestBaseOf(stored.slice(0, Math.max(0, newest)));
   return Math.max(0, safe);
 }
 
-/** How many of them hold earlier batches alone. */
+/** How many segments hold earlier batches alone. */
 function countBefore(stored: readonly StoredSegment[], idx: BatchIndex): number {
   return Math.max(
     0,

@@ -1,6 +1,6 @@
-// Segments made in a thread of the process (base-thread.ts), which reads the journal by itself, ends with what it was
-// started for, and takes its memory with it. Its failure, whatever it is, is an error here and nothing else. Node 20
-// loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the package's own name.
+// Makes segments in a thread of the process (base-thread.ts). The thread reads the journal by itself, makes one
+// segment, and ends with all its memory. Any failure of the thread is an error here, and nothing else. Node 20 loads no
+// TypeScript in a thread, so the compiled entry runs, found by the package's own name.
 
 import { createRequire } from "node:module";
 import { getHeapStatistics } from "node:v8";
@@ -24,7 +24,7 @@ export class ThreadBaseMaker implements BaseMaker {
   readonly #place: JournalPlace;
   readonly #journal: Pick<Journal, "create" | "segment">;
 
-  /** @param journal of the same place: writes for the thread what the thread cannot */
+  /** @param journal of the same place: writes files for the thread */
   constructor(place: JournalPlace, journal: Pick<Journal, "create" | "segment">) {
     this.#place = place;
     this.#journal = journal;
@@ -38,7 +38,7 @@ export class ThreadBaseMaker implements BaseMaker {
       workerData,
       name: "waggle-base",
       execArgv: [],
-      // As much as this thread may have, whose state the other one holds a second time.
+      // As much as the leader's thread may have: both hold the state.
       resourceLimits: { maxOldGenerationSizeMb: Math.floor(getHeapStatistics().heap_size_limit / 1024 ** 2) },
     });
     const stop = () => void thread.terminate();
@@ -53,7 +53,7 @@ export class ThreadBaseMaker implements BaseMaker {
       thread.once("exit", (code) => reject(new InvariantError(`the thread for bases ended: exit ${code}`)));
     }).finally(() => {
       signal.removeEventListener("abort", stop);
-      stop(); // after a failure its connections may be open, which keep it alive
+      stop(); // after a failure an open connection would keep the thread alive
     });
   }
 

@@ -1,5 +1,5 @@
-// What a leader's process and the thread of a maker say to each other: plain values, for they are copied. An error would
-// lose its class on the way, and is made again by its code.
+// Messages between a leader's process and the thread of a maker: plain values, because messages are copied. An error
+// loses its class in a copy, and is made again by its code.
 
 import type { AppendOutcome } from "../../chain/journal.ts";
 import { JournalDamagedError, messageOf, WaggleError, type WaggleErrorCode } from "../../errors.ts";
@@ -16,7 +16,7 @@ export type JournalPlace =
       readonly replicas?: number | undefined;
       readonly bytesMax?: number;
     }
-  /** Its files can be read by the thread, and only be written by the process that holds the folder's lock. */
+  /** The thread reads the files. Only the process that holds the folder's lock writes them. */
   | { readonly kind: "file"; readonly folder: string };
 
 export interface ThreadOrder {

@@ -1,8 +1,8 @@
-// Segments that were claimed and never opened: a maker or a candidate ended before. They hold nothing that counts, and a
-// part of a base may take the room of the next one.
+// Segments that were claimed and never opened: a maker or a candidate ended too early. They hold no part of the log,
+// and a part of a base may take the room of the next base.
 //
-// The rule: a segment is removed only while a higher number stands. A coordinator that takes the lead goes by the
-// numbers that it listed; a number that disappeared from the end of the list would be used again, by two coordinators.
+// The rule: a segment is removed only while a higher number exists. A coordinator that takes the lead uses the number
+// behind its list. If the highest number disappeared, two coordinators with different lists could both open a segment.
 
 import type { Journal } from "../../chain/journal.ts";
 import { claimantOf } from "../../chain/live.ts";
@@ -11,7 +11,7 @@ import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
 
-/** Removes what a leader's makers left above its segment, behind a new claim that keeps their numbers from being used.
+/** Removes the unfinished segments of a leader above its segment, below a new claim that keeps their numbers in use.
  *  @param claim the number of that claim, above all that exist · @param attempt random, of that claim
  *  @throws as `SegmentWriter.put`; UnreachableError */
 export async function removeOwnUnfinished(
@@ -41,7 +41,7 @@ export async function removeOwnUnfinished(
   for (const number of own) if (!signal.aborted) await journal.remove(number);
 }
 
-/** Removes a segment below the led one that is not live, unless damage may be the reason why it is not.
+/** Removes a segment below the led one that is not live, unless damage may hide its `Opened`.
  *  @throws UnreachableError */
 export async function removeUnopened(journal: Journal, number: number): Promise<void> {
   const segment = journal.segment(number);

@@ -289,6 +289,7 @@ export class Leader {
       tell: (held, commit) => this.#telling.tell(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: () => this.#committed(),
+      onRenewing: () => this.#compaction?.pause(),
       onSegment: (live, isNewTerm) => this.#changedSegment(live, isNewTerm),
       onFull: (full) => {
         this.#compaction?.full(full !== undefined);

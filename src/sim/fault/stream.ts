@@ -163,7 +163,7 @@ export class SimStream {
     if (expectedSeq !== undefined && expectedSeq !== this.#lastSeq) return wrongLastSequence(this.#lastSeq);
     this.#lastSeq += 1;
     if (isKept) {
-      this.#records.set(this.#lastSeq, { subject, bytes: bytes.slice() });
+      this.#records.set(this.#lastSeq, { subject, bytes });
       this.#bytes += bytes.length;
       const seqs = this.#seqsBySubject.get(subject);
       if (seqs === undefined) this.#seqsBySubject.set(subject, [this.#lastSeq]);

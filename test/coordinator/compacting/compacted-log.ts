@@ -1,4 +1,4 @@
-// A leader's log with compaction beside it. What compaction asks for is done by `pulse`, as a leader does between turns.
+// A leader's log with compaction beside it. `pulse` does what compaction asks for, as a leader does between turns.
 
 import type { LiveSegment } from "../../../src/chain/replay.ts";
 import { type BaseMaker, baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";

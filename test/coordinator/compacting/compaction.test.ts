@@ -28,19 +28,20 @@ describe("a base is due", () => {
 
   it("after so many bytes, counted from the newest base, whoever led then", async () => {
     const log = await MemoryLedLog.start({}, 400_000);
-    const never = { everyEvents: Number.POSITIVE_INFINITY };
+    const never = { everyEvents: Number.POSITIVE_INFINITY, snapshotSyncMs: 0 };
+    await log.change();
     const first = new CompactedLog(log, never);
     await log.submit(30, 1_000);
     await first.pulse();
     await first.pulse();
-    expect(first.segments).toEqual([1]);
+    expect(first.segments).toEqual([1, 2]);
     first.compaction.end();
 
     const second = new CompactedLog(log, never);
     await log.submit(15, 1_000);
     for (let looks = 0; looks < 3; looks += 1) await second.pulse();
-    expect(second.segments).toEqual([1, 2]);
-    expect(log.number).toBe(2);
+    expect(second.segments).toEqual([1, 2, 3]);
+    expect(log.number).toBe(3);
   });
 
   it("after so many events where that is asked for, and not before the base before is synced", async () => {
@@ -174,6 +175,7 @@ describe("a segment that could not be made", () => {
     const maker = aMaker((order, signal) => {
       log.store.create(order.number);
       log.store.insert(order.number, encodeRecord({ kind: "claim", segment: order.number, life: "life-2" }));
+      log.store.insert(order.number, new Uint8Array(9));
       return here.make(order, signal);
     });
     const compacted = new CompactedLog(log, { maker });
@@ -224,6 +226,22 @@ describe("a segment in the making", () => {
     expect(compacted.ready).toEqual([]);
     expect(signals).toHaveLength(2);
     expect(compacted.compaction.status.failure).toBeUndefined();
+  });
+
+  it("is given up when the leader takes the lead again, and nothing is begun until it leads", async () => {
+    const { compacted, signals, finish } = await underWay();
+    compacted.compaction.pause();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    finish();
+    for (let looks = 0; looks < 3; looks += 1) await compacted.look();
+    expect(compacted.ready).toEqual([]);
+    expect(signals).toHaveLength(1);
+    await compacted.log.change();
+    compacted.compaction.changed(compacted.log.live);
+    await compacted.log.submit(10);
+    await compacted.log.clock.advance(SYNC_MS);
+    for (let looks = 0; looks < 3; looks += 1) await compacted.look();
+    expect(signals).toHaveLength(2);
   });
 
   it("is given up when the leader goes on in another segment", async () => {

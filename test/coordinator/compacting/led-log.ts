@@ -132,6 +132,17 @@ export class LedLog {
     await this.changeTo(await this.make(Math.max(...(await this.journal.list())) + 1));
   }
 
+  /** Goes on in a segment that continues this one by reference, as another term does. */
+  async continueIn(number: number): Promise<void> {
+    const { tail } = this;
+    const previous = { segment: this.number, idx: tail.idx, hash: tail.hash };
+    await this.journal.segment(this.number).seal();
+    await this.journal.create(number);
+    this.#writer = this.writerOf(number, 0);
+    await this.#writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE }));
+    await this.#open(number, undefined, previous);
+  }
+
   /** A restart reads what the leader has. */
   async expectWhole(journal: Journal = this.journal): Promise<void> {
     const { live } = await findLive(journal);

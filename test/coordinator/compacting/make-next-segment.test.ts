@@ -94,6 +94,27 @@ describe("the next segment of a leader", () => {
     expect(await making).toMatchObject({ base: { idx: 4 } });
   });
 
+  it("waits with the copies, too", async () => {
+    const log = await MemoryLedLog.start();
+    await log.submit(2);
+    let isBehindBase = false;
+    const watched = new MemoryJournal(log.store, {
+      onAnswer: async (request): Promise<AnswerFate> => {
+        if (isAppendOf(request, "manifest") && !isBehindBase) {
+          isBehindBase = true;
+          await log.submitUncommitted();
+        }
+        return "deliver";
+      },
+    });
+    const making = log.make(2, watched);
+    await log.clock.advance(1_000);
+    expect(await formOf(log, 2)).toBe("claim chunk manifest");
+    log.committedIdx += 1;
+    await log.clock.advance(limits.committedLookMs);
+    expect(await making).toMatchObject({ base: { idx: 3 }, copiedIdx: 4 });
+  });
+
   it("skips foreign records, in the led segment and in its own", async () => {
     const log = await MemoryLedLog.start();
     await log.submit(2);
@@ -106,9 +127,16 @@ describe("the next segment of a leader", () => {
         }
         return "deliver";
       },
+      onAnswer: async (request): Promise<AnswerFate> => {
+        if (isAppendOf(request, "manifest") && log.committedIdx === 3) {
+          log.store.insert(1, bytesOf("not ours"));
+          await log.submit(1);
+        }
+        return "deliver";
+      },
     });
     const made = await log.make(2, slow);
-    expect(await formOf(log, 2)).toBe("claim chunk foreign manifest");
+    expect(await formOf(log, 2)).toBe("claim chunk foreign manifest batch");
     await log.changeTo(made);
     log.store.remove(1);
     await log.expectWhole();

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { encodeRecord } from "../../../src/chain/records.ts";
 import type { CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import { UnreachableError } from "../../../src/errors.ts";
+import { batchIndex } from "../../../src/ids.ts";
 import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, everything, nothing, SYNC_MS } from "./compacted-log.ts";
 import { MemoryLedLog } from "./led-log.ts";
@@ -78,6 +79,31 @@ describe("segments before the newest two bases", () => {
     await later.pass(SETTLED_MS);
     expect(later.segments).toEqual([2, 3]);
     expect(trims(later)).toEqual(["12 retention"]);
+  });
+
+  it("that are on record go no sooner than what stands alone was read back", async () => {
+    const earlier = await aLog(3);
+    await earlier.log.turn({ type: "TrimAudit", firstIdx: batchIndex(12), reason: "retention" });
+    earlier.compaction.end();
+    const later = new CompactedLog(earlier.log, { everyEvents: 1_000 });
+    later.log.store.damageRecord(3, 2);
+    await later.pass(SETTLED_MS);
+    expect(later.segments).toEqual([1, 2, 3]);
+  });
+
+  it("are all before the older of two bases: a restart may not be able to read the newer", async () => {
+    const log = await MemoryLedLog.start();
+    await log.submit(3);
+    await log.change(); // segment 2
+    await log.submit(3);
+    await log.continueIn(3);
+    await log.submit(3);
+    await log.change(); // segment 4
+    const compacted = new CompactedLog(log, { retention: nothing, everyEvents: 1_000 });
+    await compacted.pass(SETTLED_MS);
+    expect(compacted.segments).toEqual([2, 3, 4]);
+    log.store.damageRecord(4, 2);
+    await log.expectWhole();
   });
 
   it("stay where the term ended meanwhile", async () => {
@@ -181,6 +207,20 @@ describe("what will stand alone", () => {
     expect(compacted.damages).toHaveLength(1);
   });
 
+  it("is read back again after a reconnection", async () => {
+    const compacted = await aLog(3);
+    const { log } = compacted;
+    await log.clock.advance(SYNC_MS);
+    await compacted.look();
+    for (const command of compacted.asked.splice(0)) await log.turn(command);
+    log.store.damageRecord(3, 2);
+    log.journal.setOffline(true);
+    log.journal.setOffline(false);
+    await compacted.pass(SETTLED_MS + limits.snapshotRetryMs);
+    expect(compacted.segments).toEqual([1, 2, 3]);
+    expect(compacted.damages).toHaveLength(1);
+  });
+
   it("is read once, and then only what came since", async () => {
     let reads = 0;
     const log = await MemoryLedLog.start({
@@ -219,6 +259,30 @@ describe("a segment that was never opened", () => {
     expect(compacted.segments).toEqual([1, 3, 4]);
     expect(trims(compacted)).toEqual([]);
     await log.expectWhole();
+  });
+
+  it("is sealed before, so that a claimant that wakes cannot open it then", async () => {
+    const outcomes: string[] = [];
+    const wakes = (log: MemoryLedLog) => {
+      const bytes = encodeRecord({ kind: "claim", segment: 2, life: "life-2" });
+      const expected = log.store.end(2)?.position ?? 0;
+      return log.store.append({ segment: 2, bytes, expected, isOpened: true }).kind;
+    };
+    const held: MemoryLedLog[] = [];
+    const log = await MemoryLedLog.start({
+      onAnswer: (request) => {
+        for (const each of held)
+          if (request.op === "end" && request.segment === 2) outcomes.push(wakes(each));
+        return "deliver";
+      },
+    });
+    log.store.create(2);
+    await log.changeTo(await log.make(3));
+    held.push(log);
+    const compacted = new CompactedLog(log, { everyEvents: 1_000 });
+    await compacted.pass(SETTLED_MS);
+    expect(outcomes).toEqual(["sealed"]);
+    expect(compacted.segments).toEqual([1, 3]);
   });
 
   it("stays where damage may be why it looks so", async () => {

@@ -1,5 +1,5 @@
-// The thread that makes a leader's next segment: what it makes is what a restart reads, and however it fails is an error
-// and nothing else.
+// The thread that makes a leader's next segment: a restart reads the segment, and each failure is an error and nothing
+// else.
 
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

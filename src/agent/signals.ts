@@ -1,0 +1,33 @@
+// What the signals of an agent's chart come from and mean.
+
+import type { Observable } from "rxjs";
+import { type EventObject, fromCallback } from "xstate";
+import type { AgentSignal } from "../../machines/agent.ts";
+import { WaggleError, type WaggleErrorCode } from "../errors.ts";
+import type { CodedError } from "../protocol/schemas.ts";
+import type { AbortReason } from "./link.ts";
+
+/** An actor of the chart that sends the signals of an observable, and FAILED when the observable fails. */
+export function signalling<Input>(signals$: (input: Input) => Observable<AgentSignal>) {
+  return fromCallback<EventObject, Input>(({ input, sendBack }) => {
+    const running = signals$(input).subscribe({
+      next: sendBack,
+      error: (error: unknown) => sendBack({ type: "FAILED", error }),
+    });
+    return () => running.unsubscribe();
+  });
+}
+
+/** A leader refuses the agent. Codes of a later version pass through as they are. */
+export function signalOfRefusal({ code, message }: CodedError): AgentSignal {
+  if (code === "WAGGLE_FENCED") return { type: "FENCED" };
+  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know it" };
+  const error = new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`);
+  return { type: "FAILED", error };
+}
+
+/** Why attempts are aborted that run when the signal arrives. */
+export function abortReasonOf({ type }: AgentSignal): AbortReason {
+  if (type === "LAPSED") return "lapsed";
+  return type === "FENCED" ? "fenced" : "stopping";
+}
