@@ -15,7 +15,7 @@ import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { insertRecord, liveOf, Rival, recordCount } from "../support/stored.ts";
+import { insertRecord, liveOf, Rival, recordCount, storedBatches } from "../support/stored.ts";
 import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const silenceMs = limits.leaderTimeoutMs;
@@ -657,14 +657,18 @@ describe("starting", () => {
 });
 
 describe("a batch that does not fit the batches before it", () => {
-  it("halts each coordinator that reads it, standby or leader", async () => {
-    const { coordinator: standby } = await aStandby();
-    const { tail } = swarm.watched.settled();
-    const rival = new Rival(store);
-    const number = rival.takeLead(tail);
-    rival.batch(number, swarm.watched.settled().tail, [{ type: "TaskReleased", task: taskId("nothing") }]);
+  it("halts each coordinator that reads it, standby or leader, and none leads on without it", async () => {
+    const other = new MemoryJournalStore({ clock });
+    const damaged = await startTestSwarm({ clock, store: other });
+    const standby = await damaged.startAnother("c2");
+    await clock.settle();
+    const rival = new Rival(other);
+    const number = rival.takeLead(damaged.watched.settled().tail);
+    const { tail } = damaged.watched.settled();
+    rival.batch(number, tail, [{ type: "TaskReleased", task: taskId("nothing") }]);
     await clock.advance(2 * silenceMs);
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(await damaged.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(other.list()).toEqual([1, number]);
   });
 });

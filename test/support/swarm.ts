@@ -95,7 +95,7 @@ export async function stopped(running: { stop(): Promise<void> }, clock: ManualC
   await ended;
 }
 
-/** Starts a coordinator and waits until it leads. */
+/** Starts a coordinator and waits until it leads, and its first batch is committed. */
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
   const swarmClock = options.clock ?? systemClock;
   const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
@@ -130,7 +130,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const { leaderTimeoutMs } = options;
   const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
   const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
-  await coordinator.whenLeading();
+  const term = await coordinator.whenLeading();
+  while (coordinator.probe.settledState?.term !== term) await new Promise((resolve) => setImmediate(resolve));
   const client = new WireParty(hub.connect());
   return {
     hub,

@@ -16,7 +16,7 @@ import type { Journal } from "../../chain/journal.ts";
 import { findLive } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import type { Batch } from "../../chain/records.ts";
-import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import { type LiveSegment, type Replay, UnfitBatchError } from "../../chain/replay.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -96,7 +96,7 @@ export class Following {
         if (await this.#readOnce()) continue;
       } catch (error) {
         if (this.#isOver) return;
-        if (error instanceof PartedError) return this.#halt(error);
+        if (error instanceof PartedError || error instanceof UnfitBatchError) return this.#halt(error);
         const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
         if (!isExpected) return this.#halt(error);
         logger.warn({ err: error }, "the journal cannot be read on; trying again");
@@ -128,7 +128,7 @@ export class Following {
       await readOn(this.#log, live, journal);
       if (this.#log.tail.idx > idx) this.#heard();
     } catch (error) {
-      if (!(error instanceof JournalDamagedError)) throw error;
+      if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       await this.#bringAnew(live, this.#log, error);
     }
   }

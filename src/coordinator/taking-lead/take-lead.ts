@@ -21,7 +21,7 @@ import type { Journal } from "../../chain/journal.ts";
 import { claimantOf, findLive, liveSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import { encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
-import { type LiveSegment, Replay } from "../../chain/replay.ts";
+import { type LiveSegment, Replay, UnfitBatchError } from "../../chain/replay.ts";
 import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
@@ -229,7 +229,7 @@ class TakingLead {
       await readOn(held, live, this.#deps.journal);
       return { log: held, needsBase: false };
     } catch (error) {
-      if (!(error instanceof JournalDamagedError)) throw error;
+      if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       return await this.#judge(held, live, error);
     }
   }
