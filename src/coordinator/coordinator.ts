@@ -318,6 +318,7 @@ class RunningCoordinator implements Coordinator {
       this.#log,
       {
         ...this.#options,
+        life: this.#life,
         announcements: this.#announcements,
         tellUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
         isConnected: () => transport.status() === "connected",

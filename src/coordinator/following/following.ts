@@ -7,7 +7,7 @@
 // stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is no
 // sign of life. Time to lead:
 //
-//   the leader closed its segment to hand over → at once, unless another coordinator is named
+//   the leader closed its segment to hand over → at once, unless another coordinator is named, or it was this one
 //   silence                                    → unless a leader says that it waits for room in a full journal, or says
 //                                                that it leads a segment that this coordinator cannot read
 
@@ -26,8 +26,10 @@ import { isFull } from "../journal-room.ts";
 import type { Timing } from "../timing.ts";
 
 export interface FollowingDeps {
-  /** Of this coordinator. */
+  /** Of this coordinator, for people. */
   readonly id: string;
+  /** Of this coordinator's session. */
+  readonly life: string;
   readonly journal: Journal;
   readonly announcements: Announcements;
   /** Says to the leader that a segment cannot be read. */
@@ -183,8 +185,8 @@ export class Following {
   }
 
   #isHandedOver({ closing }: Replay): boolean {
-    const { id, isConnected } = this.#deps;
-    const isForUs = closing?.to === undefined || closing.to === id;
+    const { id, life, isConnected } = this.#deps;
+    const isForUs = closing?.life !== life && (closing?.to === undefined || closing.to === id);
     return closing?.reason === "handing-over" && isForUs && isConnected() && !this.#isOver;
   }
 
