@@ -94,16 +94,18 @@ export class Following {
   async #follow(): Promise<void> {
     const { clock, timing, logger } = this.#deps;
     while (!this.#isOver) {
+      let pauseMs = timing().pulseMs; // the next segment opens soon
       try {
         if (await this.#readOnce()) continue;
       } catch (error) {
+        pauseMs = timing().beatMs;
         if (this.#isOver) return;
         if (error instanceof PartedError || error instanceof UnfitBatchError) return this.#halt(error);
         const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
         if (!isExpected) return this.#halt(error);
         logger.warn({ err: error }, "the journal cannot be read on; trying again");
       }
-      await pause(clock, timing().beatMs, this.#ending.signal);
+      await pause(clock, pauseMs, this.#ending.signal);
     }
   }
 

@@ -3,7 +3,7 @@
 //   list ─ pass over segments that were claimed and not opened, once they have not grown for T
 //        ─ close the live segment: seal it, so that its end stays
 //        ─ read its end, and compare it with what is held
-//             equal, or a beginning   → read on: the log is whole
+//             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
 //             held is longer          → the log lost its end: go on from what is held, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
 //        ─ ask the other coordinators: the one that holds more goes first
@@ -99,11 +99,14 @@ class TakingLead {
   readonly #signal: AbortSignal;
   readonly #writing: Writing | undefined;
   #held: Replay | undefined;
-  /** Of the numbers listed so far: a number that was seen is never used again. */
-  #highest = 0;
+  /** Of the numbers seen so far: none is used again, though the storage may have lost its segment. */
+  #highest: number;
+  /** The live segment of the first list; 0 where none was live. */
+  #firstLive: number | undefined;
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
+    this.#highest = held?.place?.segment ?? 0;
     this.#deps = deps;
     this.#signal = signal;
     this.#writing = writing;
@@ -119,11 +122,14 @@ class TakingLead {
       return await this.#run(attempt.signal);
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof SegmentLostError) return this.#standBy();
+      if (error instanceof SegmentLostError && !error.isGone) return this.#standBy();
       const isReconnected = attempt.signal.aborted;
-      if (!isReconnected && !(error instanceof UnreachableError)) throw error;
+      const mayBegin = [UnreachableError, NewSegmentError, SegmentLostError].some(
+        (type) => error instanceof type,
+      );
+      if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
-        logger.warn({ err: error }, "the journal does not answer; taking the lead begins again");
+        logger.warn({ err: error }, "the lead could not be taken; taking it begins again");
         await pause(clock, limits.journalRetryMsMax, this.#signal);
       }
       return "again";
@@ -163,7 +169,8 @@ class TakingLead {
     const first = await findLive(journal);
     this.#note(first.numbers);
     const { live } = first;
-    if (this.#writing !== undefined && live !== undefined && !this.#isOwn(live)) return undefined;
+    if (live !== undefined && this.#isSuperseded(live)) return undefined;
+    this.#firstLive ??= live?.number ?? 0;
     const above = first.numbers.filter((number) => number > (live?.number ?? 0));
     for (const number of above.toReversed())
       if (!(await this.#passOver(number, live, signal))) return undefined;
@@ -176,8 +183,12 @@ class TakingLead {
       : undefined;
   }
 
-  #isOwn({ number, opened }: LiveSegment): boolean {
-    return number <= (this.#writing?.segment ?? 0) && opened.life === this.#deps.life;
+  /** Whether another coordinator opened a segment since: behind the one that this coordinator writes, or behind the one
+   *  that was live when it began. */
+  #isSuperseded({ number, opened }: LiveSegment): boolean {
+    if (opened.life === this.#deps.life) return false;
+    if (this.#writing !== undefined) return number >= this.#writing.segment;
+    return number > (this.#firstLive ?? number);
   }
 
   /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The live
@@ -226,8 +237,8 @@ class TakingLead {
     if (live === undefined) return this.#withoutSegments(held);
     if (held === undefined || held.place === undefined) return await this.#restore(live);
     try {
-      await readOn(held, live, this.#deps.journal);
-      return { log: held, needsBase: false };
+      const isWhole = await readOn(held, live, this.#deps.journal);
+      return { log: held, needsBase: !isWhole };
     } catch (error) {
       if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       return await this.#judge(held, live, error);
@@ -285,11 +296,9 @@ class TakingLead {
     const segment = journal.segment(number);
     const writer = new SegmentWriter({ segment, life, clock, signal });
     await journal.create(number);
-    await writer.put(encodeRecord({ kind: "claim", segment: number, life }));
+    await orAnew(writer.put(encodeRecord({ kind: "claim", segment: number, life })));
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
-    const put = (bytes: Uint8Array) => writer.put(bytes);
-    const base = needsBase && log.tail.idx > 0 ? await writeBase(log, { life, clock, put }) : undefined;
-    if (base !== undefined) await verifyBase(segment, base);
+    const base = needsBase && log.tail.idx > 0 ? await this.#writeBase(log, writer) : undefined;
     signal.throwIfAborted();
     const opened: Opened = {
       kind: "opened",
@@ -304,9 +313,17 @@ class TakingLead {
       recent: log.recent.upTo(log.tail.idx, limits.openedHashesMax),
     };
     const bytes = encodeRecord(opened);
-    const position = await writer.put(bytes, { isOpened: true });
+    const position = await orAnew(writer.put(bytes, { isOpened: true }));
     log.enter({ number, opened, openedHash: hashOf(bytes), position }, position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
+  }
+
+  async #writeBase(log: Replay, writer: SegmentWriter): Promise<BaseRef> {
+    const { life, clock } = this.#deps;
+    const put = (bytes: Uint8Array) => writer.put(bytes);
+    const base = await orAnew(writeBase(log, { life, clock, put }));
+    await orAnew(verifyBase(writer.segment, base));
+    return base;
   }
 
   /** Whether a segment appeared since the first list: its claimant went by an older list, or by this claim. */
@@ -320,6 +337,19 @@ class TakingLead {
 function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
   if (live === undefined) return undefined;
   return { segment: live.number, idx: log.tail.idx, hash: log.tail.hash };
+}
+
+/** The new segment lost what was just written to it: another one is claimed. */
+class NewSegmentError extends Error {}
+
+/** @throws NewSegmentError where the segment is damaged */
+async function orAnew<Result>(writing: Promise<Result>): Promise<Result> {
+  try {
+    return await writing;
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    throw new NewSegmentError(error.message, { cause: error });
+  }
 }
 
 /** The journal was out of reach: what it said before proves nothing. */
