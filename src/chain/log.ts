@@ -71,10 +71,11 @@ export async function compare(held: Replay, live: LiveSegment, journal: JournalR
   const common = Math.min(idx, heldIdx);
   const ofHeld = common === heldIdx ? held.tail.hash : held.recent.at(common);
   const ofLog = end.hashByIdx.get(common);
-  if (common < heldIdx && ofHeld === undefined) return "different";
-  if (common > 0 && ofLog !== undefined && ofHeld !== ofLog) return "different";
-  if (end.isCutShort && !(await hasReadAll(held, live, journal))) return "unreadable";
-  return heldIdx > idx || end.isCutShort ? "longer" : "beginning";
+  const areBothKnown = ofHeld !== undefined && ofLog !== undefined;
+  if (common > 0 && areBothKnown && ofHeld !== ofLog) return "different";
+  if (end.isCutShort) return (await hasReadAll(held, live, journal)) ? "longer" : "unreadable";
+  if (common > 0 && common < heldIdx && ofHeld === undefined) return "different";
+  return heldIdx > idx ? "longer" : "beginning";
 }
 
 interface LogEndFound {

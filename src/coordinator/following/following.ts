@@ -9,7 +9,7 @@
 //
 //   the leader closed its segment to hand over → at once, unless another coordinator is named, or it was this one
 //   silence                                    → unless a leader says that it waits for room in a full journal, or says
-//                                                that it leads a segment that this coordinator cannot read
+//                                                that it leads a segment that this coordinator cannot read, for 2·T
 
 import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
@@ -66,8 +66,8 @@ export class Following {
   #cancelWatch: (() => void) | undefined;
   /** Since when the leader has had no room for its batches. */
   #fullMonotonicMs: number | undefined;
-  /** Of the live segment that cannot be read. */
-  #unreadable: number | undefined;
+  /** The live segment that cannot be read, and since when. */
+  #unreadable: { readonly segment: number; readonly sinceMonotonicMs: number } | undefined;
 
   /** Begins at once. @param log read before; undefined when no segment was live */
   constructor(log: Replay | undefined, deps: FollowingDeps, hooks: FollowingHooks) {
@@ -114,7 +114,7 @@ export class Following {
     const { live } = await findLive(this.#deps.journal);
     if (live === undefined || this.#isOver) return false;
     const before = this.#log?.place;
-    const isAtEnd = before?.segment === live.number && this.#unreadable !== live.number;
+    const isAtEnd = before?.segment === live.number && this.#unreadable === undefined;
     await this.#bring(live);
     if (this.#isOver) return false;
     if (before?.segment !== live.number) this.#hooks.onSegment();
@@ -194,7 +194,8 @@ export class Following {
 
   #cannotRead(live: LiveSegment): void {
     if (this.#isOver) return;
-    this.#unreadable = live.number;
+    const sinceMonotonicMs = this.#unreadable?.sinceMonotonicMs ?? this.#deps.clock.monotonicMs();
+    this.#unreadable = { segment: live.number, sinceMonotonicMs };
     this.#deps.tellUnreadable(live.number);
   }
 
@@ -228,9 +229,12 @@ export class Following {
     this.#watchSilence();
   }
 
-  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. */
+  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. Not for ever: that
+   *  leader may not reach the journal. */
   #isLedUnreadably(): boolean {
-    return this.#unreadable !== undefined && this.#isLed();
+    if (this.#unreadable === undefined || !this.#isLed()) return false;
+    const { clock, timing } = this.#deps;
+    return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
   /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Not for ever: that
