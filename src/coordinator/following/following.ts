@@ -237,16 +237,19 @@ export class Following {
     return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Not for ever: that
-   *  leader may not be able to make room. */
+  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Once there is room it
+   *  is left T to find out. Not for ever: that leader may not be able to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;
     const neededBytes = announcements.neededBytes(this.#log?.tail.term ?? 0, this.#lately);
     const now = clock.monotonicMs();
-    if (isFull(await journal.usage(), neededBytes)) this.#fullMonotonicMs ??= now;
-    else this.#fullMonotonicMs = undefined;
-    return this.#fullMonotonicMs !== undefined && now - this.#fullMonotonicMs <= limits.fullLeaderMsMax;
+    const sinceMonotonicMs = this.#fullMonotonicMs;
+    this.#fullMonotonicMs = isFull(await journal.usage(), neededBytes)
+      ? (sinceMonotonicMs ?? now)
+      : undefined;
+    const wasFull = sinceMonotonicMs !== undefined || this.#fullMonotonicMs !== undefined;
+    return wasFull && now - (sinceMonotonicMs ?? now) <= limits.fullLeaderMsMax;
   }
 
   #isLed(): boolean {
