@@ -2,7 +2,6 @@
 // `npm run chaos` record, this judges. Histories are shorter than the horizon of idempotency (a day), so that no task
 // was forgotten.
 
-import type { JournalRecord } from "../../journal/journal.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
 import { checkLives } from "./check-lives.ts";
@@ -18,15 +17,15 @@ import {
   checkTaskLives,
   type TaskExpectations,
 } from "./check-tasks.ts";
-import { JournalLine } from "./journal-line.ts";
+import { JournalLine, type LineRecord } from "./journal-line.ts";
 import type { Observation, Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
 export interface History {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  /** The final journal from its first batch on; dead records may be among them. */
-  readonly journal: Iterable<JournalRecord>;
+  /** The final journal from its first batch on; other records may be among them. */
+  readonly journal: Iterable<LineRecord>;
 }
 
 export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {

@@ -1,13 +1,17 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import { batchIndex, type TaskRef, type Term, taskKey } from "../../ids.ts";
-import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
-import type { JournalRecord } from "../../journal/journal.ts";
-import { type ChainTail, deathOf } from "../../journal/replay.ts";
+import { decodeRecord, hashOf } from "../../chain/records.ts";
+import { emptyTail } from "../../chain/replay.ts";
+import { type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
+
+/** A record of the journal, wherever it is stored. */
+export interface LineRecord {
+  readonly bytes: Uint8Array;
+}
 
 export interface LineBatch {
   readonly idx: number;
@@ -76,7 +80,7 @@ interface Trim {
 }
 
 /** Why the audit begins later where nobody wanted it to. */
-const losses: ReadonlySet<TrimReason> = new Set(["hole", "tail-lost"]);
+const losses: ReadonlySet<TrimReason> = new Set(["lost"]);
 
 export class JournalLine {
   /** By place: `batches[idx - 1]`. */
@@ -91,8 +95,9 @@ export class JournalLine {
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
-  /** @param records all of the journal from its first batch on, in order; dead ones among them are skipped */
-  constructor(records: Iterable<JournalRecord>) {
+  /** @param records all of the journal from its first batch on, in order, of all segments; those that continue nothing are
+   *  skipped */
+  constructor(records: Iterable<LineRecord>) {
     this.batches = lineOf(records);
     for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
   }
@@ -278,14 +283,14 @@ function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
 }
 
 /** The committed batches among the records, by the rule that every reader follows. */
-function lineOf(records: Iterable<JournalRecord>): LineBatch[] {
+function lineOf(records: Iterable<LineRecord>): LineBatch[] {
   const line: LineBatch[] = [];
-  let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
+  let tail: { readonly idx: number; readonly hash: string } = emptyTail;
   for (const { bytes } of records) {
-    const batch: Batch | undefined = decodeBatch(bytes);
-    if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
-    const { idx, term, at, events, journal } = batch;
-    tail = { idx, term, hash: hashOf(bytes), journal };
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch" || batch.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
+    const { idx, term, at, events } = batch;
+    tail = { idx, hash: hashOf(bytes) };
     line.push({ idx, term, at, hash: tail.hash, bytes, events });
   }
   return line;
