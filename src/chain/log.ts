@@ -40,7 +40,7 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
  *  @returns whether a restart could read the same: false where records up to the held one are damaged
  *  @throws UnreachableError; JournalDamagedError where the log does not go on from there, or cannot be read: what was
  *  read until then is applied */
-export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<void> {
+export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<boolean> {
   const isReached = (segment: LiveSegment) =>
     segment.number === held.place?.segment || isSameTail(held.tail, segment.opened.tail);
   const [first, ...rest] = await pathTo(journal, live, isReached);
@@ -175,7 +175,7 @@ async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promi
 }
 
 /** Whether a segment can be read up to the held record. @throws JournalDamagedError where it holds another record */
-async function isHeldWhole(held: Replay, journal: Journal): Promise<boolean> {
+async function isHeldWhole(held: Replay, journal: JournalReader): Promise<boolean> {
   const { place, recordHash } = held;
   if (place === undefined) return true;
   const { found } = await inspect(journal.segment(place.segment), { ...place, recordHash });
