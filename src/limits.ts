@@ -685,6 +685,11 @@ export const limits = {
   /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can compare
    *  what it holds. About 12 KiB. */
   openedHashesMax: 256,
+  /** Of the random name of a coordinator's session: no two are the same. */
+  lifeCharacters: 12,
+  /** Places behind damage where the reading of a segment begins again, for `waggle journal recover`: what is behind the
+   *  last one counts as unreadable. */
+  salvagedGapsMax: 1_000,
   /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
   recentHashesMax: 4_096,
 

@@ -16,6 +16,11 @@ const REMEDY =
   "a coordinator that runs goes on in a new segment by itself; if none runs, restore the storage from a backup, or run " +
   "`waggle journal recover`";
 
+/** The fault alone, where the remedy is said elsewhere. */
+export function withoutRemedy(message: string): string {
+  return message.replace(`; ${REMEDY}`, "");
+}
+
 /** A reader asked for a segment that does not exist. */
 export function noSegmentError(segment: number): JournalDamagedError {
   return new JournalDamagedError(

@@ -51,6 +51,7 @@ export class LogReader {
     let prev: string | undefined;
     for (let live = await this.#holding(next); live !== undefined; ) {
       const before = next;
+      const last = await this.#lastIdxIn(live);
       const start = Math.max(live.opened.base?.position ?? live.position, positionOf(live, next) - 1) + 1;
       for await (const record of this.#journal.segment(live.number).replay(start, options)) {
         const stored = batchIn(record, live, next);
@@ -58,6 +59,7 @@ export class LogReader {
         yield stored;
         prev = hashOf(record.bytes);
         next += 1;
+        if (next > last) break;
       }
       if (next === from) throw new MissingRecordsError(`batch ${from} is not found just now`);
       const following = await this.#holding(next);
@@ -98,6 +100,13 @@ export class LogReader {
   async #holding(idx: number): Promise<LiveSegment | undefined> {
     const segments = await this.#live();
     return segments.findLast((live) => firstIdxOf(live) <= idx);
+  }
+
+  /** The last batch that is read from a segment: a later segment holds the next one. What the segment has behind it may be
+   *  damaged, or never have been committed. */
+  async #lastIdxIn({ number }: LiveSegment): Promise<number> {
+    const later = (await this.#live()).filter((live) => live.number > number);
+    return Math.min(...later.map(firstIdxOf)) - 1;
   }
 
   #live(): Promise<readonly LiveSegment[]> {

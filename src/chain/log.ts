@@ -37,15 +37,18 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
 }
 
 /** Reads on from what was read before, up to the end of a live segment as it is now.
+ *  @returns whether a restart could read the same: false where records up to the held one are damaged
  *  @throws UnreachableError; JournalDamagedError where the log does not go on from there, or cannot be read: what was
  *  read until then is applied */
-export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<void> {
+export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<boolean> {
   const isReached = (segment: LiveSegment) =>
     segment.number === held.place?.segment || isSameTail(held.tail, segment.opened.tail);
   const [first, ...rest] = await pathTo(journal, live, isReached);
-  if (first.number === held.place?.segment) await requireHeld(held, journal);
-  else enterNext(held, first);
+  const isOnPath = first.number === held.place?.segment;
+  const isWhole = !isOnPath || (await isHeldWhole(held, journal));
+  if (!isOnPath) enterNext(held, first);
   await readThrough(held, rest, { journal });
+  return isWhole;
 }
 
 /** How a copy of a log compares with the log that a live segment ends. */
@@ -68,10 +71,11 @@ export async function compare(held: Replay, live: LiveSegment, journal: JournalR
   const common = Math.min(idx, heldIdx);
   const ofHeld = common === heldIdx ? held.tail.hash : held.recent.at(common);
   const ofLog = end.hashByIdx.get(common);
-  if (common < heldIdx && ofHeld === undefined) return "different";
-  if (common > 0 && ofLog !== undefined && ofHeld !== ofLog) return "different";
-  if (end.isCutShort && !(await hasReadAll(held, live, journal))) return "unreadable";
-  return heldIdx > idx || end.isCutShort ? "longer" : "beginning";
+  const areBothKnown = ofHeld !== undefined && ofLog !== undefined;
+  if (common > 0 && areBothKnown && ofHeld !== ofLog) return "different";
+  if (end.isCutShort) return (await hasReadAll(held, live, journal)) ? "longer" : "unreadable";
+  if (common > 0 && common < heldIdx && ofHeld === undefined) return "different";
+  return heldIdx > idx ? "longer" : "beginning";
 }
 
 interface LogEndFound {
@@ -170,11 +174,12 @@ async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promi
   }
 }
 
-async function requireHeld(held: Replay, journal: JournalReader): Promise<void> {
+/** Whether a segment can be read up to the held record. @throws JournalDamagedError where it holds another record */
+async function isHeldWhole(held: Replay, journal: JournalReader): Promise<boolean> {
   const { place, recordHash } = held;
-  if (place === undefined) return;
+  if (place === undefined) return true;
   const { found } = await inspect(journal.segment(place.segment), { ...place, recordHash });
-  if (found === "same" || found === "longer" || found === "damaged") return; // damage is met by reading on
+  if (found === "same" || found === "longer" || found === "damaged") return found !== "damaged";
   throw new JournalDamagedError(
     `segment ${place.segment} is ${found}: it does not hold record ${place.position} as it was read`,
   );

@@ -6,7 +6,8 @@
 // records, because the rule reads nothing but the journal.
 //
 // Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on than
-// a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the state.
+// a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the state. Behind a
+// batch that does not fit no replay goes on: its state may contain a part of that batch.
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -51,6 +52,9 @@ export interface LiveSegment {
 
 export const emptyTail: ChainTail = { journal: "", term: 0 as Term, idx: 0 as BatchIndex, hash: "" };
 
+/** A batch continues the log and does not fit its state: a newer version wrote it, or the journal is damaged. */
+export class UnfitBatchError extends JournalDamagedError {}
+
 export interface FoldedLog {
   readonly state: SwarmState;
   readonly tail: ChainTail;
@@ -68,6 +72,7 @@ export class Replay {
   /** Of the last record read in this segment; empty where none was read. */
   #recordHash = "";
   #closing: Closing | undefined;
+  #unfit: UnfitBatchError | undefined;
 
   /** @param from what was folded before; its state becomes this one's. Default: nothing */
   constructor(from?: FoldedLog) {
@@ -141,7 +146,7 @@ export class Replay {
     this.#apply(batch, hash);
   }
 
-  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError */
+  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then on always */
   take(record: SegmentRecord): Verdict {
     const live = this.#requireNext(record);
     const decoded = decodeRecord(record.bytes);
@@ -158,6 +163,7 @@ export class Replay {
   }
 
   #requireNext({ position }: SegmentRecord): LiveSegment {
+    if (this.#unfit !== undefined) throw this.#unfit;
     if (this.#live === undefined) throw new JournalDamagedError("no segment was entered");
     if (position === this.#position + 1) return this.#live;
     throw new JournalDamagedError(
@@ -202,19 +208,18 @@ export class Replay {
   #apply(batch: Batch, hash: string): void {
     const idx = batchIndex(batch.idx);
     const { state } = this;
-    if (batch.at < state.at)
-      throw new JournalDamagedError(
-        `batch ${batch.idx} is ${state.at - batch.at} ms earlier than the batch before it: the journal is damaged`,
-      );
     try {
+      if (batch.at < state.at)
+        throw new JournalDamagedError(`it is ${state.at - batch.at} ms earlier than the batch before it`);
       if (batch.events[0] !== undefined) passTo(state, batch.at, batch.events[0]);
       state.idx = idx;
       for (const event of batch.events) apply(state, event, { at: batch.at, idx });
     } catch (cause) {
-      throw new JournalDamagedError(
+      this.#unfit = new UnfitBatchError(
         `batch ${batch.idx} does not fit the batches before it: the journal is damaged, or a newer version wrote it`,
         { cause },
       );
+      throw this.#unfit;
     }
     this.#tail = { journal: batch.journal, term: batch.term, idx, hash };
     this.recent.add(idx, hash);

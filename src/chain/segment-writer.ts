@@ -10,8 +10,12 @@ import { decodeRecord } from "./records.ts";
 
 /** The segment is not the writer's any more: it is sealed, removed, or another session's record stands in it. */
 export class SegmentLostError extends Error {
-  constructor(number: number, why: string) {
+  /** Whether the segment does not exist any more: it was removed, or the storage lost it. */
+  readonly isGone: boolean;
+
+  constructor(number: number, why: string, isGone = false) {
     super(`segment ${number} is not this coordinator's any more: ${why}`);
+    this.isGone = isGone;
   }
 }
 
@@ -84,7 +88,7 @@ export class SegmentWriter {
       case "sealed":
         throw new SegmentLostError(number, "it is sealed");
       case "missing":
-        throw new SegmentLostError(number, "it was removed");
+        throw new SegmentLostError(number, "it is gone", true);
       case "full":
         throw new WaggleError("WAGGLE_JOURNAL_FULL", `the journal is full: ${outcome.message}`);
       case "refused":

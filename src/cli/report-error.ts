@@ -65,12 +65,18 @@ function errorLine(error: unknown, { code, message }: ErrorRecord["error"], { no
 function wordsOf(error: unknown, command: Command | undefined): { code: string; message: string } {
   if (error instanceof WaggleError) {
     const message = command === undefined ? error.message : messageAsTyped(error, command);
-    return { code: error.code, message: oneLine(message) };
+    return { code: error.code, message: withRemedy(error, oneLine(message)) };
   }
   if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
   if (error instanceof OutputError) return { code: "OUTPUT", message: oneLine(error.message) };
   const message = messageOf(error);
   return { code: "UNEXPECTED", message: `${oneLine(message)} (run it again with --verbose to see where)` };
+}
+
+/** A journal that is damaged: what to do, where the error does not say it. */
+function withRemedy({ code }: WaggleError, message: string): string {
+  if (code !== "WAGGLE_JOURNAL_DAMAGED" || message.includes("`waggle journal recover`")) return message;
+  return `${message}; restore the storage from a backup, or see what \`waggle journal recover\` can read`;
 }
 
 function oneLine(text: string): string {

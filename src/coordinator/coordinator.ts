@@ -45,9 +45,6 @@ import { JournalReads } from "./requests/journal-reads.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
-/** Of a coordinator's session, in characters. */
-const LIFE_LENGTH = 12;
-
 export interface CoordinatorOptions {
   /** Names this process to people; stands in the journal as the term's leader. */
   readonly id: string;
@@ -130,7 +127,7 @@ class RunningCoordinator implements Coordinator {
     const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
     const { journal, clock, logger, random } = options;
     this.#options = options;
-    this.#life = random.id(LIFE_LENGTH);
+    this.#life = random.id(limits.lifeCharacters);
     this.#subjects = subjectsOf(options.swarm);
     this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
     this.#logReader = new LogReader(journal);
@@ -328,6 +325,7 @@ class RunningCoordinator implements Coordinator {
       this.#log,
       {
         ...this.#options,
+        life: this.#life,
         announcements: this.#announcements,
         tellUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
         isConnected: () => transport.status() === "connected",

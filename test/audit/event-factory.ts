@@ -67,7 +67,6 @@ const acquisition = {
 export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TermStarted: { type: "TermStarted", term: term(2), leader: "c1", opened: "o1", timeoutMs: 3_000 },
   TermRenewed: { type: "TermRenewed" },
-  TermEnded: { type: "TermEnded" },
   TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },
   TaskRetried: { type: "TaskRetried", task: aSpec(), hash: "h", round: 2 },
   TaskReleased: { type: "TaskReleased", ...named },

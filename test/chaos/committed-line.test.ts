@@ -1,22 +1,22 @@
 // The line of batches from what was seen: whole chains, rivals, holes.
 
 import { describe, expect, it } from "vitest";
+import { encodeBatch, hashOf } from "../../src/chain/records.ts";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
-import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
+import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 import { committedLine } from "./committed-line.ts";
 
 describe("the committed line", () => {
-  it("is the chain behind the last record, whatever sequences they stand under", () => {
+  it("is the chain behind the last record, wherever its batches are", () => {
     const [a, b, c] = chain(3);
-    const moved = { seq: 9, bytes: bytesOf(c) };
+    const moved = at(9, c);
     expect(idxOf(committedLine([at(1, a), at(2, b), moved]))).toEqual([1, 2, 3]);
   });
 
   it("leaves out what no chain leads to: a rival's second batch, an alien record", () => {
     const [a, b, c] = chain(3);
     const orphan = batch(3, "no such hash");
-    const alien = { seq: 3, bytes: new TextEncoder().encode("hello") };
+    const alien = { bytes: new TextEncoder().encode("hello") };
     expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), alien]))).toEqual([1, 2]);
     expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), at(4, c)]))).toEqual([1, 2, 3]);
   });
@@ -58,12 +58,13 @@ function chain(length: number): Uint8Array[] {
 }
 
 function batch(idx: number, prev: string): Uint8Array {
-  const header = { journal: "j", term: 1 as Term, idx: batchIndex(idx), prev, at: instant(idx) };
+  const header = { journal: "j", life: "l", term: 1 as Term, idx: batchIndex(idx), prev, at: instant(idx) };
   return encodeBatch(header, ['{"type":"TermRenewed"}']);
 }
 
-function at(seq: number, bytes: Uint8Array | undefined): JournalRecord {
-  return { seq, bytes: bytesOf(bytes) };
+/** @param _position where it was seen */
+function at(_position: number, bytes: Uint8Array | undefined): LineRecord {
+  return { bytes: bytesOf(bytes) };
 }
 
 function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
@@ -71,6 +72,6 @@ function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
   return bytes;
 }
 
-function idxOf(line: readonly JournalRecord[]): number[] {
+function idxOf(line: readonly LineRecord[]): number[] {
   return line.map(({ bytes }) => (JSON.parse(Buffer.from(bytes).toString()) as { idx: number }).idx);
 }

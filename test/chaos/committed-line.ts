@@ -1,10 +1,9 @@
-// The final line of batches, put together from all records that anybody saw: from the last one that has a whole chain
-// behind it back to the first, by hashes. Where a store was damaged, records are found under other sequences than they
-// had, or only in a witness's memory, or nowhere but on the wire, on their way to a server that did not keep them; the
-// chain is the same.
+// The final log of batches, put together from all records that were seen in any segment: from the last batch that has a
+// whole chain behind it back to the first, by hashes. Where a store was damaged, a batch is found as a copy in the next
+// segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the same.
 
-import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
-import type { JournalRecord } from "../../src/journal/journal.ts";
+import { type Batch, decodeRecord, hashOf } from "../../src/chain/records.ts";
+import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 
 /** Of records in a row that stand on nothing that was seen: void ones of a rival. More of them say that something in
  *  between was not seen, and a line that ends before it would contradict what was rightly told. */
@@ -14,10 +13,7 @@ const VOID_MAX = 8;
  *  @param sent batches that somebody sent to the journal, whatever became of them: only those count that a record which
  *  was seen stands on
  *  @throws Error when no record has a whole chain behind it */
-export function committedLine(
-  seen: readonly JournalRecord[],
-  sent: readonly Uint8Array[] = [],
-): JournalRecord[] {
+export function committedLine(seen: readonly LineRecord[], sent: readonly Uint8Array[] = []): LineRecord[] {
   const batchByHash = new Map<string, KnownBatch>();
   for (const bytes of sent) note(bytes, batchByHash);
   const hashes = seen.flatMap(({ bytes }) => note(bytes, batchByHash) ?? []);
@@ -39,19 +35,19 @@ interface KnownBatch {
 
 /** @returns its hash; undefined of what is no batch */
 function note(bytes: Uint8Array, batchByHash: Map<string, KnownBatch>): string | undefined {
-  const batch = decodeBatch(bytes);
-  if (batch === undefined) return undefined;
+  const batch = decodeRecord(bytes);
+  if (batch?.kind !== "batch") return undefined;
   const hash = hashOf(bytes);
   batchByHash.set(hash, { batch, bytes });
   return hash;
 }
 
-function chainTo(last: string, batchByHash: ReadonlyMap<string, KnownBatch>): JournalRecord[] | undefined {
-  const line: JournalRecord[] = [];
+function chainTo(last: string, batchByHash: ReadonlyMap<string, KnownBatch>): LineRecord[] | undefined {
+  const line: LineRecord[] = [];
   for (let hash = last; hash !== ""; ) {
     const found = batchByHash.get(hash);
     if (found === undefined) return undefined;
-    line.push({ seq: found.batch.idx, bytes: found.bytes });
+    line.push({ bytes: found.bytes });
     hash = found.batch.prev;
   }
   return line.reverse();

@@ -3,6 +3,7 @@
 
 import {
   closeSync,
+  existsSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -14,6 +15,8 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { segmentNumberIn } from "../../src/chain/stream/settings.ts";
+import type { SwarmId } from "../../src/ids.ts";
 import type { SeededRandom } from "../../src/sim/random.ts";
 
 const TRUNCATED_BYTES_MAX = 64 * 1024;
@@ -57,6 +60,19 @@ function damageFile(file: string, damage: Damage, random: SeededRandom): string 
     case "drop-index":
       return `removed the indices beside ${file}`;
   }
+}
+
+/** Streams of a swarm's journal that have messages there, in the order of their segments. */
+export function segmentStreams(storeFolder: string, swarm: SwarmId): string[] {
+  const accounts = join(storeFolder, "jetstream");
+  const streams = readdirSync(accounts).flatMap((account) => {
+    const folder = join(accounts, account, "streams");
+    return existsSync(folder) ? readdirSync(folder) : [];
+  });
+  const numberOf = (stream: string) => segmentNumberIn(stream, swarm) ?? 0;
+  return streams
+    .filter((stream) => numberOf(stream) > 0 && blocksOf(storeFolder, stream).length > 0)
+    .sort((one, other) => numberOf(one) - numberOf(other));
 }
 
 /** Files that hold the stream's messages, oldest first. */

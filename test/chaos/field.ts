@@ -50,8 +50,6 @@ export interface FieldPlan {
   readonly recordsEvery: number;
   /** Who has a proxy of its own before each server. */
   readonly proxied: Proxied;
-  /** Of the journal's stream, when it is to be created small. */
-  readonly bytesMax?: number;
   /** Whether parties write down once a minute what memory they have in use. */
   readonly samplesMemory: boolean;
   /** How long ended tasks are known, ms. Without: the default, a day. */
@@ -109,8 +107,6 @@ export class Field {
   }
 
   async #start(): Promise<void> {
-    const { bytesMax } = this.plan;
-    if (bytesMax !== undefined) await this.admin.create({ bytesMax });
     const [first, ...others] = this.processes.coordinators;
     first?.start();
     await this.until("a coordinator leads", () => this.processes.leader() !== undefined, 40_000);
@@ -240,7 +236,6 @@ export class Field {
   async quiesce(withinMs: number): Promise<void> {
     this.heal();
     if (this.plan.servers.mounting !== undefined) await this.ballast.remove();
-    if (this.plan.bytesMax !== undefined) await this.admin.setBytesMax(8 * this.plan.bytesMax);
     for (const client of this.processes.clients) client.order({ type: "stop-submitting" });
     await pause(500);
     await this.until("no task is open", () => this.processes.counts.open === 0, withinMs);

@@ -15,7 +15,7 @@ describe("recovery", () => {
   });
 
   it("of anything else ends with the first acceptance that was asked for after it", () => {
-    const fault = { figure: "room again → next accept", atMs: 100 } as const;
+    const fault = { figure: "server has room again → next accept", atMs: 100 } as const;
     expect(recoveries(fault, [accept(90, 130, 1), accept(101, 140, 1)])).toEqual([40]);
   });
 
@@ -25,7 +25,7 @@ describe("recovery", () => {
   });
 
   it("that never came is infinite", () => {
-    const fault = { figure: "room again → next accept", atMs: 100 } as const;
+    const fault = { figure: "server has room again → next accept", atMs: 100 } as const;
     expect(recoveries(fault, [accept(90, 130, 1)])).toEqual([Number.POSITIVE_INFINITY]);
   });
 

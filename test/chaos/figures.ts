@@ -17,8 +17,6 @@ export type Figure =
   | "follower killed, its store damaged → next accept"
   | "damaged store leads → next accept"
   | "healed → next accept"
-  | "room again → next accept"
-  | "full, given no room → next accept"
   | "disk has room again → next accept"
   | "server has room again → next accept"
   | "full server restarted → next accept"

@@ -159,7 +159,9 @@ function keepEvidence(field: Field, result: LegResult | string): void {
   const { folder } = field.plan;
   writeFileSync(join(folder, "steps.log"), `${field.log.join("\n")}\n`);
   writeFileSync(join(folder, "result.json"), JSON.stringify(result, undefined, 2));
-  const batches = field.witness.seen.map(({ seq, seenMs, batch }) => JSON.stringify({ seq, seenMs, batch }));
+  const batches = field.witness.seen.map(({ segment, seenMs, batch }) =>
+    JSON.stringify({ segment, seenMs, batch }),
+  );
   writeFileSync(join(folder, "journal.ndjson"), `${batches.join("\n")}\n`);
   for (const { name, log } of field.processes.all)
     writeFileSync(join(folder, `${name}.log`), `${log.join("\n")}\n`);

@@ -229,7 +229,6 @@ function planOf({ part, key, ratePerSecond, tally, reaper }: RunContext, servers
     proxied: part.proxied ?? "nobody",
     samplesMemory: part.samplesMemory === true,
     reaper,
-    ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),
     ...(part.rememberMs === undefined ? {} : { rememberMs: part.rememberMs }),
   };
 }

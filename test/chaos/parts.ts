@@ -2,8 +2,7 @@
 // everything as it found it: whatever it killed runs again, whatever it cut is healed, tasks are accepted.
 
 import { swarmId } from "../../src/ids.ts";
-import { streamNameOf } from "../../src/journal/stream/settings.ts";
-import { type Damage, damageStream } from "./damage.ts";
+import { type Damage, damageStream, segmentStreams } from "./damage.ts";
 import { type Field, type Proxied, StuckError } from "./field.ts";
 import { fillServer, fullServerRoom } from "./full-server.ts";
 import { monotonicMs } from "./monotonic.ts";
@@ -23,7 +22,6 @@ export interface Part {
   readonly isTimed?: true;
   /** Default: nobody. */
   readonly proxied?: Proxied;
-  readonly bytesMax?: number;
   /** The only server has little room of its own. */
   readonly room?: ServersOptions["room"];
   /** Tasks a second; default 100. */
@@ -41,16 +39,6 @@ export interface Part {
 
 /** Each gives one of two others the lead. */
 const STEPS_MAX = 6;
-/** Of the stream that is to be full: small enough to fill in half a minute. */
-const FIRST_ROOM = 8 * 1024 * 1024;
-const MORE_ROOM = 4 * 1024 * 1024;
-/** Less than any batch takes. */
-const LITTLE_ROOM = 64;
-/** Two minutes until one snapshot alone counts, and then until tasks are taken again. */
-const HEALED_MS = 240_000;
-/** From where on tasks are refused; results and terms go on, and fill a little more. */
-const SHORT_SHARE = 0.85;
-
 export const parts: readonly Part[] = [
   {
     name: "leader-kills",
@@ -131,18 +119,6 @@ export const parts: readonly Part[] = [
     proxied: "tapped",
     restartsServersToRead: true,
     round: damageOneStore,
-  },
-  {
-    name: "disk-full",
-    about:
-      "the journal's stream reaches its bound, every other time is left to itself there, and is given more",
-    servers: 1,
-    rounds: 20,
-    roundsPerLeg: 4,
-    bytesMax: FIRST_ROOM,
-    ratePerSecond: 150,
-    payloadBytes: 1_500,
-    round: fillUp,
   },
   {
     name: "server-full",
@@ -326,7 +302,10 @@ async function isWholeAgain(field: Field, server: ServerLife): Promise<void> {
 /** @returns what undoes it */
 function damageStoreOf(server: ServerLife, field: Field): () => void {
   const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
-  const stream = streamNameOf({ swarm: swarmId(field.plan.swarm), purpose: "journal" });
+  const streams = segmentStreams(server.storeDir, swarmId(field.plan.swarm));
+  // Mostly the segment that the leader writes; sometimes one that only a restart reads.
+  const stream = field.random.chance(0.75) ? streams.at(-1) : field.random.pick(streams);
+  if (stream === undefined) throw new Error("the journal has no segment");
   const { sentence, undo } = damageStream(server.storeDir, stream, damage, field.random);
   field.note(sentence);
   return undo;
@@ -338,24 +317,4 @@ async function startDamaged(server: ServerLife, field: Field, undo: () => void):
     undo();
     await server.restart();
   });
-}
-
-/** The bound is lowered to what is taken, so that the next batch finds no room: the swarm has to make some itself. */
-async function leaveFull(field: Field): Promise<void> {
-  await field.admin.setBytesMax((await field.admin.bytes()) + LITTLE_ROOM);
-  const { atMs } = field.mark({ figure: "full, given no room → next accept" });
-  await field.accepted(atMs, { withinMs: HEALED_MS });
-}
-
-/** Each round with a little more; at the end there is as much as what is still open can need. */
-async function fillUp(field: Field, round: number): Promise<void> {
-  const bytesMax = FIRST_ROOM + round * MORE_ROOM;
-  const isShort = async () => (await field.admin.bytes()) > SHORT_SHARE * bytesMax;
-  await field.until("the journal is short of room", isShort, 120_000);
-  // It takes two minutes. So the first round, which is all of the short form, goes without.
-  if (round % 2 === 1) await leaveFull(field);
-  await field.between(3_000, 6_000);
-  await field.admin.setBytesMax(bytesMax + MORE_ROOM);
-  const { atMs } = field.mark({ figure: "room again → next accept" });
-  await field.accepted(atMs);
 }

@@ -9,7 +9,7 @@ it("is asked of leaders by T, of servers and agents whatever T is, and of nothin
   expect(requiredMsOf("leader killed → next accept", 2_000)).toBeUndefined();
   expect(requiredMsOf("stream leader stopped → next accept", 3_000)).toBe(15_000);
   expect(requiredMsOf("agent killed → reassigned", 1_000)).toBe(12_000);
-  expect(requiredMsOf("room again → next accept", 1_000)).toBeUndefined();
+  expect(requiredMsOf("server has room again → next accept", 1_000)).toBeUndefined();
 });
 
 describe("the short form", () => {

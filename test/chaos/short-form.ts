@@ -10,7 +10,6 @@ export const shortRounds: Readonly<Record<string, number>> = {
   "agent-kills": 1,
   "stream-leader": 2,
   network: 3,
-  "disk-full": 1,
 };
 
 /** Parts with one server take turns, from the oldest on; those with three have the newest.

@@ -1,21 +1,21 @@
-// What the nemesis asks of JetStream itself: who leads the journal's stream, that it be created with little room or
-// given more, that it be gone.
+// What the nemesis asks of JetStream itself: who leads the stream of the journal's newest segment, whether all streams are
+// up to date, that they be gone.
 
+import { segmentNumberIn, streamNameOf } from "../../src/chain/stream/settings.ts";
 import type { SwarmId } from "../../src/ids.ts";
-import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream/settings.ts";
 import { encode } from "../../src/protocol/codec.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 
 const ASK_MS = 2_000;
 
 interface StreamAnswer {
   readonly error?: { readonly description: string };
+  readonly streams?: readonly string[] | null;
   readonly cluster?: {
     readonly leader?: string;
     readonly replicas?: readonly { readonly current?: boolean; readonly offline?: boolean }[];
   };
-  readonly config?: Readonly<Record<string, unknown>>;
-  readonly state?: { readonly bytes: number };
 }
 
 export class StreamAdmin {
@@ -27,67 +27,54 @@ export class StreamAdmin {
     this.#swarm = swarm;
   }
 
-  /** The server's name; undefined while there is none, or nobody says. */
+  /** The server's name; undefined while there is none, or no server answers. */
   async leader(): Promise<string | undefined> {
-    const leader = (await this.#ask("INFO"))?.cluster?.leader;
+    const newest = (await this.#numbers()).at(-1);
+    const leader = newest === undefined ? "" : ((await this.#ask("INFO", newest))?.cluster?.leader ?? "");
     return leader === "" ? undefined : leader;
   }
 
-  /** Whether it has a leader, and every other server is up to date with it. */
+  /** Whether each segment has a leader, and every other server is up to date with it. */
   async isWhole(): Promise<boolean> {
-    const cluster = (await this.#ask("INFO"))?.cluster;
-    const others = cluster?.replicas ?? [];
-    return (
-      cluster?.leader !== undefined &&
-      others.every(({ current, offline }) => current === true && offline !== true)
+    const numbers = await this.#numbers();
+    const clusters = await Promise.all(
+      numbers.map(async (number) => (await this.#ask("INFO", number))?.cluster),
     );
+    return numbers.length > 0 && clusters.every(isUpToDate);
   }
 
   /** Another server leads then, where there is one. */
   async stepDown(): Promise<void> {
-    await this.#ask("LEADER.STEPDOWN");
+    const newest = (await this.#numbers()).at(-1);
+    if (newest !== undefined) await this.#ask("LEADER.STEPDOWN", newest);
   }
 
-  async create({ bytesMax }: { readonly bytesMax: number }): Promise<void> {
-    await this.#must("CREATE", streamConfigOf({ swarm: this.#swarm, purpose: "journal", bytesMax }));
-  }
-
-  async setBytesMax(bytesMax: number): Promise<void> {
-    const config = (await this.#must("INFO")).config;
-    await this.#must("UPDATE", { ...config, max_bytes: bytesMax });
-  }
-
-  async bytes(): Promise<number> {
-    return (await this.#must("INFO")).state?.bytes ?? 0;
-  }
-
-  /** With its snapshots; also where there is neither. */
+  /** Also where there is none. */
   async remove(): Promise<void> {
-    await this.#ask("DELETE");
-    await this.#ask("DELETE", undefined, "snapshots");
+    for (const number of await this.#numbers()) await this.#ask("DELETE", number);
   }
 
-  /** Until it is answered: after a start JetStream needs a moment, and three servers need a majority. */
-  async #must(verb: string, body?: unknown): Promise<StreamAnswer> {
-    for (let tries = 0; ; tries += 1) {
-      const answer = await this.#ask(verb, body);
-      if (answer !== undefined && answer.error === undefined) return answer;
-      if (tries === 20)
-        throw new Error(`${verb} of the stream: ${answer?.error?.description ?? "no answer"}`);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
+  /** Ascending; none when no server answers. */
+  async #numbers(): Promise<number[]> {
+    const answer = await this.#request("NAMES", { subject: subjectsOf(this.#swarm).segment("*") });
+    const numbers = (answer?.streams ?? []).flatMap((stream) => segmentNumberIn(stream, this.#swarm) ?? []);
+    return numbers.sort((one, other) => one - other);
   }
 
-  async #ask(
-    verb: string,
-    body?: unknown,
-    purpose: StreamPurpose = "journal",
-  ): Promise<StreamAnswer | undefined> {
-    const stream = streamNameOf({ swarm: this.#swarm, purpose });
-    const subject = `$JS.API.STREAM.${verb}.${stream}`;
+  async #ask(verb: string, number: number): Promise<StreamAnswer | undefined> {
+    return await this.#request(`${verb}.${streamNameOf({ swarm: this.#swarm, number })}`);
+  }
+
+  async #request(verb: string, body?: unknown): Promise<StreamAnswer | undefined> {
     const bytes = body === undefined ? new Uint8Array() : encode(body);
-    const outcome = await this.#transport.request(subject, bytes, { timeoutMs: ASK_MS });
+    const outcome = await this.#transport.request(`$JS.API.STREAM.${verb}`, bytes, { timeoutMs: ASK_MS });
     if (outcome.kind !== "answered") return undefined;
     return JSON.parse(Buffer.from(outcome.data).toString()) as StreamAnswer;
   }
+}
+
+function isUpToDate(cluster: StreamAnswer["cluster"]): boolean {
+  const isCurrent = ({ current, offline }: { current?: boolean; offline?: boolean }) =>
+    current === true && offline !== true;
+  return (cluster?.leader ?? "") !== "" && (cluster?.replicas ?? []).every(isCurrent);
 }

@@ -9,13 +9,13 @@ it("reads what stands around a record at which the server ends, and leaves holes
   const read = async (seq: number) => {
     if (!isRunning) throw new Error("nobody started the server again");
     if (seq === 4) return undefined;
-    if (seq !== 3) return { seq, bytes: new Uint8Array([seq]) };
+    if (seq !== 3) return { position: seq, bytes: new Uint8Array([seq]) };
     isRunning = false;
     throw new UnreachableError("the connection is broken");
   };
   const reopen = async () => {
     isRunning = true;
   };
-  const records = await readEach(read, { firstSeq: 2, lastSeq: 6, reopen });
-  expect(records.map(({ seq }) => seq)).toEqual([2, 5, 6]);
+  const records = await readEach(read, { last: 6, reopen });
+  expect(records.map(({ position }) => position)).toEqual([1, 2, 5, 6]);
 });

@@ -1,15 +1,15 @@
-// Follows the journal from outside and keeps every record with the moment it was seen: what recovery is timed by, what
-// readers must agree on, and what is left of batches that a damaged store lost. Goes on behind what cannot be read
-// where reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and
-// never show it.
+// Follows the journal from outside, all of its segments, and keeps every batch with the moment it was seen: what recovery
+// is timed by, what readers must agree on, and what is left of batches that a damaged store lost. Goes on where reading
+// breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and never show it.
 
+import type { Journal, Segment, SegmentRecord } from "../../src/chain/journal.ts";
+import { openNatsJournal } from "../../src/chain/nats.ts";
+import { type Batch, decodeRecord, hashOf } from "../../src/chain/records.ts";
+import { emptyTail } from "../../src/chain/replay.ts";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
-import { batchIndex, swarmId, type Term } from "../../src/ids.ts";
-import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
-import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
-import { openNatsJournal } from "../../src/journal/nats.ts";
-import { type ChainTail, deathOf } from "../../src/journal/replay.ts";
+import { swarmId, type Term } from "../../src/ids.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
+import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { Subscription, Transport } from "../../src/transport/transport.ts";
@@ -17,11 +17,14 @@ import { monotonicMs } from "./monotonic.ts";
 
 const PAUSE_MS = 500;
 
-interface Seen extends JournalRecord {
+/** Segments are looked for so often; one that is written to is heard of at once. */
+const LOOK_MS = 1_000;
+
+interface Seen extends LineRecord {
+  readonly segment: number;
   readonly seenMs: number;
   readonly hash: string;
-  /** Undefined: alien. */
-  readonly batch: Batch | undefined;
+  readonly batch: Batch;
 }
 
 export interface SeenEvent {
@@ -48,14 +51,17 @@ export class Witness {
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
   readonly #listening: Subscription;
-  /** Hashes of what was seen: after a break some of it is read again. */
+  /** Hashes of what was seen: copies are in the next segment, and after a break some of it is read again. */
   #known = new Set<string>();
+  readonly #followed = new Map<number, Promise<void>>();
+  #journal: Journal | undefined;
 
   constructor(options: WitnessOptions) {
     this.#options = options;
     const { transport, swarm } = options;
-    this.#listening = transport.subscribe(subjectsOf(swarmId(swarm)).journal, ({ data }) => {
+    this.#listening = transport.subscribe(subjectsOf(swarmId(swarm)).segment("*"), ({ subject, data }) => {
       if (this.#keepsAll) this.sent.push(data.slice());
+      this.#heardOf(Number(subject.slice(subject.lastIndexOf(".") + 1)));
     });
     this.#done = this.#watch();
   }
@@ -64,19 +70,19 @@ export class Witness {
   *eventsSince(sinceMs: number): Generator<SeenEvent> {
     for (let at = this.#firstSince(sinceMs); at < this.seen.length; at += 1) {
       const { batch, seenMs } = this.seen[at] as Seen;
-      for (const event of batch?.events ?? []) yield { seenMs, term: batch?.term ?? (0 as Term), event };
+      for (const event of batch.events) yield { seenMs, term: batch.term, event };
     }
   }
 
-  /** What it held for each place as it read; dead records are nobody's. */
+  /** What it held for each batch as it read, as far as batches continue each other. */
   readings(): Reading[] {
     if (!this.#keepsAll) return []; // what is kept has no beginning to judge from
-    let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
+    let tail: { readonly idx: number; readonly hash: string } = emptyTail;
     const readings: Reading[] = [];
     for (const { hash, batch } of this.seen) {
-      if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
-      tail = { ...batch, hash };
-      readings.push({ reader: "witness", idx: batch.idx, hash: tail.hash });
+      if (batch.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
+      tail = { idx: batch.idx, hash };
+      readings.push({ reader: "witness", idx: batch.idx, hash });
     }
     return readings;
   }
@@ -93,38 +99,54 @@ export class Witness {
 
   async #watch(): Promise<void> {
     const { signal } = this.#stop;
+    const { urls, swarm } = this.#options;
     while (!signal.aborted) {
       try {
-        await this.#follow(signal);
+        this.#journal ??= await openJournal(urls, swarm, signal);
+        for (const number of await this.#journal.list()) this.#heardOf(number);
+      } catch (error) {
+        if (!signal.aborted) this.interruptions.push(String(error));
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    await Promise.all(this.#followed.values());
+    await this.#journal?.close();
+  }
+
+  /** Follows a segment from its beginning, each once. */
+  #heardOf(number: number): void {
+    if (this.#journal === undefined || !(number > 0) || this.#followed.has(number)) return;
+    this.#followed.set(number, this.#follow(this.#journal.segment(number)));
+  }
+
+  async #follow(segment: Segment): Promise<void> {
+    const { signal } = this.#stop;
+    for (let from = 1; !signal.aborted; ) {
+      try {
+        for await (const record of segment.follow(from, signal)) {
+          this.#see(segment.number, record);
+          from = record.position + 1;
+        }
+        return;
       } catch (error) {
         if (signal.aborted) return;
         this.interruptions.push(String(error));
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        const end = await segment.end().catch(() => undefined);
+        if (end === undefined && error instanceof JournalDamagedError) return; // it was removed
+        from = end === undefined || end.position < from - 1 ? 1 : from + 1; // behind what cannot be read
       }
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
-    const { urls, swarm } = this.#options;
-    const journal = await openJournal(urls, swarm, signal);
-    try {
-      const fromSeq = this.interruptions.length === 0 ? 1 : await firstReadable(journal, this.#lastSeq);
-      for await (const record of journal.follow(fromSeq, signal)) this.#see(record);
-    } finally {
-      await journal.close();
-    }
-  }
-
-  get #lastSeq(): number {
-    return this.seen.at(-1)?.seq ?? 0;
-  }
-
-  #see(record: JournalRecord): void {
+  #see(segment: number, { bytes }: SegmentRecord): void {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch") return;
     const seenMs = monotonicMs();
-    const hash = hashOf(record.bytes);
+    const hash = hashOf(bytes);
     if (this.#known.has(hash)) return;
     this.#known.add(hash);
-    this.seen.push({ ...record, seenMs, hash, batch: decodeBatch(record.bytes) });
+    this.seen.push({ segment, bytes, seenMs, hash, batch });
     const { keptMs } = this.#options;
     const isOld = seenMs - (this.seen[0]?.seenMs ?? seenMs) > 2 * keptMs;
     if (!isOld) return;
@@ -139,53 +161,52 @@ export class Witness {
   }
 }
 
-/** From where on the journal can be read behind a record that was seen last; from its beginning, where it ends before
- *  that one: what stands there now may be something else. */
-async function firstReadable(journal: Journal, lastSeenSeq: number): Promise<number> {
-  const { firstSeq, lastSeq } = await journal.position();
-  if (lastSeq < lastSeenSeq) return Math.max(1, firstSeq);
-  for (let seq = Math.max(1, firstSeq, lastSeenSeq + 1); ; seq += 1)
-    if (seq > lastSeq || (await journal.read(seq)) !== undefined) return seq;
-}
-
-/** All records that stand in the log now; holes are left out, and what a server ends at that reads it, as 2.10.27 does
- *  where a bit flipped in the length of a record.
+/** All records that are in the segments now; what cannot be read is left out, and what a server ends at that reads it, as
+ *  2.10.27 does where a bit flipped in the length of a record.
  *  @param revive starts servers again that ended */
 export async function readLog(
   urls: readonly string[],
   swarm: string,
   revive: () => Promise<void>,
-): Promise<JournalRecord[]> {
+): Promise<LineRecord[]> {
   const opened = () => openJournal(urls, swarm, new AbortController().signal);
   let journal = await opened();
+  const reopen = async () => {
+    await journal.close();
+    await revive();
+    journal = await opened();
+  };
   try {
-    const { firstSeq, lastSeq } = await journal.position();
-    const reopen = async () => {
-      await journal.close();
-      await revive();
-      journal = await opened();
-    };
-    return await collect(journal.replay(Math.max(1, firstSeq))).catch(async (error: unknown) => {
-      if (error instanceof UnreachableError) await reopen();
-      else if (!(error instanceof JournalDamagedError)) throw error;
-      return await readEach((seq) => journal.read(seq), { firstSeq, lastSeq, reopen });
-    });
+    const records: LineRecord[] = [];
+    for (const number of await journal.list())
+      records.push(...(await readSegment(() => journal.segment(number), reopen)));
+    return records;
   } finally {
     await journal.close();
   }
 }
 
-/** One by one. @param reopen when a reading ended the server: what stands there is left out */
+async function readSegment(segment: () => Segment, reopen: () => Promise<void>): Promise<LineRecord[]> {
+  const last = (await segment().end())?.position ?? 0;
+  return await collect(segment().replay(1)).catch(async (error: unknown) => {
+    if (error instanceof UnreachableError) await reopen();
+    else if (!(error instanceof JournalDamagedError)) throw error;
+    return await readEach((position) => segment().read(position), { last, reopen });
+  });
+}
+
+/** One by one. @param reopen when a reading ended the server: what is there is left out */
 export async function readEach(
-  read: Journal["read"],
-  { firstSeq, lastSeq, reopen }: { firstSeq: number; lastSeq: number; reopen: () => Promise<void> },
-): Promise<JournalRecord[]> {
-  const records: JournalRecord[] = [];
-  for (let seq = Math.max(1, firstSeq); seq <= lastSeq; seq += 1) {
+  read: Segment["read"],
+  { last, reopen }: { last: number; reopen: () => Promise<void> },
+): Promise<SegmentRecord[]> {
+  const records: SegmentRecord[] = [];
+  for (let position = 1; position <= last; position += 1) {
     try {
-      const record = await read(seq);
+      const record = await read(position);
       if (record !== undefined) records.push(record);
     } catch (error) {
+      if (error instanceof JournalDamagedError) continue;
       if (!(error instanceof UnreachableError)) throw error;
       await reopen();
     }
@@ -193,13 +214,13 @@ export async function readEach(
   return records;
 }
 
-async function collect(records: AsyncIterable<JournalRecord>): Promise<JournalRecord[]> {
-  const all: JournalRecord[] = [];
+async function collect(records: AsyncIterable<SegmentRecord>): Promise<SegmentRecord[]> {
+  const all: SegmentRecord[] = [];
   for await (const record of records) all.push(record);
   return all;
 }
 
 async function openJournal(urls: readonly string[], swarm: string, signal: AbortSignal): Promise<Journal> {
   const connection = { urls, name: "chaos witness", signal };
-  return await openNatsJournal({ connection, swarm: swarmId(swarm), create: false, signal });
+  return await openNatsJournal({ connection, swarm: swarmId(swarm), signal });
 }

@@ -43,7 +43,7 @@ const aStatus = (more: Partial<StatusResponse> = {}): StatusResponse => ({
   queues: [],
   projects: [],
   resources: [],
-  journal: { id: "j", durability: "file", sentence: "", bytes: 0, deadRecords: 0, auditFirstIdx: 1 },
+  journal: { id: "j", durability: "file", sentence: "", bytes: 0, auditFirstIdx: 1 },
   counters: {},
   ...more,
 });

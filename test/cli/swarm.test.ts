@@ -323,7 +323,7 @@ describe("a swarm on the development broker", () => {
         "leader",
         "clock",
         "durability",
-        "snapshots",
+        "base",
       ].map((name) => `${name} ok`),
     );
     expect(healthy.code).toBe(0);
@@ -332,7 +332,7 @@ describe("a swarm on the development broker", () => {
   it("a second up on a journal in a file refuses and says why", async () => {
     const second = await workplace.run("up");
     expect(second.code).toBe(5);
-    expect(second.stderr).toMatch(/^error WAGGLE_JOURNAL_LOCKED: .*a journal in a file has one coordinator/m);
+    expect(second.stderr).toMatch(/^error WAGGLE_JOURNAL_LOCKED: .*a file journal has one coordinator/m);
   });
 
   it("an agent drains at the first Ctrl-C, and leaves with 0", async () => {

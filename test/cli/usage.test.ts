@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openFileJournal } from "../../src/journal/file.ts";
+import { openFileJournal } from "../../src/chain/file.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const verbs = [
@@ -264,12 +264,13 @@ describe("without a broker", () => {
   it("doctor reads the journal through, and ends with 7 when it is damaged", async () => {
     const cwd = emptyFolder();
     const folder = join(cwd, ".waggle", "journals", "default");
-    const path = join(folder, "journal.log");
+    const path = join(folder, "segments", "1", "records.log");
     const journal = await openFileJournal({ folder });
-    for (const seq of [0, 1, 2]) await journal.append(Buffer.from(`record ${seq}`), seq);
+    await journal.create(1);
+    for (const at of [0, 1, 2]) await journal.segment(1).append(Buffer.from(`record ${at}`), at);
     await journal.close();
     const healthy = await runIn(aShell({ cwd }), "doctor");
-    expect(healthy.stdout).toMatch(/^ok +journal .*3 records in 1 file, .* all whole$/m);
+    expect(healthy.stdout).toMatch(/^ok +journal .*3 records in 1 segment; no batch yet$/m);
     expect(healthy.code).toBe(3);
 
     const bytes = readFileSync(path);
@@ -277,7 +278,9 @@ describe("without a broker", () => {
     bytes[at] = 0x52;
     writeFileSync(path, bytes);
     const damaged = await runIn(aShell({ cwd }), "doctor");
-    expect(damaged.stdout).toMatch(/^fail +journal .*record 2 at byte \d+ does not match its checksum/m);
+    expect(damaged.stdout).toMatch(
+      /^fail +journal .*record 2 of segment 1 cannot be read: .* damaged at byte \d+/m,
+    );
     expect(damaged.code).toBe(7);
     expect(readFileSync(path)).toEqual(bytes);
   });

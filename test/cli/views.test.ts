@@ -93,30 +93,23 @@ const told = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
 
-  it("says who else wrote into the journal, apart from what leaders left behind", () => {
+  it("says for a day that somebody else wrote into the journal", () => {
     const status = aStatus(agents);
-    const deadRecords = (count: number, alienRecords?: { count: number; lastAt: number }) => {
-      const journal = { ...status.journal, deadRecords: count, alienRecords };
-      const answer = { ...status, at: limits.alienRecordShownMs, journal } as StatusResponse;
-      return renderStatus(answer, { ...view, showsAll: false });
+    const shown = (agoMs: number) => {
+      const journal = { ...status.journal, foreignRecords: { count: 1_004, lastAt: 0 } };
+      return renderStatus({ ...status, at: agoMs, journal } as StatusResponse, { ...view, showsAll: false });
     };
-    expect(deadRecords(2)).toMatch(/journal .* 2 dead records/);
-    expect(deadRecords(2)).not.toContain("somebody else");
-    const both = deadRecords(1_005, { count: 1_004, lastAt: 0 });
-    expect(both).toMatch(/journal .* 1 dead record$/m);
-    expect(both).toMatch(/1,004 records of somebody else in the journal, the last at .*`waggle doctor`/);
-    expect(deadRecords(3, { count: 3, lastAt: 0 })).not.toContain("dead record");
-    expect(deadRecords(3, { count: 3, lastAt: -1 })).toMatch(/journal .* 3 dead records$/m);
+    expect(shown(limits.foreignRecordShownMs)).toMatch(
+      /1,004 foreign records in the journal, the last at .*`waggle doctor`/,
+    );
+    expect(shown(limits.foreignRecordShownMs + 1)).not.toContain("foreign");
   });
 
-  it("says what is wrong with snapshots", () => {
+  it("says why the next segment of the journal could not be made", () => {
     const status = aStatus(agents);
-    const journal = {
-      ...status.journal,
-      snapshotFailure: "that of batch 9 cannot be read: a chunk is missing",
-    };
+    const journal = { ...status.journal, baseFailure: "the base of segment 9 cannot be read" };
     const text = renderStatus({ ...status, journal }, { ...view, showsAll: false });
-    expect(text).toContain("snapshots: that of batch 9 cannot be read: a chunk is missing");
+    expect(text).toContain("base: the base of segment 9 cannot be read");
   });
 
   it.each([
@@ -141,11 +134,11 @@ describe("status", () => {
     else expect(text).toContain(said);
   });
 
-  it("says nothing of snapshots where a standby answers, which knows of none", () => {
+  it("says nothing of a base where a standby answers, which knows of none", () => {
     const status = aStatus([]);
     const cut = { ...status, journal: { ...status.journal, auditFirstIdx: 1_145 } };
     const shown = (answer: StatusResponse) => renderStatus(answer, { ...view, showsAll: false });
-    expect(shown(cut)).toContain("kept from batch 1,145; no snapshot yet");
+    expect(shown(cut)).toContain("kept from batch 1,145; no base yet");
     expect(shown({ ...cut, stale: true })).toMatch(/kept from batch 1,145$/m);
   });
 

@@ -31,19 +31,6 @@ it("who holds more is waited for until 2·T after it said so, the one with most"
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
-it("who can read no snapshot is heard of that, and of nothing else", () => {
-  const announcements = new Announcements();
-  const lately = { now: 5_000, withinMs: 1_000 };
-  announcements.note({ ...beat("c2", 9, 99), lacksSnapshots: true }, 4_500);
-  expect(announcements.areSnapshotsMissed(lately)).toBe(true);
-  expect(announcements.areSnapshotsMissed({ ...lately, now: 5_501 })).toBe(false);
-  const told = [announcements.standbys(lately), announcements.hasHeard(lately)];
-  expect([...told, announcements.isMoreHeld(own, lately)]).toEqual([[], false, false]);
-  announcements.note(beat("c3", 9, 99), 4_500);
-  expect(announcements.isMoreHeld(own, lately)).toBe(true);
-  expect(announcements.isMoreHeld(own, { ...lately, now: 5_501 })).toBe(false);
-});
-
 it("who ends stands by no more, until it is heard again, and what it held counts as if it had died", () => {
   const announcements = new Announcements();
   const lately = { now: 100, withinMs: timeoutMs };

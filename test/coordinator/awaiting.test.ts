@@ -2,18 +2,18 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Journal, JournalRecord } from "../../src/chain/journal.ts";
+import type { Segment } from "../../src/chain/journal.ts";
+import type { LogReader } from "../../src/chain/log-reader.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { RecentBatches } from "../../src/chain/recent-batches.ts";
+import { type Batch, decodeBatchHeader, decodeRecord, encodeBatch } from "../../src/chain/records.ts";
 import { systemClock } from "../../src/clock.ts";
 import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
-import { encodeBatch } from "../../src/journal/batch.ts";
-import { BatchPlaces } from "../../src/journal/batch-places.ts";
-import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/state.ts";
 import { keptLog } from "../support/kept-log.ts";
@@ -53,6 +53,7 @@ describe("those who wait", () => {
 function aBatchThatEnds(task: string): Uint8Array {
   const header = {
     journal: "j",
+    life: "l",
     term: term(1),
     idx: batchIndex(3),
     prev: "",
@@ -72,23 +73,22 @@ describe("reading how a task ended", () => {
   } as EndedTask;
   const firstIdx = batchIndex(1);
   let nowMs: number;
-  let found: JournalRecord | undefined;
+  let found: Batch | undefined;
   let reader: AuditReader;
 
   beforeEach(() => {
     nowMs = 1_000;
     found = undefined;
-    const places = new BatchPlaces([[1, 1, 10]]);
-    const journal = { read: async () => found } as unknown as Journal;
+    const logReader = { batch: async () => found } as unknown as LogReader;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
     const reads = new JournalReads({
-      journal,
+      logReader,
       clock,
       logger: silentLogger,
       isLeading: () => true,
       isLed: () => false,
     });
-    reader = new AuditReader({ reads, places, recent: new RecentRecords(), clock });
+    reader = new AuditReader({ reads, recentBatches: new RecentBatches(), clock });
   });
 
   it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {
@@ -104,7 +104,7 @@ describe("reading how a task ended", () => {
     nowMs += limits.journalHoleMs + 1;
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     nowMs += limits.outcomeMissMs - 1;
-    found = { seq: 3, bytes: aBatchThatEnds("t1") };
+    found = decodeRecord(aBatchThatEnds("t1")) as Batch;
     expect(await reader.outcome(ended, firstIdx)).toMatchObject({ result: "done" });
   });
 
@@ -120,8 +120,8 @@ describe("an await about tasks that have ended", () => {
   let journal: MemoryJournal;
   let swarm: TestSwarm;
   let log: ReturnType<typeof keptLog>;
-  /** Where each one's outcome stands. */
-  let seqs: readonly number[];
+  /** Where each outcome stands in segment 1. */
+  let positions: readonly number[];
 
   beforeEach(async () => {
     clock = new ManualClock();
@@ -134,12 +134,23 @@ describe("an await about tasks that have ended", () => {
     const ends: number[] = [];
     for (let n = 0; n < ids.length; n += 1) {
       await agent.complete(await agent.assignment());
-      ends.push(store.lastSeq);
+      ends.push(store.end(1)?.position ?? 0);
     }
-    seqs = ends;
-    for (let n = 0; n < limits.recentBatchesMax; n += 1)
-      await swarm.client.submit([{ id: `later${n}`, kind: "other" }]);
+    positions = ends;
+    clock.stall(limits.recentRecordsMs + 1);
+    await swarm.client.submit([{ id: "later0", kind: "other" }]); // the batches before are in memory no more
   });
+
+  /** Reads of the coordinator from now on. */
+  function reading(read: (position: number, stored: Segment["read"]) => ReturnType<Segment["read"]>): void {
+    const segmentOf = journal.segment.bind(journal);
+    journal.segment = (number) => {
+      const segment = segmentOf(number);
+      const stored = segment.read.bind(segment);
+      segment.read = (position) => (position === 1 ? stored(1) : read(position, stored));
+      return segment;
+    };
+  }
   afterEach(() => swarm.stop());
 
   const ask = (tasks: readonly string[]) =>
@@ -148,7 +159,7 @@ describe("an await about tasks that have ended", () => {
 
   it("leaves the one open whose batch is not found just now, and answers about all others", async () => {
     swarm.watched.settled(); // before it is lost
-    swarm.store.loseMiddle(seqs[1] ?? 0, 1);
+    swarm.store.loseRecords(1, positions[1] ?? 0);
     const { answers } = await ask([...ids, "later0", "nobody's"]);
     expect(answers).toMatchObject([
       completed("t1"),
@@ -160,12 +171,19 @@ describe("an await about tasks that have ended", () => {
   });
 
   it("says of the one whose batch is another what is known of it, and answers about all others", async () => {
-    const read = journal.read.bind(journal);
-    journal.read = async (seq) => {
-      const record = await read(seq);
-      if (record === undefined || seq > (seqs[1] ?? 0)) return record;
-      return await read(1);
-    };
+    const [first = 0, second] = positions;
+    reading(async (position, stored) => {
+      const record = await stored(position);
+      if (position !== second || record === undefined) return record;
+      const header = decodeBatchHeader(record.bytes) ?? expect.fail("a batch stands there");
+      const other = decodeRecord((await stored(first))?.bytes ?? new Uint8Array());
+      const events = other?.kind === "batch" ? other.events : [];
+      const bytes = encodeBatch(
+        header,
+        events.map((event) => JSON.stringify(event)),
+      );
+      return { position, bytes };
+    });
     const { answers } = await ask(ids.slice(1));
     expect(answers).toMatchObject([
       {
@@ -184,25 +202,26 @@ describe("an await about tasks that have ended", () => {
 
   it("leaves those open that cannot be read just now, and tries no further", async () => {
     const tried: number[] = [];
-    const read = journal.read.bind(journal);
-    journal.read = async (seq) => {
-      tried.push(seq);
-      if (seq !== seqs[0]) throw new UnreachableError("the server is away");
-      return await read(seq);
-    };
+    reading(async (position, stored) => {
+      tried.push(position);
+      if (position !== positions[0]) throw new UnreachableError("the server is away");
+      return await stored(position);
+    });
     const { answers } = await ask([...ids, "later0"]);
     const open = { ok: false, code: "WAGGLE_OUTCOME_UNKNOWN" };
     expect(answers).toMatchObject([completed("t1"), open, open, { ok: true, live: true }]);
-    expect(tried).toEqual(seqs.slice(0, 2));
+    expect(tried).toEqual(positions.slice(0, 2));
   });
 
   it("is answered in time where the journal does not answer", async () => {
-    journal.read = () => new Promise(() => undefined);
+    let isAway = true;
+    reading((position, stored) => (isAway ? new Promise(() => undefined) : stored(position)));
     const answered = ask(["t1", "later0"]);
     await clock.advance(limits.awaitReadMs);
     expect((await answered).answers).toMatchObject([
       { ok: false, code: "WAGGLE_OUTCOME_UNKNOWN" },
       { ok: true, live: true },
     ]);
+    isAway = false;
   });
 });

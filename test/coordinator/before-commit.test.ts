@@ -1,7 +1,7 @@
 // Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
+import { type AnswerFate, MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
@@ -175,7 +175,7 @@ describe("a standby that takes the lead", () => {
   it("shows no party the term before its segment is known to be open", async () => {
     const opening = new Gate();
     const other = new MemoryJournal(swarm.store, {
-      onAnswer: async (request) => {
+      onAnswer: async (request): Promise<AnswerFate> => {
         if (request.op === "append" && request.isOpened) await opening.opened;
         return "deliver";
       },

@@ -179,6 +179,7 @@ it("a coordinator that followed nobody takes its wall clock's word for how long 
   back.offMs = -hourMs;
   const third = await swarm.startAnother("c3", undefined, { clock: back });
   await third.whenLeading();
+  await clock.settle();
   expect(journalTime() - before).toBeLessThan(2_000);
   expect(alarms).toEqual([expect.closeTo(-hourMs, -5)]);
   await stopped(third, clock);
@@ -186,5 +187,6 @@ it("a coordinator that followed nobody takes its wall clock's word for how long 
   ahead.offMs = hourMs;
   const fourth = await swarm.startAnother("c4", undefined, { clock: ahead });
   await fourth.whenLeading();
+  await clock.settle();
   expect(journalTime()).toBeCloseTo(ahead.now(), -4);
 });

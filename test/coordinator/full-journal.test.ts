@@ -6,6 +6,7 @@ import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { insertRecord, recordCount } from "../support/stored.ts";
 import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
@@ -23,9 +24,15 @@ beforeEach(async () => {
   clock = new ManualClock();
   isLate = false;
   store = new MemoryJournalStore({ bytesMax });
-  const journal = new MemoryJournal(store, {
-    onRequest: () => (isLate ? { kind: "full", message: "no room" } : "deliver"),
-  });
+  const journal = new MemoryJournal(store);
+  const segmentOf = journal.segment.bind(journal);
+  journal.segment = (number) => {
+    const segment = segmentOf(number);
+    const append = segment.append.bind(segment);
+    segment.append = async (...given) =>
+      isLate ? { kind: "full", message: "no room" } : await append(...given);
+    return segment;
+  };
   swarm = await startTestSwarm({ clock, store, journal, random: noJitter });
 });
 afterEach(async () => {
@@ -34,7 +41,7 @@ afterEach(async () => {
 
 /** The leader's append finds no room, and smaller ones would. */
 async function fill(neededBytes = largeBytes): Promise<void> {
-  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - neededBytes));
+  insertRecord(store, Buffer.alloc(bytesMax - store.usage.bytes - neededBytes));
   const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(neededBytes) }]);
   unanswered.catch(() => undefined); // whoever asked asks again
   await clock.settle();
@@ -46,9 +53,9 @@ it.each([
 ])("is no reason to depose a leader that says that it leads, and needs %s", async (_, neededBytes) => {
   await swarm.startAnother("c2");
   await fill(neededBytes);
-  const { lastSeq } = store;
+  const written = recordCount(store);
   await clock.advance(5 * timeoutMs);
-  expect(store.lastSeq).toBe(lastSeq);
+  expect(recordCount(store)).toBe(written);
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 
@@ -67,7 +74,7 @@ it("is left to its leader for T once it has room, for that one has yet to find o
   while (!sawRoom) await clock.advance(limits.pulseMs);
   isLate = false;
   await clock.advance(2 * timeoutMs);
-  expect(standby.settledState?.term).toBe(1);
+  expect(standby.probe.settledState?.term).toBe(1);
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 
@@ -101,7 +108,7 @@ it("does not keep a standby from leading for ever, whoever says that it leads", 
   };
   lie();
   await clock.advance(limits.fullLeaderMsMax - timeoutMs);
-  expect(standby.settledState?.term).toBe(1);
+  expect(standby.probe.settledState?.term).toBe(1);
   await clock.advance(4 * timeoutMs);
   expect(await standby.whenLeading()).toBe(2);
 });

@@ -7,7 +7,6 @@ import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
-import { taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
@@ -17,6 +16,7 @@ import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { insertRecord, liveOf, Rival, recordCount } from "../support/stored.ts";
 import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
+import { aRef, liveIds } from "../support/task-refs.ts";
 
 const silenceMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -477,7 +477,7 @@ describe("a deposed leader", () => {
     submit("t2").catch(() => undefined); // void
     await clock.advance(2 * limits.appendRetryMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
-    expect([...(swarm.coordinator.probe.settledState?.taskById.keys() ?? [])]).toEqual(["t1"]);
+    expect(liveIds(swarm.coordinator.probe.settledState)).toEqual(["t1"]);
   });
 
   it("that finds another batch of its own session in its segment goes on in a new one", async () => {
@@ -657,14 +657,18 @@ describe("starting", () => {
 });
 
 describe("a batch that does not fit the batches before it", () => {
-  it("halts each coordinator that reads it, standby or leader", async () => {
-    const { coordinator: standby } = await aStandby();
-    const { tail } = swarm.watched.settled();
-    const rival = new Rival(store);
-    const number = rival.takeLead(tail);
-    rival.batch(number, swarm.watched.settled().tail, [{ type: "TaskReleased", task: taskId("nothing") }]);
+  it("halts each coordinator that reads it, standby or leader, and none leads on without it", async () => {
+    const other = new MemoryJournalStore({ clock });
+    const damaged = await startTestSwarm({ clock, store: other });
+    const standby = await damaged.startAnother("c2");
+    await clock.settle();
+    const rival = new Rival(other);
+    const number = rival.takeLead(damaged.watched.settled().tail);
+    const { tail } = damaged.watched.settled();
+    rival.batch(number, tail, [{ type: "TaskReleased", ...aRef("nothing") }]);
     await clock.advance(2 * silenceMs);
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(await damaged.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(other.list()).toEqual([1, number]);
   });
 });

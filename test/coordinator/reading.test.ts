@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nounAndVerb } from "../../src/coordinator/leader/event-publisher.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { insertRecord } from "../support/stored.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 interface EventPush {
@@ -122,7 +123,7 @@ describe("the journal", () => {
     }
     await letGo();
     swarm.watched.settled(); // before they are lost
-    swarm.store.loseMiddle(6, 2);
+    swarm.store.loseRecords(1, 8, 2);
     const damaged = {
       ok: false,
       code: "WAGGLE_JOURNAL_DAMAGED",
@@ -133,16 +134,15 @@ describe("the journal", () => {
     expect((await page({ from: 8 })).batches[0]).toMatchObject({ idx: 8 });
   });
 
-  it("with a dead record in it is read without it", async () => {
+  it("with a foreign record in it is read without it", async () => {
     await swarm.client.submit([{ id: "t1", kind: "k" }]);
-    swarm.store.insertRival(Buffer.from("something alien"));
+    insertRecord(swarm.store, Buffer.from("foreign"));
     await swarm.client.ask(subjects.project("default", "submit"), { tasks: [{ id: "t2", kind: "k" }] });
     const { batches, last } = await page({ from: 1 });
     expect(last).toBe(3);
     expect(batches.map(({ idx }: { idx: number }) => idx)).toEqual([1, 2, 3]);
     expect((await swarm.client.status()).journal).toMatchObject({
-      deadRecords: 1,
-      alienRecords: { count: 1, lastAt: expect.any(Number) },
+      foreignRecords: { count: 1, lastAt: expect.any(Number) },
     });
     const outcome = await swarm.client.ask(subjects.project("default", "cancel"), {
       tasks: [{ task: "t2", round: 1 }],

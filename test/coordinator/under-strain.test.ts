@@ -122,7 +122,8 @@ it("nothing follows a term's end, whatever is asked or falls due meanwhile", asy
   held.release();
   await clock.settle();
   await stopped;
-  expect(eventsIn().at(-1)).toEqual({ type: "TermEnded" });
+  expect(swarm.watched.settled().closing).toMatchObject({ reason: "handing-over" });
+  expect(store.end(1)).toMatchObject({ position: swarm.watched.replay.place?.position, isSealed: true });
   const second = await swarm.startAnother("c2", new MemoryJournal(store));
   expect(await second.whenLeading()).toBe(2);
 });

@@ -35,7 +35,7 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
       credentials: { kind: "token", token: secret },
     } as const;
     transport = await connectNats({ ...address, name: "test" });
-    const journal = new MemoryJournalStore().open();
+    const journal = new MemoryJournal(new MemoryJournalStore());
     const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
     coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
     await coordinator.whenLeading();

@@ -1,6 +1,6 @@
 // A handle of a memory journal whose answers a test can hold back: what is stored, its coordinator does not know yet.
 
-import { type AnswerFate, MemoryJournal } from "../../src/chain/memory.ts";
+import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/chain/memory.ts";
 import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { Gate } from "./gate.ts";
 
@@ -14,7 +14,7 @@ export class HeldJournal {
 
   constructor(store: MemoryJournalStore) {
     this.journal = new MemoryJournal(store, {
-      onRequest: async ({ op }) => {
+      onRequest: async ({ op }): Promise<RequestFate> => {
         if (op === "read") await this.beforeRead?.();
         if (op !== "append") return "deliver";
         const act = this.beforeAppend;

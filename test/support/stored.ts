@@ -3,7 +3,7 @@
 import { liveIn } from "../../src/chain/live.ts";
 import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type ChainTail, decodeRecord, encodeBatch, encodeRecord, hashOf } from "../../src/chain/records.ts";
-import type { LiveSegment } from "../../src/chain/replay.ts";
+import { emptyTail, type LiveSegment } from "../../src/chain/replay.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import type { Event, EventOf, EventType } from "../../src/state/event.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -71,16 +71,33 @@ export class Rival {
     this.#store.seal(before);
     const number = this.claim();
     const { opened } = this.open(number, tail, before);
-    this.batch(
-      number,
-      { ...tail, term: term(number) },
-      [{ type: "TermStarted", term: term(number), leader: "rival", opened, timeoutMs: 3_000 }],
-      at,
-    );
+    this.start(number, tail, opened, at);
     return number;
   }
 
-  open(number: number, tail: ChainTail, before: number): { readonly opened: string } {
+  /** The first batch of a term. @param opened hash of the segment's `Opened` @returns its tail */
+  start(number: number, after: ChainTail, opened: string, at?: number): ChainTail {
+    const event: Event = {
+      type: "TermStarted",
+      term: term(number),
+      leader: "rival",
+      opened,
+      timeoutMs: 3_000,
+    };
+    return this.batch(number, { ...after, term: term(number) }, [event], at);
+  }
+
+  /** Begins a journal with a segment, and so many batches in it. @returns the tail of the log */
+  begin(batches: number, journal = "j"): ChainTail {
+    const number = this.claim();
+    const { opened } = this.open(number, { ...emptyTail, journal }, undefined);
+    let tail = this.start(number, { ...emptyTail, journal }, opened);
+    for (let n = 1; n < batches; n += 1) tail = this.batch(number, tail, [{ type: "TermRenewed" }]);
+    return tail;
+  }
+
+  /** @param before the segment that it continues */
+  open(number: number, tail: ChainTail, before: number | undefined): { readonly opened: string } {
     const bytes = encodeRecord({
       kind: "opened",
       segment: number,
@@ -89,7 +106,7 @@ export class Rival {
       term: term(number),
       leader: "rival",
       tail,
-      previous: { segment: before, idx: tail.idx, hash: tail.hash },
+      previous: before === undefined ? undefined : { segment: before, idx: tail.idx, hash: tail.hash },
       base: undefined,
       recent: [],
     });

@@ -6,7 +6,9 @@ import type { Journal } from "../../src/chain/journal.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
+import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
@@ -51,6 +53,8 @@ export interface TestSwarmOptions {
   readonly logger?: Logger;
   /** Of the first coordinator. */
   readonly leaderTimeoutMs?: number;
+  /** Of every coordinator. Default: segments are never changed as planned. */
+  readonly compaction?: Omit<CompactionOptions, "maker">;
 }
 
 /** Of the default project where none is named. */
@@ -95,7 +99,7 @@ export async function stopped(running: { stop(): Promise<void> }, clock: ManualC
   await ended;
 }
 
-/** Starts a coordinator and waits until it leads. */
+/** Starts a coordinator and waits until it leads, and its first batch is committed. */
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
   const swarmClock = options.clock ?? systemClock;
   const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
@@ -122,7 +126,10 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       logger,
       ...more,
     };
-    const coordinator = await startCoordinator(deps);
+    const maker = baseMakerHere({ journal, clock: swarmClock });
+    const compaction =
+      options.compaction === undefined ? {} : { compaction: { ...options.compaction, maker } };
+    const coordinator = await startCoordinator({ ...deps, ...compaction });
     coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
     running.push(coordinator);
     return coordinator;
@@ -130,7 +137,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const { leaderTimeoutMs } = options;
   const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
   const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
-  await coordinator.whenLeading();
+  const term = await coordinator.whenLeading();
+  while (coordinator.probe.settledState?.term !== term) await new Promise((resolve) => setImmediate(resolve));
   const client = new WireParty(hub.connect());
   return {
     hub,

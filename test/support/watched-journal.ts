@@ -1,12 +1,15 @@
 // Reads a memory journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. What it finds is thrown by `settled`.
 
+import { LineReader } from "../../src/chain/chunks.ts";
 import type { SegmentRecord } from "../../src/chain/journal.ts";
 import { liveIn } from "../../src/chain/live.ts";
 import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { Replay } from "../../src/chain/replay.ts";
+import { decodeRecord } from "../../src/chain/records.ts";
+import { type LiveSegment, Replay } from "../../src/chain/replay.ts";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
+import { StateDecoder } from "../../src/core/snapshot/decode.ts";
 import { Succession } from "../../src/core/succession.ts";
 import { limits } from "../../src/limits.ts";
 
@@ -15,7 +18,7 @@ const smallTasksMax = 500;
 const largeEvery = 64;
 
 export class WatchedJournal {
-  readonly replay = new Replay();
+  #replay = new Replay();
   /** Records that were skipped, by whether they are foreign, in order. */
   readonly skipped: ("foreign" | "superseded")[] = [];
   /** The journal has so little room that nothing may be assigned. */
@@ -26,6 +29,10 @@ export class WatchedJournal {
 
   constructor(store: MemoryJournalStore) {
     this.#store = store;
+  }
+
+  get replay(): Replay {
+    return this.#replay;
   }
 
   /** Reads on to where the journal ends now. @throws Error when an invariant did not hold after some batch */
@@ -44,8 +51,29 @@ export class WatchedJournal {
     const opened = this.#store.opened(number);
     const live = opened === undefined ? undefined : liveIn(opened, { number }, undefined);
     if (live === undefined) return false;
-    this.replay.enter(live, live.position);
+    const { base, tail } = live.opened;
+    if (base !== undefined && this.replay.tail.hash !== tail.hash) this.#readBase(live, base.position);
+    else this.replay.enter(live, live.position);
     return true;
+  }
+
+  /** What was read before lacks batches that the base stands for. */
+  #readBase(live: LiveSegment, position: number): void {
+    const manifest = decodeRecord(this.#store.read(live.number, position)?.bytes ?? new Uint8Array());
+    if (manifest?.kind !== "manifest") throw new Error(`segment ${live.number} has no base`);
+    const decoder = new StateDecoder();
+    const lines = new LineReader();
+    for (const [at] of manifest.chunks) {
+      const chunk = decodeRecord(this.#store.read(live.number, at)?.bytes ?? new Uint8Array());
+      if (chunk?.kind !== "chunk") throw new Error(`segment ${live.number} has no chunk at ${at}`);
+      for (const line of lines.take(chunk.bytes)) decoder.take(line);
+    }
+    const building = decoder.end();
+    let built = building.next();
+    while (built.done !== true) built = building.next();
+    this.#replay = new Replay({ state: built.value, tail: manifest.tail });
+    this.#succession = undefined; // it must see every batch
+    this.#replay.enter(live, position);
   }
 
   #readSegment(number: number): void {

@@ -32,7 +32,7 @@ export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
 }
 
 /** A leader may remove segments meanwhile: what is damaged is looked at once more. */
-export async function unlessRemoved<Value>(look: () => Promise<Value>): Promise<Value> {
+async function unlessRemoved<Value>(look: () => Promise<Value>): Promise<Value> {
   try {
     return await look();
   } catch (error) {
@@ -41,7 +41,7 @@ export async function unlessRemoved<Value>(look: () => Promise<Value>): Promise<
   }
 }
 
-export function damaged({ message }: JournalDamagedError): Check {
+function damaged({ message }: JournalDamagedError): Check {
   const advice = message.includes("waggle journal recover") ? {} : { advice: damageAdvice };
   return { name, status: "fail", found: message, ...advice, exitCode: exitCodes.journalDamaged };
 }

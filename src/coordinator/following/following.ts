@@ -7,16 +7,16 @@
 // stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is no
 // sign of life. Time to lead:
 //
-//   the leader closed its segment to hand over → at once, unless another coordinator is named
+//   the leader closed its segment to hand over → at once, unless another coordinator is named, or it was this one
 //   silence                                    → unless a leader says that it waits for room in a full journal, or says
-//                                                that it leads a segment that this coordinator cannot read
+//                                                that it leads a segment that this coordinator cannot read, for 2·T
 
 import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
 import { findLive } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import type { Batch } from "../../chain/records.ts";
-import type { LiveSegment, Replay } from "../../chain/replay.ts";
+import { type LiveSegment, type Replay, UnfitBatchError } from "../../chain/replay.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -26,8 +26,10 @@ import { isFull } from "../journal-room.ts";
 import type { Timing } from "../timing.ts";
 
 export interface FollowingDeps {
-  /** Of this coordinator. */
+  /** Of this coordinator, for people. */
   readonly id: string;
+  /** Of this coordinator's session. */
+  readonly life: string;
   readonly journal: Journal;
   readonly announcements: Announcements;
   /** Says to the leader that a segment cannot be read. */
@@ -64,8 +66,8 @@ export class Following {
   #cancelWatch: (() => void) | undefined;
   /** Since when the leader has had no room for its batches. */
   #fullMonotonicMs: number | undefined;
-  /** Of the live segment that cannot be read. */
-  #unreadable: number | undefined;
+  /** The live segment that cannot be read, and since when. */
+  #unreadable: { readonly segment: number; readonly sinceMonotonicMs: number } | undefined;
 
   /** Begins at once. @param log read before; undefined when no segment was live */
   constructor(log: Replay | undefined, deps: FollowingDeps, hooks: FollowingHooks) {
@@ -92,16 +94,18 @@ export class Following {
   async #follow(): Promise<void> {
     const { clock, timing, logger } = this.#deps;
     while (!this.#isOver) {
+      let pauseMs = timing().pulseMs; // the next segment opens soon
       try {
         if (await this.#readOnce()) continue;
       } catch (error) {
+        pauseMs = timing().beatMs;
         if (this.#isOver) return;
-        if (error instanceof PartedError) return this.#halt(error);
+        if (error instanceof PartedError || error instanceof UnfitBatchError) return this.#halt(error);
         const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
         if (!isExpected) return this.#halt(error);
         logger.warn({ err: error }, "the journal cannot be read on; trying again");
       }
-      await pause(clock, timing().beatMs, this.#ending.signal);
+      await pause(clock, pauseMs, this.#ending.signal);
     }
   }
 
@@ -110,7 +114,7 @@ export class Following {
     const { live } = await findLive(this.#deps.journal);
     if (live === undefined || this.#isOver) return false;
     const before = this.#log?.place;
-    const isAtEnd = before?.segment === live.number && this.#unreadable !== live.number;
+    const isAtEnd = before?.segment === live.number && this.#unreadable === undefined;
     await this.#bring(live);
     if (this.#isOver) return false;
     if (before?.segment !== live.number) this.#hooks.onSegment();
@@ -128,7 +132,7 @@ export class Following {
       await readOn(this.#log, live, journal);
       if (this.#log.tail.idx > idx) this.#heard();
     } catch (error) {
-      if (!(error instanceof JournalDamagedError)) throw error;
+      if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       await this.#bringAnew(live, this.#log, error);
     }
   }
@@ -183,14 +187,15 @@ export class Following {
   }
 
   #isHandedOver({ closing }: Replay): boolean {
-    const { id, isConnected } = this.#deps;
-    const isForUs = closing?.to === undefined || closing.to === id;
+    const { id, life, isConnected } = this.#deps;
+    const isForUs = closing?.life !== life && (closing?.to === undefined || closing.to === id);
     return closing?.reason === "handing-over" && isForUs && isConnected() && !this.#isOver;
   }
 
   #cannotRead(live: LiveSegment): void {
     if (this.#isOver) return;
-    this.#unreadable = live.number;
+    const sinceMonotonicMs = this.#unreadable?.sinceMonotonicMs ?? this.#deps.clock.monotonicMs();
+    this.#unreadable = { segment: live.number, sinceMonotonicMs };
     this.#deps.tellUnreadable(live.number);
   }
 
@@ -224,21 +229,27 @@ export class Following {
     this.#watchSilence();
   }
 
-  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. */
+  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. Not for ever: that
+   *  leader may not reach the journal. */
   #isLedUnreadably(): boolean {
-    return this.#unreadable !== undefined && this.#isLed();
+    if (this.#unreadable === undefined || !this.#isLed()) return false;
+    const { clock, timing } = this.#deps;
+    return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Not for ever: that
-   *  leader may not be able to make room. */
+  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Once there is room it
+   *  is left T to find out. Not for ever: that leader may not be able to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;
     const neededBytes = announcements.neededBytes(this.#log?.tail.term ?? 0, this.#lately);
     const now = clock.monotonicMs();
-    if (isFull(await journal.usage(), neededBytes)) this.#fullMonotonicMs ??= now;
-    else this.#fullMonotonicMs = undefined;
-    return this.#fullMonotonicMs !== undefined && now - this.#fullMonotonicMs <= limits.fullLeaderMsMax;
+    const sinceMonotonicMs = this.#fullMonotonicMs;
+    this.#fullMonotonicMs = isFull(await journal.usage(), neededBytes)
+      ? (sinceMonotonicMs ?? now)
+      : undefined;
+    const wasFull = sinceMonotonicMs !== undefined || this.#fullMonotonicMs !== undefined;
+    return wasFull && now - (sinceMonotonicMs ?? now) <= limits.fullLeaderMsMax;
   }
 
   #isLed(): boolean {

@@ -29,6 +29,7 @@ export class FullJournal {
 
   /** The journal takes no batch, or takes them again. */
   saw(full: Full | undefined): void {
+    if (full === undefined && this.#full === undefined) return;
     this.#full = full;
     this.#room.lookAgain();
     const { bytes: _, ...bound } = roomFields(this.#room.usage); // of before it was full

@@ -68,6 +68,8 @@ interface Sent {
   sentMonotonicMs: number;
   firstSentMonotonicMs: number | undefined;
   outcome: AppendOutcome | undefined;
+  /** Its newest append is under way, or answered and not resolved. */
+  isUnderWay: boolean;
   /** Bumped when it is sent again: an answer to an earlier append is not its answer. */
   round: number;
 }
@@ -125,10 +127,11 @@ export class Writer {
       sentMonotonicMs: 0,
       firstSentMonotonicMs: undefined,
       outcome: undefined,
+      isUnderWay: false,
       round: 0,
     };
     this.#sent.push(sent);
-    const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1;
+    const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1; // else that one is resolved first
     if (!this.#isHeld && mayFollow) this.#send(sent);
   }
 
@@ -157,6 +160,7 @@ export class Writer {
     sent.sentMonotonicMs = clock.monotonicMs();
     sent.firstSentMonotonicMs ??= sent.sentMonotonicMs;
     sent.outcome = undefined;
+    sent.isUnderWay = true;
     sent.round += 1;
     const { round } = sent;
     const expected = this.#position + this.#sent.indexOf(sent);
@@ -169,6 +173,7 @@ export class Writer {
 
   #forget(sent: Sent): void {
     sent.round += 1;
+    sent.isUnderWay = false;
     sent.outcome = undefined;
   }
 
@@ -231,14 +236,7 @@ export class Writer {
       sentMonotonicMs: oldest.sentMonotonicMs,
     });
     const [next] = this.#sent;
-    if (
-      next !== undefined &&
-      next.round !== 1 &&
-      next.outcome === undefined &&
-      !this.#isHeld &&
-      !this.#isOver
-    )
-      this.#send(next);
+    if (next !== undefined && !next.isUnderWay && !this.#isHeld && !this.#isOver) this.#send(next);
   }
 
   #foundFull(message: string, oldest: Sent): void {

@@ -3,7 +3,7 @@
 //   list ─ pass over segments that were claimed and not opened, once they have not grown for T
 //        ─ close the live segment: seal it, so that its end stays
 //        ─ read its end, and compare it with what is held
-//             equal, or a beginning   → read on: the log is whole
+//             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
 //             held is longer          → the log lost its end: go on from what is held, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
 //        ─ ask the other coordinators: the one that holds more goes first
@@ -21,7 +21,7 @@ import type { Journal } from "../../chain/journal.ts";
 import { claimantOf, findLive, liveSegment, openSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import { encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
-import { type LiveSegment, Replay } from "../../chain/replay.ts";
+import { type LiveSegment, Replay, UnfitBatchError } from "../../chain/replay.ts";
 import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
@@ -105,11 +105,14 @@ class TakingLead {
   #held: Replay | undefined;
   /** A server that takes over may not find what it has: damage is believed once it lasts. */
   readonly #damage: Endurance;
-  /** Of the numbers listed so far: a number that was seen is never used again. */
-  #highest = 0;
+  /** Of the numbers seen so far: none is used again, though the storage may have lost its segment. */
+  #highest: number;
+  /** The live segment of the first list; 0 where none was live. */
+  #firstLive: number | undefined;
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
+    this.#highest = held?.place?.segment ?? 0;
     this.#deps = deps;
     this.#damage = new Endurance(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
     this.#signal = signal;
@@ -126,12 +129,15 @@ class TakingLead {
       return await this.#run(attempt.signal);
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof SegmentLostError && this.#writing === undefined) return this.#standBy();
-      if (error instanceof SegmentLostError) return "again"; // of its own claims, or a rival's, which the next list shows
+      const isRival = error instanceof SegmentLostError && !error.isGone && this.#writing === undefined;
+      if (isRival) return this.#standBy(); // of a leader's own claims: a rival's shows in the next list
       const isReconnected = attempt.signal.aborted;
-      if (!isReconnected && !(error instanceof UnreachableError)) throw error;
+      const mayBegin = [UnreachableError, NewSegmentError, SegmentLostError].some(
+        (type) => error instanceof type,
+      );
+      if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
-        logger.warn({ err: error }, "the journal does not answer; taking the lead begins again");
+        logger.warn({ err: error }, "the lead could not be taken; taking it begins again");
         await pause(clock, limits.journalRetryMsMax, this.#signal);
       }
       return "again";
@@ -175,7 +181,8 @@ class TakingLead {
     const first = await findLive(journal);
     this.#note(first.numbers);
     const { live } = first;
-    if (this.#writing !== undefined && live !== undefined && !this.#isOwn(live)) return undefined;
+    if (live !== undefined && this.#isSuperseded(live)) return undefined;
+    this.#firstLive ??= live?.number ?? 0;
     const above = first.numbers.filter((number) => number > (live?.number ?? 0));
     for (const number of above.toReversed())
       if (!(await this.#passOver(number, live, signal))) return undefined;
@@ -188,8 +195,12 @@ class TakingLead {
       : undefined;
   }
 
-  #isOwn({ number, opened }: LiveSegment): boolean {
-    return number <= (this.#writing?.segment ?? 0) && opened.life === this.#deps.life;
+  /** Whether another coordinator opened a segment since: behind the one that this coordinator writes, or behind the one
+   *  that was live when it began. */
+  #isSuperseded({ number, opened }: LiveSegment): boolean {
+    if (opened.life === this.#deps.life) return false;
+    if (this.#writing !== undefined) return number >= this.#writing.segment;
+    return number > (this.#firstLive ?? number);
   }
 
   /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The live
@@ -238,10 +249,10 @@ class TakingLead {
     if (live === undefined) return this.#withoutSegments(held);
     if (held === undefined || held.place === undefined) return await this.#restore(live);
     try {
-      await readOn(held, live, this.#deps.journal);
-      return { log: held, needsBase: false };
+      const isWhole = await readOn(held, live, this.#deps.journal);
+      return { log: held, needsBase: !isWhole };
     } catch (error) {
-      if (!(error instanceof JournalDamagedError)) throw error;
+      if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       return await this.#judge(held, live, error);
     }
   }
@@ -297,13 +308,10 @@ class TakingLead {
     const segment = journal.segment(number);
     const writer = new SegmentWriter({ segment, life, clock, signal });
     await journal.create(number);
-    await writer.put(
-      encodeRecord({ kind: "claim", segment: number, life, attempt: random.id(ATTEMPT_LENGTH) }),
-    );
+    const claim = encodeRecord({ kind: "claim", segment: number, life, attempt: random.id(ATTEMPT_LENGTH) });
+    await orAnew(writer.put(claim));
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
-    const put = (bytes: Uint8Array) => writer.put(bytes);
-    const base = needsBase && log.tail.idx > 0 ? await writeBase(log, { life, clock, put }) : undefined;
-    if (base !== undefined) await verifyBase(segment, base);
+    const base = needsBase && log.tail.idx > 0 ? await this.#writeBase(log, writer) : undefined;
     signal.throwIfAborted();
     const opened: Opened = {
       kind: "opened",
@@ -318,9 +326,17 @@ class TakingLead {
       recent: log.recent.upTo(log.tail.idx, limits.openedHashesMax),
     };
     const bytes = encodeRecord(opened);
-    const position = await writer.put(bytes, { isOpened: true });
+    const position = await orAnew(writer.put(bytes, { isOpened: true }));
     log.enter({ number, opened, openedHash: hashOf(bytes), position }, position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
+  }
+
+  async #writeBase(log: Replay, writer: SegmentWriter): Promise<BaseRef> {
+    const { life, clock } = this.#deps;
+    const put = (bytes: Uint8Array) => writer.put(bytes);
+    const base = await orAnew(writeBase(log, { life, clock, put }));
+    await orAnew(verifyBase(writer.segment, base));
+    return base;
   }
 
   /** Whether a segment appeared since the first list: its claimant went by an older list, or by this claim. */
@@ -339,6 +355,19 @@ class TakingLead {
 function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
   if (live === undefined) return undefined;
   return { segment: live.number, idx: log.tail.idx, hash: log.tail.hash };
+}
+
+/** The new segment lost what was just written to it: another one is claimed. */
+class NewSegmentError extends Error {}
+
+/** @throws NewSegmentError where the segment is damaged */
+async function orAnew<Result>(writing: Promise<Result>): Promise<Result> {
+  try {
+    return await writing;
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    throw new NewSegmentError(error.message, { cause: error });
+  }
 }
 
 /** The journal was out of reach: what it said before proves nothing. */

@@ -186,7 +186,7 @@ export class World {
     for (const { life } of this.#parties()) life?.kill(); // what is open is recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
-      { observations, readings, journal: this.truth.batches },
+      { observations, readings, journal: this.truth.batches.map((bytes) => ({ bytes })) },
       { mustAllHaveEnded: true },
     );
     for (const { promise, checker, sentence } of violations)

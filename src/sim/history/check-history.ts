@@ -17,15 +17,15 @@ import {
   checkTaskLives,
   type TaskExpectations,
 } from "./check-tasks.ts";
-import { JournalLine } from "./journal-line.ts";
+import { JournalLine, type LineRecord } from "./journal-line.ts";
 import type { Observation, Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
 export interface History {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  /** Bytes of every committed batch, from the first on, in order. */
-  readonly journal: Iterable<Uint8Array>;
+  /** The final journal from its first batch on; other records may be among them. */
+  readonly journal: Iterable<LineRecord>;
 }
 
 export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {

@@ -2,10 +2,16 @@
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
 import { decodeRecord, hashOf } from "../../chain/records.ts";
+import { emptyTail } from "../../chain/replay.ts";
 import { type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
+
+/** A record of the journal, wherever it is stored. */
+export interface LineRecord {
+  readonly bytes: Uint8Array;
+}
 
 export interface LineBatch {
   readonly idx: number;
@@ -89,9 +95,10 @@ export class JournalLine {
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
-  /** @param committed bytes of every committed batch, from the first on, in order */
-  constructor(committed: Iterable<Uint8Array>) {
-    this.batches = lineOf(committed);
+  /** @param records all of the journal from its first batch on, in order, of all segments; those that continue nothing are
+   *  skipped */
+  constructor(records: Iterable<LineRecord>) {
+    this.batches = lineOf(records);
     for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
   }
 
@@ -275,13 +282,16 @@ function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
   return JSON.stringify(work) === JSON.stringify(asked);
 }
 
-function lineOf(committed: Iterable<Uint8Array>): LineBatch[] {
+/** The committed batches among the records, by the rule that every reader follows. */
+function lineOf(records: Iterable<LineRecord>): LineBatch[] {
   const line: LineBatch[] = [];
-  for (const bytes of committed) {
-    const record = decodeRecord(bytes);
-    if (record?.kind !== "batch") continue;
-    const { idx, term, at, events } = record;
-    line.push({ idx, term, at, hash: hashOf(bytes), bytes, events });
+  let tail: { readonly idx: number; readonly hash: string } = emptyTail;
+  for (const { bytes } of records) {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch" || batch.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
+    const { idx, term, at, events } = batch;
+    tail = { idx, hash: hashOf(bytes) };
+    line.push({ idx, term, at, hash: tail.hash, bytes, events });
   }
   return line;
 }

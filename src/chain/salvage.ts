@@ -1,0 +1,269 @@
+// Reads as much of a damaged journal as can be read, for an operator who decides to go on from there (`waggle journal
+// recover`). A coordinator never reads like this: it halts where `restore` throws.
+//
+//   each segment is read through, behind damage too    → what is lost, as far as records tell it
+//   the log is folded from its newest base on           → the last good batch
+//
+// Changes nothing.
+
+import type { Clock } from "../clock.ts";
+import { JournalDamagedError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Slices } from "../slices.ts";
+import { readBase } from "./base.ts";
+import type { SegmentEnd, SegmentReader, SegmentRecord } from "./journal.ts";
+import { withoutRemedy } from "./journal-errors.ts";
+import { liveSegment, pathTo } from "./live.ts";
+import { isSameTail, type LogDeps } from "./log.ts";
+import { firstIdxOf } from "./log-reader.ts";
+import { decodeBatchHeader } from "./records.ts";
+import { type LiveSegment, type Place, Replay } from "./replay.ts";
+
+/** What a segment holds. */
+export interface SalvagedSegment {
+  readonly number: number;
+  /** Undefined when it was never opened, or its `Opened` cannot be read. */
+  readonly live: LiveSegment | undefined;
+  /** Of the last record; 0 when the segment is empty or its end is not known. */
+  readonly lastPosition: number;
+  /** Records that can be read. */
+  readonly records: number;
+  /** The first damage; undefined when all of it can be read. */
+  readonly damage: string | undefined;
+  /** Of the last record that can be read before the first damage. */
+  readonly wholeTo: number;
+  /** The highest batch in it that can be read; 0 when there is none. */
+  readonly idxMax: number;
+  /** Batches that can be read, in runs without a gap, ascending. */
+  readonly runs: readonly Run[];
+}
+
+/** The first and the last. */
+type Run = readonly [from: number, to: number];
+
+export interface Salvage {
+  /** All that are listed, ascending. */
+  readonly segments: readonly SalvagedSegment[];
+  /** Up to the last good batch. Undefined when no state can be read. */
+  readonly log: Replay | undefined;
+  /** Why the log cannot be read to its end; undefined when it can. */
+  readonly damage: string | undefined;
+  /** The first batch from which on all up to the last good one can be read. */
+  readonly auditFirstIdx: number;
+}
+
+/** @throws UnreachableError */
+export async function salvage(deps: LogDeps): Promise<Salvage> {
+  const { journal } = deps;
+  const segments: SalvagedSegment[] = [];
+  for (const number of await journal.list()) segments.push(await readThrough(journal.segment(number), deps));
+  const { log, damage } = await foldFromNewest(segments, deps);
+  const newest = segments.findLast(({ live }) => live !== undefined);
+  const unopened = segments.find(
+    ({ number, damage }) => number > (newest?.number ?? 0) && damage !== undefined,
+  );
+  return { segments, log, damage: damage ?? unopened?.damage, auditFirstIdx: auditFirstIdx(segments, log) };
+}
+
+// --- segments ---------------------------------------------------------------------------------------
+
+async function readThrough(segment: SegmentReader, { clock }: LogDeps): Promise<SalvagedSegment> {
+  const { number } = segment;
+  let damage: string | undefined;
+  const orDamaged = async <Read>(read: () => Promise<Read>): Promise<Read | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      damage ??= withoutRemedy(error.message);
+      return undefined;
+    }
+  };
+  const live = await orDamaged(() => liveSegment(segment));
+  const end = await orDamaged(() => segment.end());
+  const found = new Found(live);
+  let wholeTo: number | undefined;
+  for (let from = 1, times = 0; end !== undefined && from <= end.position; from = found.position + 2) {
+    const isRead = await orDamaged(() => readRun(segment, { from, end, found, clock }));
+    if (isRead === true) break;
+    wholeTo ??= found.position;
+    found.position = Math.max(found.position, from - 1);
+    times += 1;
+    if (times > limits.salvagedGapsMax) break;
+  }
+  const { records, runs } = found;
+  return {
+    ...{ number, live, damage, records, runs },
+    lastPosition: end?.position ?? 0,
+    wholeTo: wholeTo ?? found.position,
+    idxMax: runs.reduce((max, [, to]) => Math.max(max, to), 0),
+  };
+}
+
+/** @throws JournalDamagedError at the next record that cannot be read */
+async function readRun(
+  segment: SegmentReader,
+  {
+    from,
+    end,
+    found,
+    clock,
+  }: { readonly from: number; readonly end: SegmentEnd; readonly found: Found; readonly clock: Clock },
+): Promise<true> {
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  for await (const record of segment.replay(from, { until: end.position })) {
+    found.take(record);
+    if (slices.isOver) await slices.pause();
+  }
+  return true;
+}
+
+/** What was read of a segment so far. */
+class Found {
+  readonly runs: [from: number, to: number][] = [];
+  records = 0;
+  position = 0;
+  readonly #live: LiveSegment | undefined;
+
+  constructor(live: LiveSegment | undefined) {
+    this.#live = live;
+  }
+
+  take({ position, bytes }: SegmentRecord): void {
+    this.position = position;
+    this.records += 1;
+    const header = decodeBatchHeader(bytes);
+    if (header === undefined || !this.#isOfSegment(position, header)) return;
+    const last = this.runs.at(-1);
+    if (last !== undefined && header.idx === last[1] + 1) last[1] = header.idx;
+    else if (last === undefined || header.idx > last[1]) this.runs.push([header.idx, header.idx]);
+  }
+
+  #isOfSegment(position: number, { journal, life, term }: NonNullable<ReturnType<typeof decodeBatchHeader>>) {
+    const live = this.#live;
+    if (live === undefined) return true; // nothing says whose it is
+    if (journal !== live.opened.journal) return false;
+    return position < live.position || (life === live.opened.life && term === live.opened.term);
+  }
+}
+
+// --- the log ----------------------------------------------------------------------------------------
+
+interface Folded {
+  readonly log: Replay | undefined;
+  readonly damage: string | undefined;
+}
+
+/** A segment that is missing hides those behind it: then the log is read up to an earlier one. */
+async function foldFromNewest(segments: readonly SalvagedSegment[], deps: LogDeps): Promise<Folded> {
+  let damage: string | undefined;
+  for (const { live } of segments.toReversed()) {
+    if (live === undefined) continue;
+    const folded = await foldTo(live, deps);
+    damage ??= folded.damage;
+    if (folded.log !== undefined) return { log: folded.log, damage };
+  }
+  return { log: undefined, damage };
+}
+
+async function foldTo(live: LiveSegment, deps: LogDeps): Promise<Folded> {
+  const unreadable = new Set<number>();
+  const hasBase = ({ number, opened }: LiveSegment) => opened.base !== undefined && !unreadable.has(number);
+  let damage: string | undefined;
+  for (;;) {
+    try {
+      const path = await pathTo(deps.journal, live, hasBase);
+      const folded = await foldPath(path, hasBase(path[0]), deps);
+      return { ...folded, damage: folded.damage ?? (folded.log === undefined ? damage : undefined) };
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      damage ??= withoutRemedy(error.message);
+      const [first] = await pathTo(deps.journal, live, hasBase).catch(() => []);
+      if (first === undefined || !hasBase(first)) return { log: undefined, damage };
+      unreadable.add(first.number); // its base cannot be read: the one before it is tried
+    }
+  }
+}
+
+type Path = readonly [LiveSegment, ...LiveSegment[]];
+
+/** @throws JournalDamagedError when it cannot begin */
+async function foldPath(path: Path, isFromBase: boolean, deps: LogDeps): Promise<Folded> {
+  const folded = await fold(path, { isFromBase, before: undefined }, deps);
+  if (folded.poisonedAt === undefined) return folded;
+  // The batch there changed a part of the state before it failed: once more, and not that batch.
+  const { log } = await fold(path, { isFromBase, before: folded.poisonedAt }, deps);
+  return { log, damage: folded.damage };
+}
+
+interface FoldedPath extends Folded {
+  readonly poisonedAt?: Place;
+}
+
+async function fold(
+  path: Path,
+  { isFromBase, before }: { readonly isFromBase: boolean; readonly before: Place | undefined },
+  { journal, clock }: LogDeps,
+): Promise<FoldedPath> {
+  const [first] = path;
+  if (!isFromBase && first.opened.tail.idx > 0)
+    throw new JournalDamagedError(
+      `the journal begins at segment ${first.number} behind batch ${first.opened.tail.idx}, and no base that can be read says what was before it`,
+    );
+  const log = isFromBase ? await readBase(journal.segment(first.number), first, clock) : new Replay();
+  if (!isFromBase) log.enter(first, first.position);
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  for (const segment of path) {
+    if (segment !== first && !isSameTail(log.tail, segment.opened.tail))
+      return { log, damage: partedText(log, segment) };
+    if (segment !== first) log.enter(segment, segment.position);
+    try {
+      for await (const record of journal.segment(segment.number).replay((log.place?.position ?? 0) + 1)) {
+        const at = { segment: segment.number, position: record.position };
+        if (before?.segment === at.segment && before.position === at.position)
+          return { log, damage: undefined };
+        const damage = taken(log, record);
+        if (damage !== undefined) return { log, damage, poisonedAt: at };
+        if (slices.isOver) await slices.pause();
+      }
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      return { log, damage: withoutRemedy(error.message) };
+    }
+  }
+  return { log, damage: undefined };
+}
+
+/** The reason why the record cannot be applied. */
+function taken(log: Replay, record: SegmentRecord): string | undefined {
+  try {
+    log.take(record);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    return withoutRemedy(error.message);
+  }
+}
+
+function partedText({ tail }: Replay, { number, opened }: LiveSegment): string {
+  return `segment ${number} continues batch ${opened.tail.idx}, and the log before it can be read up to batch ${tail.idx}`;
+}
+
+// --- the audit --------------------------------------------------------------------------------------
+
+function auditFirstIdx(segments: readonly SalvagedSegment[], log: Replay | undefined): number {
+  if (log === undefined) return 1;
+  const live = segments.filter((segment) => segment.live !== undefined);
+  let idx: number = log.tail.idx;
+  while (idx >= log.state.auditFirstIdx) {
+    const holding = live.findLast((segment) => firstOf(segment) <= idx);
+    const run = holding?.runs.find(([from, to]) => from <= idx && idx <= to);
+    if (holding === undefined || run === undefined) break;
+    idx = Math.max(run[0], firstOf(holding)) - 1;
+  }
+  return Math.max(idx + 1, log.state.auditFirstIdx);
+}
+
+function firstOf({ live }: SalvagedSegment): number {
+  return live === undefined ? Number.POSITIVE_INFINITY : firstIdxOf(live);
+}

@@ -1,0 +1,84 @@
+// `waggle journal recover`: goes on from the last good batch of a damaged journal, when an operator says so. Without --yes
+// it reports and changes nothing. Not here: reading (chain/salvage.ts), writing (coordinator/recovering/), the report's
+// text (recovery-view.ts).
+
+import { Command } from "commander";
+import { salvage } from "../chain/salvage.ts";
+import { systemClock, systemRandom } from "../clock.ts";
+import { openRecovered } from "../coordinator/recovering/open-recovered.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { recoveryReport, recoveryText } from "./recovery-view.ts";
+import { openStoppedJournal } from "./stopped-journal.ts";
+import { UsageError } from "./usage-error.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function journalCommand(program: Program): Command {
+  return new Command("journal")
+    .summary("recover a damaged journal")
+    .description(
+      "A coordinator that cannot read its journal to the end halts with exit code 7. A backup of the storage is the best " +
+        "remedy. Without a backup, `waggle journal recover` goes on from the last good batch of the journal.",
+    )
+    .addCommand(recoverCommand(program))
+    .addHelpText("after", examples);
+}
+
+interface RecoverFlags {
+  readonly yes?: boolean;
+}
+
+function recoverCommand(program: Program): Command {
+  return new Command("recover")
+    .summary("report what a damaged journal holds, and go on from its last good batch")
+    .description(
+      "Reads the whole journal and reports the damage, the last good batch, and what is lost. Changes nothing without " +
+        "--yes. With --yes it opens the next segment of the journal with the state at the last good batch. It removes " +
+        "nothing. All coordinators of the swarm must be stopped first.",
+    )
+    .option("--yes", "go on from the last good batch: what is lost is lost for good")
+    .addHelpText("after", `${details}${examples}`)
+    .action((flags: RecoverFlags, command: Command) =>
+      runVerb(program, command, (context) => recover(context, flags)),
+    );
+}
+
+const details = `
+A coordinator that still runs may hold what the journal lost: while one runs, it goes on by itself, and this command refuses.
+Tasks that were submitted behind the last good batch are unknown afterwards. Tasks that ended there run once more.
+
+Exit codes: 0 the journal can be read to its end, or was recovered; 7 it is damaged; 5 a coordinator runs; 3 no server can be
+reached; 2 there is no such journal.
+`;
+
+const examples = `
+Examples:
+  $ waggle journal recover
+  $ waggle journal recover --nats nats://127.0.0.1:4222 --swarm acme --json
+  $ waggle journal recover --yes`;
+
+async function recover(context: VerbContext, { yes = false }: RecoverFlags): Promise<ExitCode> {
+  const { output, signal, settings } = context;
+  const stopped = await openStoppedJournal(context);
+  try {
+    const found = await salvage({ journal: stopped.reader, clock: systemClock });
+    signal.throwIfAborted();
+    if (found.segments.length === 0)
+      throw new UsageError(`the swarm ${settings.swarm} has no journal ${stopped.where}: check --swarm`, {
+        field: "swarm",
+      });
+    const { log, damage, auditFirstIdx, segments } = found;
+    const number = Math.max(...segments.map((segment) => segment.number)) + 1;
+    const isRecovered = yes && damage !== undefined && log !== undefined;
+    const report = recoveryReport(found, isRecovered ? number : undefined);
+    if (isRecovered) {
+      const { journal, sealed } = await stopped.openToWrite(segments);
+      const id = `recover-${systemRandom.id(4)}`;
+      const deps = { id, journal, clock: systemClock, random: systemRandom };
+      await openRecovered(log, { auditFirstIdx, sealed, number }, deps, signal);
+    }
+    output.datum(report, () => output.asStarted(recoveryText(report, output)));
+    return damage === undefined || isRecovered ? exitCodes.ok : exitCodes.journalDamaged;
+  } finally {
+    await stopped.close();
+  }
+}

@@ -1,0 +1,136 @@
+// The journal of a swarm whose coordinators are stopped: to be read, and then perhaps to be written. Refuses while a
+// coordinator runs.
+
+import { rename } from "node:fs/promises";
+import { readRecord } from "../broker/broker-record.ts";
+import { findDataFolder } from "../broker/data-folder.ts";
+import { findBroker } from "../broker/find-broker.ts";
+import { lockFolder } from "../chain/file/folder-lock.ts";
+import { listSegments, openFileJournalReader, segmentFolder } from "../chain/file/reader.ts";
+import { openFileJournal } from "../chain/file.ts";
+import type { Journal, JournalReader } from "../chain/journal.ts";
+import { openNatsJournal } from "../chain/nats.ts";
+import type { SalvagedSegment } from "../chain/salvage.ts";
+import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
+import { UnreachableError, WaggleError } from "../errors.ts";
+import { NO_PROJECT, swarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { encode } from "../protocol/codec.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+import { connectNats } from "../transport/nats.ts";
+import { connectionOf } from "./doctor/checks.ts";
+import { journalFolder } from "./run-coordinator.ts";
+import { UsageError } from "./usage-error.ts";
+import type { VerbContext } from "./verb.ts";
+
+export interface StoppedJournal {
+  readonly reader: JournalReader;
+  /** For people: a clause such as `in /srv/.waggle/journals/default`. */
+  readonly where: string;
+  /** @param segments as they were read @returns the segments that can be sealed. @throws as `openStoppedJournal` */
+  openToWrite(
+    segments: readonly SalvagedSegment[],
+  ): Promise<{ readonly journal: Journal; readonly sealed: readonly number[] }>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when a coordinator runs, WAGGLE_JOURNAL_SETTINGS; UnreachableError, BrokerError;
+ *  UsageError when there is no journal */
+export async function openStoppedJournal(context: VerbContext): Promise<StoppedJournal> {
+  return isInFiles(context) ? await openFolder(context) : await openStreams(context);
+}
+
+/** Whether the data folder's broker keeps it in files, or nothing else is known of it. */
+function isInFiles({ settings }: VerbContext): boolean {
+  if (settings.nats !== undefined || settings.natsContext !== undefined) return false;
+  const folder = findDataFolder(settings.dataFolder);
+  const record = folder === undefined ? undefined : readRecord(folder);
+  return record === undefined || record.kind === "development";
+}
+
+// --- in files ---------------------------------------------------------------------------------------
+
+async function openFolder({ settings }: VerbContext): Promise<StoppedJournal> {
+  const folder = journalFolder(settings);
+  if ((await listSegments(folder)) === undefined)
+    throw new UsageError(
+      `there is no journal in ${folder}: name its --data-folder and --swarm, or its --nats`,
+      {
+        field: "dataFolder",
+      },
+    );
+  const reader = await openFileJournalReader(folder);
+  let lock: { release(): Promise<void> } | undefined = await lockFolder(folder);
+  let journal: Journal | undefined;
+  const release = async () => {
+    await lock?.release();
+    lock = undefined;
+  };
+  return {
+    reader,
+    where: `in ${folder}`,
+    openToWrite: async (segments) => {
+      const unreadable = segments.filter(
+        ({ lastPosition, damage }) => lastPosition === 0 && damage !== undefined,
+      );
+      for (const { number } of unreadable) await setAside(segmentFolder(folder, number));
+      await release();
+      journal = await openFileJournal({ folder, bytesMax: wantedRoom(settings.retention.bytes) });
+      return { journal, sealed: await journal.list() };
+    },
+    close: async () => {
+      await journal?.close();
+      await release();
+      await reader.close();
+    },
+  };
+}
+
+/** A file that does not begin as a segment does keeps the journal from being opened. */
+async function setAside(folder: string): Promise<void> {
+  await rename(folder, `${folder}.unreadable`);
+}
+
+// --- in JetStream -----------------------------------------------------------------------------------
+
+async function openStreams(context: VerbContext): Promise<StoppedJournal> {
+  const { settings, shell } = context;
+  const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  const connection = { ...connectionOf(broker, context), name: "waggle journal recover" };
+  await requireNoCoordinator(context, connection);
+  const swarm = swarmId(settings.swarm);
+  const bytesMax = wantedRoom(settings.retention.bytes);
+  const journal = await openNatsJournal({ connection, swarm, bytesMax, signal: context.signal });
+  return {
+    reader: journal,
+    where: "on this server",
+    openToWrite: async (segments) => {
+      await requireNoCoordinator(context, connection);
+      return { journal, sealed: segments.map(({ number }) => number) };
+    },
+    close: () => journal.close(),
+  };
+}
+
+/** Every coordinator listens for queries, also while it stands by. */
+async function requireNoCoordinator(
+  { settings }: VerbContext,
+  connection: Parameters<typeof connectNats>[0],
+): Promise<void> {
+  const transport = await connectNats(connection);
+  try {
+    const subject = subjectsOf(swarmId(settings.swarm)).query(NO_PROJECT, "status");
+    const timeoutMs = limits.leaderLookMs;
+    const { kind } = await transport.request(subject, encode({ v: 1 }), { timeoutMs });
+    if (kind === "no-responders") return;
+    if (kind === "disconnected") throw new UnreachableError("the connection to the server was lost");
+  } finally {
+    await transport.close();
+  }
+  throw new WaggleError(
+    "WAGGLE_JOURNAL_LOCKED",
+    `a coordinator of the swarm ${settings.swarm} runs on this server: stop all of them first. One that runs may hold what the ` +
+      "journal lost, and goes on by itself",
+  );
+}

@@ -1,0 +1,84 @@
+// Goes on from the last good batch of a damaged journal, when an operator says so: opens the next segment with a base of
+// what could be read, as a coordinator does whose log lost its end (taking-lead/). No coordinator runs meanwhile; one that
+// does stands by at its next append, for its segment is sealed.
+//
+//   seal what was listed ─ claim ─ base ─ read it back ─ open ─ one batch ─ Closing, so that any coordinator may lead
+//
+// The batch begins the term, so that the audit names the recovery, and trims the audit where batches before are lost.
+
+import { verifyBase, writeBase } from "../../chain/base.ts";
+import type { Journal } from "../../chain/journal.ts";
+import { encodeBatch, encodeRecord, hashOf, type Opened } from "../../chain/records.ts";
+import type { Replay } from "../../chain/replay.ts";
+import { SegmentWriter } from "../../chain/segment-writer.ts";
+import type { Clock, Random } from "../../clock.ts";
+import { Turn } from "../../core/step.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import { batchIndex, instant, type Term } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+
+export interface RecoveryDeps {
+  /** Of the recovery, for people: the term's leader in the audit. */
+  readonly id: string;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface Recovery {
+  /** The first batch from which on all can be read up to the last good one. */
+  readonly auditFirstIdx: number;
+  /** Segments that exist: none of them takes a record any more. */
+  readonly sealed: readonly number[];
+  /** Of the segment to open: above all that were ever listed. */
+  readonly number: number;
+}
+
+/** @param log up to the last good batch; its state is used up
+ *  @throws UnreachableError; JournalDamagedError when a segment disappears; SegmentLostError when another process claimed
+ *  the number; WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
+export async function openRecovered(
+  log: Replay,
+  { auditFirstIdx, sealed, number }: Recovery,
+  { id, journal, clock, random }: RecoveryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { tail, state, place } = log;
+  const life = random.id(limits.lifeCharacters);
+  for (const listed of sealed.toReversed()) {
+    signal.throwIfAborted();
+    if (!(await journal.segment(listed).seal()))
+      throw new JournalDamagedError(`segment ${listed} was removed meanwhile: begin again`);
+  }
+  const segment = journal.segment(number);
+  const writer = new SegmentWriter({ segment, life, clock, signal });
+  await journal.create(number);
+  await writer.put(encodeRecord({ kind: "claim", segment: number, life, attempt: life }));
+  const put = (bytes: Uint8Array) => writer.put(bytes);
+  const base = tail.idx > 0 ? await writeBase(log, { life, clock, put }) : undefined;
+  if (base !== undefined) await verifyBase(segment, base);
+  const term = number as Term;
+  const opened: Opened = {
+    ...{ kind: "opened", segment: number, life, term, leader: id, tail, base },
+    journal: tail.journal || random.id(16),
+    previous: place === undefined ? undefined : { segment: place.segment, idx: tail.idx, hash: tail.hash },
+    recent: log.recent.upTo(tail.idx, limits.openedHashesMax),
+  };
+  const openedBytes = encodeRecord(opened);
+  await writer.put(openedBytes, { isOpened: true });
+
+  const idx = batchIndex(tail.idx + 1);
+  const at = instant(Math.max(state.at, Math.floor(clock.now())));
+  const turn = new Turn(state, at, idx);
+  const timeoutMs = state.leaderTimeoutMs || limits.leaderTimeoutMs;
+  turn.take({ type: "StartTerm", term, leader: id, opened: hashOf(openedBytes), timeoutMs });
+  turn.take({ type: "TrimAudit", firstIdx: batchIndex(auditFirstIdx), reason: "lost" });
+  const header = { journal: opened.journal, life, term, idx, prev: tail.hash, at };
+  const batch = encodeBatch(
+    header,
+    turn.recorded.map(({ json }) => json),
+  );
+  await writer.put(batch);
+  await writer.put(encodeRecord({ kind: "closing", segment: number, life, reason: "handing-over" }));
+  await segment.seal();
+}

@@ -1,0 +1,362 @@
+// A leader's segment that is faulty, or full enough to be changed: the leader goes on in the next one from what it holds.
+// Nothing that was acknowledged is lost, what was in flight is committed once, and standbys and restarts agree.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findLive } from "../../src/chain/live.ts";
+import { restore } from "../../src/chain/log.ts";
+import {
+  type AnswerFate,
+  MemoryJournal,
+  type MemoryRequest,
+  type RequestFate,
+} from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { Gate } from "../support/gate.ts";
+import { keptLog } from "../support/kept-log.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { liveOf, storedBatches, storedEvents } from "../support/stored.ts";
+import {
+  noJitter,
+  roleOf,
+  startTestSwarm,
+  stopped,
+  type TestSwarm,
+  type WireAgent,
+} from "../support/swarm.ts";
+import { liveIds } from "../support/task-refs.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+/** Enough for a fault to be noticed and answered, once no append meets it. */
+const noticedMs = timeoutMs + limits.faultLooksMin * limits.faultLookMs + timeoutMs;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let journal: MemoryJournal;
+let swarm: TestSwarm;
+let standby: Coordinator;
+let log: ReturnType<typeof keptLog>;
+/** What becomes of the first leader's requests and of their answers. */
+let onRequest: (request: MemoryRequest) => RequestFate | Promise<RequestFate>;
+let onAnswer: (request: MemoryRequest) => AnswerFate | Promise<AnswerFate>;
+
+beforeEach(() => start());
+afterEach(async () => {
+  onRequest = () => "deliver";
+  onAnswer = () => "deliver";
+  journal.setOffline(false);
+  await stopped(swarm, clock);
+});
+
+async function start(compaction?: Omit<CompactionOptions, "maker">): Promise<void> {
+  clock = new ManualClock();
+  store = new MemoryJournalStore({ clock });
+  log = keptLog();
+  onRequest = () => "deliver";
+  onAnswer = () => "deliver";
+  journal = new MemoryJournal(store, {
+    onRequest: (request) => onRequest(request),
+    onAnswer: (request) => onAnswer(request),
+  });
+  const options = compaction === undefined ? {} : { compaction };
+  swarm = await startTestSwarm({ clock, store, journal, random: noJitter, logger: log.logger, ...options });
+  standby = await swarm.startAnother("c2");
+  await clock.settle();
+}
+
+/** The answer about each task, as it comes; a task whose answer never came counts as in flight. */
+function submitting(...ids: string[]): Promise<unknown>[] {
+  return ids.map(async (id) => {
+    const answer = swarm.submit(id);
+    answer.catch(() => undefined); // awaited below
+    await clock.settle();
+    return await answer;
+  });
+}
+
+/** A coordinator that starts from the journal alone. */
+async function restarted() {
+  const reader = new MemoryJournal(store);
+  const { live } = await findLive(reader);
+  return await restore(live ?? expect.fail("a segment is live"), { journal: reader, clock });
+}
+
+/** All read the same: the leader, the standby, an observer, and a restart. */
+async function expectAgreement(ids: readonly string[]): Promise<void> {
+  await clock.advance(timeoutMs);
+  const leader =
+    [swarm.coordinator, standby].find((each) => roleOf(each) === "leading") ?? expect.fail("one leads");
+  const states = [
+    leader.probe.settledState ?? expect.fail("nothing is in flight"),
+    standby.probe.settledState ?? expect.fail("it stands by"),
+    swarm.watched.settled().state,
+    (await restarted()).state,
+  ];
+  expect([...liveIds(states[0])].sort()).toEqual([...ids].sort());
+  expect(states.map(fingerprint)).toEqual(
+    states.map(() => fingerprint(states[0] as NonNullable<(typeof states)[0]>)),
+  );
+}
+
+const stored = (ids: readonly string[]) =>
+  ids.map(() => expect.objectContaining({ answers: [expect.objectContaining({ ok: true })] }));
+
+const faults: [string, () => void][] = [
+  ["lost its end", () => store.loseTail(liveOf(store).number, 1)],
+  ["lost its end and more", () => store.loseTail(liveOf(store).number, 3)],
+  ["lost a record within", () => store.loseRecords(liveOf(store).number, 4)],
+  ["is gone", () => store.loseSegment(liveOf(store).number)],
+];
+
+describe.each(faults)("a leader whose segment %s", (_, lose) => {
+  const acknowledged = ["t1", "t2", "t3"];
+
+  beforeEach(async () => {
+    for (const id of acknowledged) await Promise.all(submitting(id));
+    swarm.watched.settled();
+  });
+
+  it("goes on in a new one, and loses nothing that it had acknowledged", async () => {
+    lose();
+    await clock.advance(noticedMs);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    expect(liveOf(store).opened).toMatchObject({ term: 2, leader: "c1", base: expect.anything() });
+    expect(storedEvents(store, "AuditTrimmed")).toMatchObject([{ reason: "lost" }]);
+    await expectAgreement(acknowledged);
+  });
+
+  it("commits once what was in flight, and what is asked meanwhile", async () => {
+    const gate = new Gate();
+    onAnswer = async ({ op }) => {
+      if (op === "append") await gate.opened;
+      return "deliver";
+    };
+    const inFlight = submitting("t4", "t5");
+    await clock.settle();
+    lose();
+    const asked = submitting("t6");
+    gate.open();
+    await clock.advance(noticedMs);
+    expect(await Promise.all([...inFlight, ...asked])).toEqual(stored(["t4", "t5", "t6"]));
+    await expectAgreement([...acknowledged, "t4", "t5", "t6"]);
+  });
+
+  it("answers nothing definite between the loss and the new segment", async () => {
+    const agent = await swarm.agent("a1", { kinds: ["other"] });
+    swarm.watched.settled();
+    lose();
+    const open = new Gate();
+    onRequest = async (request) => {
+      if (request.op === "append" && request.isOpened) await open.opened;
+      return "deliver";
+    };
+    await clock.advance(noticedMs);
+    const answered: string[] = [];
+    const note = (what: string) => () => answered.push(what);
+    swarm.client.status().then(
+      ({ stale }) => stale !== true && note("status")(),
+      () => undefined,
+    );
+    agent.beat([], 0).then(note("beat"), () => undefined);
+    swarm.submit("t9").then(note("submit"), () => undefined);
+    await clock.advance(200);
+    expect(answered).toEqual([]);
+    open.open();
+    await clock.advance(noticedMs);
+    await expectAgreement([...acknowledged, "t9"]);
+  });
+
+  it("has it noticed by a standby that takes the lead, and goes on from what that one holds", async () => {
+    journal.setOffline(true);
+    lose();
+    await clock.advance(4 * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+    journal.setOffline(false);
+    await clock.advance(timeoutMs);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    await expectAgreement(acknowledged);
+  });
+});
+
+describe("a leader whose connection broke", () => {
+  it("sends and answers nothing until it has looked at its segment, and goes on in it", async () => {
+    await Promise.all(submitting("t1"));
+    journal.setOffline(true);
+    const answers = submitting("t2");
+    await clock.advance(200);
+    const looking = new Gate();
+    onRequest = async ({ op }) => {
+      if (op === "list") await looking.opened;
+      return "deliver";
+    };
+    journal.setOffline(false);
+    const status = swarm.client.status();
+    let isAnswered = false;
+    status.then(() => {
+      isAnswered = true;
+    });
+    await clock.advance(100);
+    expect([isAnswered, storedBatches(store).length]).toEqual([false, 2]);
+    looking.open();
+    await clock.advance(limits.faultLookMs);
+    expect(await Promise.all(answers)).toEqual(stored(["t2"]));
+    expect(await status).toMatchObject({ term: 1, tasks: { queued: 2 } });
+    await expectAgreement(["t1", "t2"]);
+  });
+
+  it("and whose segment lost what it had acknowledged before goes on with it in a new one", async () => {
+    await Promise.all(submitting("t1", "t2"));
+    swarm.watched.settled();
+    journal.setOffline(true);
+    await clock.advance(100);
+    store.loseTail(1, 2);
+    journal.setOffline(false);
+    await clock.advance(noticedMs);
+    expect(liveOf(store).opened).toMatchObject({ term: 2, leader: "c1" });
+    await expectAgreement(["t1", "t2"]);
+  });
+
+  it("is deposed by a newer segment, though its own segment lost its seal", async () => {
+    await Promise.all(submitting("t1"));
+    journal.setOffline(true);
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+    store.loseSeal(1);
+    swarm.submit("t2").catch(() => undefined); // the successor takes it
+    journal.setOffline(false);
+    await clock.advance(timeoutMs);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    await expectAgreement(["t1", "t2"]);
+  });
+});
+
+describe("a standby that cannot read the leader's segment", () => {
+  it("says so: the leader goes on in one that it can read, not more often than once each T", async () => {
+    const own = new MemoryJournal(store);
+    const segmentOf = own.segment.bind(own);
+    const unreadable = new Set([1]);
+    own.segment = (number) => {
+      const segment = segmentOf(number);
+      const fail = (): never => {
+        throw new JournalDamagedError(`segment ${number} cannot be read here`);
+      };
+      if (!unreadable.has(number)) return segment;
+      segment.replay = fail;
+      segment.follow = fail;
+      return segment;
+    };
+    await Promise.all(submitting("t1", "t2"));
+    const blind = await swarm.startAnother("c3", own).catch((error: unknown) => error);
+    expect(blind).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" }); // nothing can be read: it does not start
+    unreadable.clear();
+    const fourth = await swarm.startAnother("c4", own);
+    unreadable.add(1);
+    await Promise.all(submitting("t3"));
+    await clock.advance(limits.journalHoleMs + 2 * timeoutMs);
+    const opened = storedEvents(store, "TermStarted").length;
+    expect(opened).toBeLessThanOrEqual(3);
+    expect(fourth.probe.settledState?.idx).toBe(swarm.watched.settled().state.idx);
+    await expectAgreement(["t1", "t2", "t3"]);
+  });
+});
+
+describe("a planned change of segment", () => {
+  const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+  const options = { everyEvents: 10, retention: everything, snapshotSyncMs: 0 };
+
+  beforeEach(async () => {
+    await stopped(swarm, clock);
+    await start(options);
+  });
+
+  async function load(from: number, to: number, agent?: WireAgent): Promise<string[]> {
+    const ids = Array.from({ length: to - from }, (_, at) => `t${from + at}`);
+    const answers: Promise<unknown>[] = [];
+    for (const id of ids) {
+      answers.push(...submitting(id));
+      await clock.advance(100);
+      if (agent !== undefined) void agent.beat([], 0).catch(() => undefined);
+    }
+    await clock.advance(noticedMs);
+    expect(await Promise.all(answers)).toEqual(stored(ids));
+    return ids;
+  }
+
+  it("under load loses nothing, keeps the term, and is followed by standbys", async () => {
+    const ids = await load(1, 60);
+    expect(store.list().length).toBeGreaterThan(2);
+    expect(liveOf(store).opened).toMatchObject({ term: 1, base: expect.anything() });
+    expect(storedEvents(store, "TermStarted")).toHaveLength(1);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(roleOf(standby)).toBe("standing-by");
+    await expectAgreement(ids);
+    const before = liveOf(store).number;
+    await swarm.coordinator.stop();
+    await clock.settle();
+    expect(roleOf(standby)).toBe("leading");
+    expect(liveOf(store).opened).toMatchObject({ term: liveOf(store).number, previous: { segment: before } });
+  });
+
+  it.each(["append", "seal", "list", "create", "read", "end"] as const)(
+    "goes on, the one way or the other, though an answer or a request of %s is lost",
+    async (op) => {
+      const ids: string[] = [];
+      for (const leg of ["request", "answer"] as const) {
+        let count = 0;
+        const fate = (request: MemoryRequest) => {
+          if (request.op !== op || !isOfChange(request)) return "deliver";
+          count += 1;
+          return count % 7 === 1 ? "lose" : "deliver";
+        };
+        if (leg === "request") [onRequest, onAnswer] = [fate, () => "deliver"];
+        else [onRequest, onAnswer] = [() => "deliver", fate];
+        ids.push(...(await load(ids.length + 1, ids.length + 31)));
+      }
+      [onRequest, onAnswer] = [() => "deliver", () => "deliver"];
+      await clock.advance(60_000);
+      expect(store.list().length).toBeGreaterThan(1);
+      await expectAgreement(ids);
+    },
+  );
+
+  /** Not an ordinary batch of the leader. */
+  function isOfChange(request: MemoryRequest): boolean {
+    if (request.op !== "append") return true;
+    return (
+      !Buffer.from(request.bytes).subarray(0, 30).includes('"kind":"batch"') ||
+      request.segment !== liveOf(store).number
+    );
+  }
+
+  it("whose new segment is lost at once goes on from memory in another", async () => {
+    const ids = await load(1, 8);
+    let isLost = false;
+    onAnswer = (request) => {
+      if (request.op === "append" && request.isOpened && !isLost) {
+        isLost = true;
+        swarm.watched.settled();
+        store.loseSegment(request.segment);
+      }
+      return "deliver";
+    };
+    ids.push(...(await load(8, 30)));
+    expect(isLost).toBe(true);
+    await expectAgreement(ids);
+  });
+
+  it("that a power loss undoes, seal and new segment, loses nothing", async () => {
+    const ids = await load(1, 12);
+    const { number } = liveOf(store);
+    expect(number).toBeGreaterThan(1);
+    swarm.watched.settled();
+    store.loseSegment(number);
+    store.loseSeal(number - 1);
+    store.loseTail(number - 1, 1);
+    await clock.advance(noticedMs);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    await expectAgreement(ids);
+  });
+});

@@ -1,0 +1,524 @@
+// Taking the lead: who wins, what is held against what is stored, which faults begin it again, and when it halts.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { findLive } from "../../src/chain/live.ts";
+import { restore } from "../../src/chain/log.ts";
+import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { type ChainTail, decodeRecord } from "../../src/chain/records.ts";
+import type { Replay } from "../../src/chain/replay.ts";
+import { systemRandom } from "../../src/clock.ts";
+import {
+  type TakeLeadDeps,
+  type TakenLead,
+  takeLead,
+  type Writing,
+} from "../../src/coordinator/taking-lead/take-lead.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { term } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { liveOf, Rival } from "../support/stored.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+const timing = timingOf(limits.leaderTimeoutMs);
+const renewed = { type: "TermRenewed" } as const;
+const never = new AbortController().signal;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let writer: Rival;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore({ clock });
+  writer = new Rival(store, "earlier");
+});
+
+function depsOf(
+  id: string,
+  journal = new MemoryJournal(store),
+  more: Partial<TakeLeadDeps> = {},
+): TakeLeadDeps {
+  return {
+    id,
+    life: `life-of-${id}`,
+    journal,
+    timing,
+    isLed: () => false,
+    isMoreHeld: async () => false,
+    clock,
+    random: systemRandom,
+    logger: silentLogger,
+    ...more,
+  };
+}
+
+/** Takes the lead while time passes. */
+async function taking(
+  held: Replay | undefined,
+  deps = depsOf("c1"),
+  { writing, ms = 20_000 }: { writing?: Writing; ms?: number } = {},
+): Promise<TakenLead> {
+  const taken = takeLead(held, deps, never, writing);
+  taken.catch(() => undefined); // awaited below
+  await clock.advance(ms);
+  return await taken;
+}
+
+async function won(...given: Parameters<typeof taking>) {
+  const taken = await taking(...given);
+  return taken.kind === "won" ? taken : expect.fail("it stands by");
+}
+
+/** The log as a coordinator reads it that starts now. */
+async function read(): Promise<Replay> {
+  const journal = new MemoryJournal(store);
+  const { live } = await findLive(journal);
+  return await restore(live ?? expect.fail("a segment is live"), { journal, clock });
+}
+
+/** What a standby holds that followed to the end, before the segment lost its last records. */
+async function heldBefore(lost: number): Promise<{ readonly held: Replay; readonly tail: ChainTail }> {
+  writer.begin(5);
+  const held = await read();
+  store.loseTail(1, lost);
+  return { held, tail: held.tail };
+}
+
+describe("a start", () => {
+  it("in an empty journal opens segment 1, with an identity of its own and no base", async () => {
+    const { log, base } = await won(undefined, depsOf("c1"), { ms: 0 });
+    expect(log.live).toMatchObject({ number: 1, opened: { term: 1, leader: "c1", life: "life-of-c1" } });
+    expect(log.tail).toMatchObject({ idx: 0, journal: expect.stringMatching(/.{8}/) });
+    expect(base).toBeUndefined();
+  });
+
+  it("behind another leader seals its segment, and continues that by reference", async () => {
+    const tail = writer.begin(3);
+    const { log } = await won(undefined);
+    expect(store.end(1)?.isSealed).toBe(true);
+    expect(log.tail).toEqual(tail);
+    expect(log.live?.opened).toMatchObject({
+      segment: 2,
+      tail,
+      previous: { segment: 1, idx: 3, hash: tail.hash },
+    });
+    expect(log.live?.opened.recent.at(-1)).toBe(tail.hash);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("reads what the leader appended until the seal", async () => {
+    let tail = writer.begin(3);
+    const held = await read();
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "seal" && store.end(1)?.isSealed === false) tail = writer.batch(1, tail, [renewed]);
+        return "deliver";
+      },
+    });
+    const { log } = await won(held, depsOf("c1", journal));
+    expect(log.tail).toEqual(tail);
+  });
+
+  it("that died between its claim and its `Opened` is passed over after T, and the journal begins", async () => {
+    writer.claim();
+    const taken = takeLead(undefined, depsOf("c1"), never);
+    await clock.advance(timing.timeoutMs - timing.beatMs);
+    expect(store.list()).toEqual([1]);
+    await clock.advance(2 * timing.beatMs);
+    expect(await taken).toMatchObject({ kind: "won" });
+    expect(liveOf(store).number).toBe(2);
+    expect(store.end(1)?.isSealed).toBe(true);
+  });
+
+  it("finds a claim of its own session and waits for none", async () => {
+    new Rival(store, "life-of-c1").claim();
+    await won(undefined, depsOf("c1"), { ms: 0 });
+    expect(liveOf(store).number).toBe(2);
+  });
+
+  it("ends with the reason when it is asked to", async () => {
+    writer.claim();
+    const ending = new AbortController();
+    const taken = takeLead(undefined, depsOf("c1"), ending.signal);
+    const rejected = expect(taken).rejects.toThrow("enough");
+    await clock.advance(timing.beatMs);
+    ending.abort(new Error("enough"));
+    await clock.settle();
+    await rejected;
+    expect(store.list()).toEqual([1]);
+  });
+
+  it("says that the journal is full, and leads nothing", async () => {
+    const tail = writer.begin(3);
+    store.bytesMax = store.usage.bytes;
+    await expect(taking(undefined)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
+    expect(liveOf(store).number).toBe(1);
+    store.bytesMax = undefined;
+    expect((await won(undefined)).log.tail).toEqual(tail);
+  });
+});
+
+describe("a segment that was claimed and is not open", () => {
+  it("is waited for while it grows, and leads when it opens", async () => {
+    const tail = writer.begin(3);
+    const other = new Rival(store, "other");
+    const number = other.claim();
+    const taken = takeLead(undefined, depsOf("c1"), never);
+    for (let n = 0; n < 3; n += 1) {
+      await clock.advance(timing.timeoutMs - timing.beatMs);
+      store.insert(number, Buffer.from(`a chunk ${n}`));
+    }
+    expect(store.end(number)?.isSealed).toBe(false);
+    other.open(number, tail, 1);
+    await clock.advance(2 * timing.beatMs);
+    expect(await taken).toMatchObject({ kind: "stand-by" });
+    expect(store.end(1)?.isSealed).toBe(false);
+  });
+
+  it("is sealed when it did not grow for T: its claimant can open it no more", async () => {
+    const tail = writer.begin(3);
+    const number = new Rival(store, "other").claim();
+    const { log } = await won(undefined);
+    expect(store.append({ segment: number, bytes: Buffer.of(1), expected: 1, isOpened: true }).kind).toBe(
+      "sealed",
+    );
+    expect(log.live?.number).toBe(number + 1);
+    expect(log.tail).toEqual(tail);
+  });
+
+  it("leads all the same if it was opened just before the seal", async () => {
+    const tail = writer.begin(3);
+    const other = new Rival(store, "other");
+    const number = other.claim();
+    const journal = new MemoryJournal(store, {
+      onRequest: (request) => {
+        if (request.op === "seal" && request.segment === number && store.opened(number) === undefined)
+          other.open(number, tail, 1);
+        return "deliver";
+      },
+    });
+    expect((await taking(undefined, depsOf("c1", journal))).kind).toBe("stand-by");
+    expect(liveOf(store).number).toBe(number);
+  });
+});
+
+describe("two that take the lead together", () => {
+  it("are never both leaders, whoever is slower at which step", async () => {
+    for (let slow = 0; slow < 14; slow += 1) {
+      store = new MemoryJournalStore({ clock });
+      const tail = new Rival(store, "earlier").begin(3);
+      let asked = 0;
+      const slowed = new MemoryJournal(store, {
+        onRequest: async () => {
+          asked += 1;
+          if (asked === slow) await new Promise<void>((resolve) => void clock.after(500, resolve));
+          return "deliver";
+        },
+      });
+      const both = [
+        takeLead(undefined, depsOf("c1", slowed), never),
+        takeLead(undefined, depsOf("c2"), never),
+      ];
+      await clock.advance(20_000);
+      const opened = (await Promise.all(both)).flatMap((taken) =>
+        taken.kind === "won" ? [taken.log.live?.number ?? 0] : [],
+      );
+      expect(new Set(opened).size, `slow at ${slow}`).toBe(opened.length);
+      const mayAppend = opened.filter((number) => store.end(number)?.isSealed === false);
+      expect(mayAppend, `slow at ${slow}`).toEqual(opened.length === 0 ? [] : [Math.max(...opened)]);
+      expect((await read()).tail.hash).toBe(tail.hash);
+      if (opened.length === 0) expect((await taking(undefined)).kind).toBe("won");
+    }
+  });
+
+  it("at numbers of their own: the one that claimed by an older list stands by", async () => {
+    const tail = writer.begin(3);
+    const other = new Rival(store, "other");
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "create" && store.list().length === 1) {
+          store.create(3);
+          store.insert(3, Buffer.from(JSON.stringify({ v: 2, kind: "claim", segment: 3, life: other.life })));
+        }
+        return "deliver";
+      },
+    });
+    expect((await taking(await read(), depsOf("c1", journal))).kind).toBe("stand-by");
+    expect(liveOf(store).number).toBe(1);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("the one that holds less leaves it to the other", async () => {
+    writer.begin(3);
+    const asked: unknown[] = [];
+    const isMoreHeld = async (log: Replay | undefined) => asked.push(log?.tail.idx) > 0;
+    expect((await taking(undefined, depsOf("c1", undefined, { isMoreHeld }))).kind).toBe("stand-by");
+    expect(asked).toEqual([3]);
+    expect(store.list()).toEqual([1]);
+  });
+});
+
+describe("a log that lost its end", () => {
+  it("goes on from what a standby holds, in a segment that begins with it", async () => {
+    const { held, tail } = await heldBefore(2);
+    const { log, base } = await won(held);
+    expect(base).toMatchObject({ idx: 5 });
+    expect(log.tail).toEqual(tail);
+    const { tail: restarted, state } = await read();
+    expect(restarted).toEqual(tail);
+    expect(state.idx).toBe(5);
+  });
+
+  it("also where its seal was lost with it, and where it lost its newest segment", async () => {
+    const { held } = await heldBefore(2);
+    store.seal(1);
+    store.loseSeal(1);
+    const first = await won(held);
+    const { log } = await won(first.log, depsOf("c2"));
+    const number = log.live?.number ?? 0;
+    const tail = new Rival(store, "life-of-c2").start(number, log.tail, log.live?.openedHash ?? "");
+    const more = await read();
+    expect(more.tail).toEqual(tail);
+    store.loseSegment(number);
+    expect((await won(more, depsOf("c3"))).log.tail).toEqual(tail);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("and is not held by the one that starts is shorter, as it stands: nobody knows better", async () => {
+    await heldBefore(2);
+    expect((await won(undefined)).log.tail.idx).toBe(3);
+  });
+
+  it("and went on differently halts the one that holds the other branch, and changes nothing", async () => {
+    const { held } = await heldBefore(2);
+    let tail = (await read()).tail;
+    for (let n = 0; n < 3; n += 1) tail = writer.batch(1, tail, [renewed], clock.now() + 1 + n);
+    await expect(taking(held)).rejects.toBeInstanceOf(JournalDamagedError);
+    expect(store.list()).toEqual([1]);
+  });
+
+  it("…unless another coordinator holds more: that one goes first", async () => {
+    const { held } = await heldBefore(2);
+    const tail = (await read()).tail;
+    writer.batch(1, tail, [renewed], clock.now() + 1);
+    const isMoreHeld = async () => true;
+    expect((await taking(held, depsOf("c1", undefined, { isMoreHeld }))).kind).toBe("stand-by");
+  });
+
+  it("of another journal halts", async () => {
+    writer.begin(5);
+    const held = await read();
+    store.loseSegment(1);
+    writer.begin(5, "another");
+    await expect(taking(held)).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+});
+
+describe("a log that cannot be read", () => {
+  it("to its end goes on from the one that read it all", async () => {
+    for (const damage of [() => store.loseRecords(1, 5), () => store.damageRecord(1, 7)]) {
+      store = new MemoryJournalStore({ clock });
+      const tail = new Rival(store).begin(5);
+      const held = await read();
+      damage();
+      expect((await won(held)).log.tail).toEqual(tail);
+      expect((await read()).tail).toEqual(tail);
+    }
+  });
+
+  it("before what is held is read on in, and needed no more", async () => {
+    const held = await (async () => {
+      const first = writer.begin(5);
+      const log = await read();
+      writer.batch(1, first, [renewed]);
+      return log;
+    })();
+    store.loseRecords(1, 4);
+    const { log, base } = await won(held);
+    expect([log.tail.idx, base?.idx]).toEqual([6, 6]);
+    expect((await read()).tail).toEqual(log.tail);
+  });
+
+  it("halts the one that holds nothing, or less than it may hold", async () => {
+    let tail = writer.begin(5);
+    const held = await read();
+    store.loseRecords(1, 5);
+    await expect(taking(undefined)).rejects.toBeInstanceOf(JournalDamagedError);
+    store = new MemoryJournalStore({ clock });
+    writer = new Rival(store, "earlier");
+    tail = writer.begin(5);
+    tail = writer.batch(1, tail, [renewed]);
+    writer.batch(1, tail, [renewed]);
+    store.damageRecord(1, 8);
+    await expect(taking(held)).rejects.toBeInstanceOf(JournalDamagedError);
+    expect(liveOf(store).number).toBe(1);
+  });
+
+  it("because all segments are gone goes on from memory", async () => {
+    const tail = writer.begin(5);
+    const held = await read();
+    store.loseSegment(1);
+    const { log } = await won(held);
+    expect(log.tail).toEqual(tail);
+    expect((await read()).tail).toEqual(tail);
+  });
+});
+
+describe("while the journal answers badly", () => {
+  const ops = ["list", "read", "opened", "end", "replay", "seal", "create", "append"] as const;
+
+  it.each(ops)(
+    "a lost request or answer of %s, each in turn, leaves one leader and the whole log",
+    async (op) => {
+      for (let nth = 1; nth <= 4; nth += 1)
+        for (const leg of ["onRequest", "onAnswer"] as const) {
+          store = new MemoryJournalStore({ clock });
+          const tail = new Rival(store, "earlier").begin(5);
+          const held = await read();
+          store.loseTail(1, 1); // a base is written
+          let count = 0;
+          const fate = (request: { readonly op: string }): RequestFate & AnswerFate => {
+            if (request.op === op) count += 1;
+            return request.op === op && count === nth ? "lose" : "deliver";
+          };
+          const journal = new MemoryJournal(store, { [leg]: fate });
+          expect((await won(held, depsOf("c1", journal))).log.tail, `${leg} ${nth}`).toEqual(tail);
+          expect((await read()).tail).toEqual(tail);
+        }
+    },
+  );
+
+  it("it begins again after a reconnection, whatever step it had reached", async () => {
+    for (let step = 1; step <= 14; step += 1) {
+      store = new MemoryJournalStore({ clock });
+      const tail = new Rival(store, "earlier").begin(3);
+      let steps = 0;
+      const journal: MemoryJournal = new MemoryJournal(store, {
+        onRequest: () => {
+          steps += 1;
+          if (steps === step) {
+            journal.setOffline(true);
+            clock.after(100, () => journal.setOffline(false));
+          }
+          return "deliver";
+        },
+      });
+      const { log } = await won(undefined, depsOf("c1", journal));
+      expect(log.tail, `at step ${step}`).toEqual(tail);
+      expect(log.live?.number).toBe(liveOf(store).number);
+      expect((await read()).tail).toEqual(tail);
+    }
+  });
+
+  it("it leaves the lead to one that opened a segment while it was away", async () => {
+    const tail = writer.begin(3);
+    const other = new Rival(store, "other");
+    let isAway = false;
+    const journal: MemoryJournal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op !== "seal" || isAway) return "deliver";
+        isAway = true;
+        journal.setOffline(true);
+        other.takeLead(tail);
+        clock.after(100, () => journal.setOffline(false));
+        return "deliver";
+      },
+    });
+    expect((await taking(await read(), depsOf("c1", journal))).kind).toBe("stand-by");
+    expect(store.end(2)?.isSealed).toBe(false);
+  });
+
+  it.each([
+    ["its claim", 1],
+    ["a part of its base", 2],
+    ["its base", 3],
+  ])("a new segment that loses %s at once is given up for another", async (_, position) => {
+    const { held, tail } = await heldBefore(2);
+    let isLost = false;
+    const journal = new MemoryJournal(store, {
+      onAnswer: (request) => {
+        if (request.op !== "append" || request.expected !== position - 1 || isLost) return "deliver";
+        isLost = true;
+        store.loseTail(request.segment, 1);
+        return "deliver";
+      },
+    });
+    const { log } = await won(held, depsOf("c1", journal));
+    expect(isLost).toBe(true);
+    expect(log.tail).toEqual(tail);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("a new segment that is lost at once is given up for another", async () => {
+    const { held, tail } = await heldBefore(2);
+    let isLost = false;
+    const journal = new MemoryJournal(store, {
+      onRequest: (request) => {
+        if (request.op !== "append" || request.expected !== 1 || isLost) return "deliver";
+        isLost = true;
+        store.loseSegment(request.segment);
+        return "deliver";
+      },
+    });
+    expect((await won(held, depsOf("c1", journal))).log.tail).toEqual(tail);
+    expect((await read()).tail).toEqual(tail);
+  });
+});
+
+describe("a leader that takes the lead again", () => {
+  /** A leader of segment 2, behind one of another session. */
+  async function leading() {
+    writer.begin(3);
+    const { log } = await won(undefined);
+    const own = new Rival(store, "life-of-c1");
+    const tail = own.start(2, log.tail, log.live?.openedHash ?? "");
+    const held = await read();
+    return { held, own, tail, writing: { segment: 2, term: term(2) } };
+  }
+
+  it.each([
+    ["its end is lost", () => store.loseTail(2, 1)],
+    ["a record is lost", () => store.loseRecords(2, 2)],
+    ["its seal is lost later", () => store.loseSeal(1)],
+    ["the segment is gone", () => store.loseSegment(2)],
+    ["all segments are gone", () => store.list().map((number) => store.loseSegment(number))],
+  ])("begins its next segment with all that it holds where %s", async (_, lose) => {
+    const { held, tail, writing } = await leading();
+    lose();
+    const { log, base } = await won(held, depsOf("c1"), { writing });
+    expect(base).toMatchObject({ idx: tail.idx });
+    expect(log.tail).toEqual(tail);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("stands by where another coordinator opened a newer segment", async () => {
+    const { held, tail, writing } = await leading();
+    new Rival(store, "other").takeLead(tail);
+    expect((await taking(held, depsOf("c1"), { writing })).kind).toBe("stand-by");
+    expect(store.end(3)?.isSealed).toBe(false);
+  });
+
+  it("stands by where its segment was lost, and another coordinator opened one of that number", async () => {
+    const { held, writing } = await leading();
+    store.loseSegment(2);
+    new Rival(store, "other").takeLead((await read()).tail);
+    expect((await taking(held, depsOf("c1"), { writing })).kind).toBe("stand-by");
+  });
+
+  it("asks nobody: it holds all that its segment can hold", async () => {
+    const { held, writing } = await leading();
+    const isMoreHeld = () => expect.fail("it asked");
+    await won(held, depsOf("c1", undefined, { isMoreHeld }), { writing });
+  });
+});
+
+it("what opens a segment names its writer, so that no foreign `Opened` opens it", async () => {
+  const tail = writer.begin(3);
+  new Rival(store, "stranger").open(1, tail, undefined);
+  const { log } = await won(undefined);
+  expect(log.tail).toEqual(tail);
+  const record = decodeRecord(store.opened(2)?.bytes ?? new Uint8Array());
+  expect(record).toMatchObject({ kind: "opened", life: "life-of-c1" });
+});
