@@ -115,6 +115,8 @@ class RunningCoordinator implements Coordinator {
   readonly #subscriptions: Subscription[] = [];
   readonly #emptyLog = new Replay();
   #log: Replay | undefined;
+  /** The live segment whose leader is silent; undefined where no other coordinator is there. */
+  #silentSegment: number | undefined;
   #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
   #cancelBeat: (() => void) | undefined;
@@ -343,7 +345,10 @@ class RunningCoordinator implements Coordinator {
           this.#log = log;
         },
         onSegment: () => this.#logReader.changed(),
-        onTime: () => sendBack({ type: "SILENT" }),
+        onTime: (silentSegment) => {
+          this.#silentSegment = silentSegment;
+          sendBack({ type: "SILENT" });
+        },
         onHalted: (error) => sendBack({ type: "HALT", error }),
       },
     );
@@ -377,6 +382,7 @@ class RunningCoordinator implements Coordinator {
       ...this.#options,
       life: this.#life,
       timing: this.#followedTiming,
+      silentSegment: this.#silentSegment,
       isLed: () => this.#announcements.isLed(0, this.#lately),
       isMoreHeld: (log) => this.#isMoreHeld(log),
     };
@@ -421,7 +427,7 @@ class RunningCoordinator implements Coordinator {
       logReader: this.#logReader,
       time: this.#journalClock(taken.log),
       timing: this.#timing,
-      taking: { ...this.#takeLeadDeps, timing: this.#timing },
+      taking: { ...this.#takeLeadDeps, timing: this.#timing, silentSegment: undefined },
       compaction: this.#options.compaction,
       standbys: () => this.#standbys,
       onTermStarted: () => this.#announcer.announce({ began: true }),

@@ -45,6 +45,7 @@ function depsOf(
     life: `life-of-${id}`,
     journal,
     timing,
+    silentSegment: undefined,
     isLed: () => false,
     isMoreHeld: async () => false,
     clock,

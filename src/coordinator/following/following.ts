@@ -49,8 +49,9 @@ export interface FollowingHooks {
   readonly onRestored: (log: Replay) => void;
   /** It reads on in another segment. */
   readonly onSegment: () => void;
-  /** It is time to take the lead. The last call. */
-  readonly onTime: () => void;
+  /** It is time to take the lead. The last call. @param silentSegment the live segment whose leader is silent; 0 where
+   *  none is live */
+  readonly onTime: (silentSegment: number) => void;
   /** The log parts from what was read here. The last call. */
   readonly onHalted: (error: unknown) => void;
 }
@@ -59,6 +60,8 @@ export class Following {
   readonly #deps: FollowingDeps;
   readonly #hooks: FollowingHooks;
   readonly #ending = new AbortController();
+  /** The live segment with the highest number, as it was listed last. */
+  #liveSeen: number;
   #log: Replay | undefined;
   #heardMonotonicMs = 0;
   #silenceMs = 0;
@@ -74,6 +77,7 @@ export class Following {
     this.#deps = deps;
     this.#hooks = hooks;
     this.#log = log;
+    this.#liveSeen = log?.place?.segment ?? 0;
     this.#heard();
     this.#watchSilence();
     void this.#follow();
@@ -113,6 +117,8 @@ export class Following {
   async #readOnce(): Promise<boolean> {
     const { live } = await findLive(this.#deps.journal);
     if (live === undefined || this.#isOver) return false;
+    if (live.number > this.#liveSeen) this.#heard();
+    this.#liveSeen = live.number;
     const before = this.#log?.place;
     const isAtEnd = before?.segment === live.number && this.#unreadable === undefined;
     await this.#bring(live);
@@ -266,7 +272,7 @@ export class Following {
   #finish(): void {
     if (this.#isOver) return;
     this.end();
-    this.#hooks.onTime();
+    this.#hooks.onTime(this.#liveSeen);
   }
 
   #halt(error: unknown): void {

@@ -39,6 +39,9 @@ export interface TakeLeadDeps {
   readonly journal: Journal;
   /** By the T of the term that was followed. */
   readonly timing: Timing;
+  /** The live segment whose leader was silent for T: a newer one has a leader whose silence was not waited for. 0: none
+   *  was live. Undefined: no other coordinator is there. */
+  readonly silentSegment: number | undefined;
   /** Whether another coordinator said within T that it leads. */
   readonly isLed: () => boolean;
   /** Asks the other coordinators, and says whether one of them holds more of the log and is to go first. */
@@ -107,12 +110,13 @@ class TakingLead {
   readonly #damage: Endurance;
   /** Of the numbers seen so far: none is used again, though the storage may have lost its segment. */
   #highest: number;
-  /** The live segment of the first list; 0 where none was live. */
+  /** The live segment whose leader is silent; 0 where none is live. */
   #firstLive: number | undefined;
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
     this.#highest = held?.place?.segment ?? 0;
+    this.#firstLive = deps.silentSegment;
     this.#deps = deps;
     this.#damage = new Endurance(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
     this.#signal = signal;
