@@ -1,8 +1,8 @@
-// How long a restart takes on real stores: reading a snapshot of so many live tasks, and a tail of so many events, from
+// How long a restart takes on real stores: reading a base of so many live tasks, and a segment of so many events, from
 // files and from JetStream (the nats-server on the PATH).
 //   npm run bench:restart                     all; some minutes; exits 1 when a requirement is not met
-//   npm run bench:restart -- --tasks N        snapshots of only so many live tasks
-//   npm run bench:restart -- --events N       a tail of only so many events
+//   npm run bench:restart -- --tasks N        bases of only so many live tasks
+//   npm run bench:restart -- --events N       a segment of only so many events
 //   npm run bench:restart -- --store file     only one of file, nats
 //
 // Not here: what writing and reading a state costs without a store (snapshot.ts).
@@ -11,20 +11,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { pino } from "pino";
+import { writeBase } from "../src/chain/base.ts";
+import { openFileJournal } from "../src/chain/file.ts";
+import type { Journal } from "../src/chain/journal.ts";
+import { findLive } from "../src/chain/live.ts";
+import { restore } from "../src/chain/log.ts";
+import { openNatsJournal } from "../src/chain/nats.ts";
+import { type ChainTail, encodeBatch, encodeRecord, hashOf, type Opened } from "../src/chain/records.ts";
+import { emptyTail, Replay } from "../src/chain/replay.ts";
+import { SegmentWriter } from "../src/chain/segment-writer.ts";
 import { systemClock } from "../src/clock.ts";
 import { Turn } from "../src/core/step.ts";
 import { batchIndex, instant, kind, swarmId, taskId, term, userId } from "../src/ids.ts";
-import { encodeBatch, hashOf } from "../src/journal/batch.ts";
-import { BatchPlaces } from "../src/journal/batch-places.ts";
-import { openFileSnapshots } from "../src/journal/file/snapshots.ts";
-import { openFileJournal } from "../src/journal/file.ts";
-import type { Journal } from "../src/journal/journal.ts";
-import { openNatsJournal, openNatsSnapshots } from "../src/journal/nats.ts";
-import { Replay } from "../src/journal/replay.ts";
-import { restore, restoreAndRead } from "../src/journal/snapshot/restore.ts";
-import { writeSnapshot } from "../src/journal/snapshot/write.ts";
-import type { SnapshotStore } from "../src/journal/snapshot-store.ts";
 import { limits } from "../src/limits.ts";
 import { Planner } from "../src/scheduling/planner.ts";
 import type { SwarmState } from "../src/state/state.ts";
@@ -32,8 +30,7 @@ import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts
 import { join as joins, submit } from "../test/support/turns.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
-const logger = pino({ level: "error" });
-const journalId = "bench";
+const LIFE = "bench";
 const required = {
   eventSeconds: 10,
   events: 1_000_000,
@@ -47,60 +44,89 @@ const tasksPerTurn = 64;
 interface Store {
   readonly name: string;
   readonly journal: Journal;
-  readonly snapshots: SnapshotStore;
   close(): Promise<void>;
 }
 
 async function openFiles(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-bench-"));
   const journal = await openFileJournal({ folder });
-  const snapshots = await openFileSnapshots(join(folder, "snapshots"));
   const close = async () => {
     await journal.close();
     rmSync(folder, { recursive: true });
   };
-  return { name: "files", journal, snapshots, close };
+  return { name: "files", journal, close };
 }
 
 async function openStreams(): Promise<Store> {
   const [binary] = findNatsServers();
   if (binary === undefined) throw new Error("there is no nats-server on the PATH");
   const server = await startNatsServer({ binary: binary.path, jetstream: true });
-  const options = {
-    connection: { urls: [server.url], name: "bench" },
-    swarm: swarmId("bench"),
-    create: true,
-  };
-  const journal = await openNatsJournal(options);
-  const snapshots = await openNatsSnapshots(options);
+  const connection = { urls: [server.url], name: "bench" };
+  const journal = await openNatsJournal({ connection, swarm: swarmId("bench") });
   const close = async () => {
-    await Promise.all([journal.close(), snapshots.close()]);
+    await journal.close();
     await server.stop();
   };
-  return { name: `nats-server ${binary.version}`, journal, snapshots, close };
+  return { name: `nats-server ${binary.version}`, journal, close };
 }
 
-/** Appends batches of real decisions until so many events stand in the journal. */
+/** Opens the next segment: with a base, or continuing nothing. */
+async function openSegment(journal: Journal, held: { state: SwarmState; tail: ChainTail } | undefined) {
+  const number = Math.max(0, ...(await journal.list())) + 1;
+  const { signal } = new AbortController();
+  const writer = new SegmentWriter({
+    segment: journal.segment(number),
+    life: LIFE,
+    clock: systemClock,
+    signal,
+  });
+  await journal.create(number);
+  await writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE }));
+  const put = (bytes: Uint8Array) => writer.put(bytes);
+  const base = held && (await writeBase(held, { life: LIFE, clock: systemClock, put }));
+  const opened: Opened = {
+    ...{ kind: "opened", segment: number, life: LIFE, journal: "bench", term: term(number), leader: "bench" },
+    ...{ tail: held?.tail ?? emptyTail, previous: undefined, base, recent: [] },
+  };
+  await writer.put(encodeRecord(opened), { isOpened: true });
+  return { number, writer };
+}
+
+async function restoreNewest(journal: Journal): Promise<Replay> {
+  const { live } = await findLive(journal);
+  if (live === undefined) throw new Error("the journal has no segment");
+  return await restore(live, { journal, clock: systemClock });
+}
+
+/** Appends batches of real decisions to a segment until it holds so many events. */
 async function writeHistory(
   journal: Journal,
   eventsWanted: number,
 ): Promise<{ events: number; bytes: number }> {
+  const { number, writer } = await openSegment(journal, undefined);
   const { state } = new Replay();
   const planner = new Planner(state);
   const agents = Array.from({ length: tasksPerTurn / 8 }, (_, n) => joins(`a${n}`, { maxConcurrent: 8 }));
-  let [events, bytes, seq, prev, at] = [0, 0, 0, "", 1_000_000_000];
+  let [events, bytes, idx, prev, at] = [0, 0, 0, "", 1_000_000_000];
   while (events < eventsWanted) {
     at += 10;
-    const turn = new Turn(state, instant(at), batchIndex(seq + 1), planner);
-    if (seq === 0)
-      turn.take({ type: "StartTerm", term: term(1), leader: "bench", opened: "o1", timeoutMs: 3_000 });
-    for (const agent of seq === 0 ? agents : []) turn.take(agent);
+    idx += 1;
+    const turn = new Turn(state, instant(at), batchIndex(idx), planner);
+    if (idx === 1)
+      turn.take({
+        type: "StartTerm",
+        term: term(number),
+        leader: "bench",
+        opened: "bench",
+        timeoutMs: 3_000,
+      });
+    for (const agent of idx === 1 ? agents : []) turn.take(agent);
     for (const open of [...state.agentById.values()].flatMap((row) => [...row.open.values()]))
       turn.take({ ...open, type: "ReportResult", outcome: { kind: "completed", result: "done" }, jitter: 0 });
     for (let n = 0; n < tasksPerTurn; n += 1)
       turn.take(
         submit({
-          id: taskId(`t${seq}-${n}`),
+          id: taskId(`t${idx}-${n}`),
           kind: kind("k"),
           user: userId(`u${n % 50}`),
           payload: "x".repeat(100),
@@ -108,49 +134,43 @@ async function writeHistory(
       );
     turn.takeDue(() => 0);
     turn.plan();
-    const header = { journal: journalId, term: term(1), idx: batchIndex(seq + 1), prev, at: instant(at) };
+    const place = { idx: batchIndex(idx), prev, at: instant(at) };
     const batch = encodeBatch(
-      header,
+      { journal: "bench", life: LIFE, term: term(number), ...place },
       turn.recorded.map(({ json }) => json),
     );
-    const outcome = await journal.append(batch, seq);
-    if (outcome.kind !== "stored") throw new Error(`the journal answered ${outcome.kind}`);
+    await writer.put(batch);
     prev = hashOf(batch);
-    seq += 1;
     events += turn.recorded.length;
     bytes += batch.length;
   }
   return { events, bytes };
 }
 
-async function measureTail({ name, journal, snapshots }: Store, eventsWanted: number): Promise<boolean> {
+async function measureEvents({ name, journal }: Store, eventsWanted: number): Promise<boolean> {
   const { events, bytes } = await writeHistory(journal, eventsWanted);
   const { since, cpuSince } = began();
-  const deps = { journal, snapshots, clock: systemClock, logger };
-  const { replay } = await restoreAndRead(deps, (from) => (record) => void from.replay.take(record));
+  const { tail } = await restoreNewest(journal);
   const seconds = (performance.now() - since) / 1_000;
   const allowed = required.eventSeconds * Math.max(1, events / required.events);
   const isMet = seconds <= allowed;
-  console.log(
-    `${name}: a tail of ${events} events in ${replay.position.idx} batches, ${mebibytes(bytes)} MiB`,
-  );
+  console.log(`${name}: a segment of ${events} events in ${tail.idx} batches, ${mebibytes(bytes)} MiB`);
   console.log(
     `  read in ${seconds.toFixed(2)} s (${cpuSeconds(cpuSince)} of processor time); required ${allowed.toFixed(1)} s: ${isMet ? "met" : "MISSED"}`,
   );
   return isMet;
 }
 
-async function measureSnapshot({ name, journal, snapshots }: Store, tasks: number): Promise<boolean> {
-  const { lastSeq } = await journal.position();
-  const bytes = await writeSnapshotOf(loadedState(tasks), lastSeq, snapshots);
+async function measureBase({ name, journal }: Store, tasks: number): Promise<boolean> {
+  const bytes = await writeBaseOf(loadedState(tasks), journal);
   globalThis.gc?.();
   const { since, cpuSince } = began();
-  const { replay } = await restore({ journal, snapshots, clock: systemClock, logger });
+  const { state } = await restoreNewest(journal);
   const seconds = (performance.now() - since) / 1_000;
   const residentMiB = process.resourceUsage().maxRSS / 1024;
   const allowed = tasks <= required.smallTasks ? required.smallSeconds : required.seconds;
   const isMet = seconds <= allowed && residentMiB <= required.mebibytes;
-  console.log(`${name}: a snapshot of ${replay.state.taskById.size} live tasks, ${mebibytes(bytes)} MiB`);
+  console.log(`${name}: a base of ${state.taskById.size} live tasks, ${mebibytes(bytes)} MiB`);
   console.log(
     `  read in ${seconds.toFixed(2)} s (${cpuSeconds(cpuSince)} of processor time); resident at most ${residentMiB.toFixed(0)} MiB, the writer included`,
   );
@@ -167,14 +187,13 @@ function loadedState(tasks: number): SwarmState {
   return swarm.state;
 }
 
-async function writeSnapshotOf(state: SwarmState, seq: number, store: SnapshotStore): Promise<number> {
+/** @returns the bytes of its segment */
+async function writeBaseOf(state: SwarmState, journal: Journal): Promise<number> {
   const since = performance.now();
-  const position = { idx: state.idx, term: state.term, hash: "bench", journal: journalId, seq };
-  const unmarked = { lastEventType: undefined, deadRecords: 0, alienRecords: undefined };
-  const folded = { state, position, places: new BatchPlaces(), ...unmarked };
-  const { chunks } = await writeSnapshot(folded, { store, clock: systemClock });
-  console.log(`  written and read back in ${((performance.now() - since) / 1_000).toFixed(2)} s`);
-  return chunks.reduce((sum, [, size]) => sum + size, 0);
+  const tail = { journal: "bench", term: state.term, idx: state.idx, hash: "bench" };
+  const { number } = await openSegment(journal, { state, tail });
+  console.log(`  written in ${((performance.now() - since) / 1_000).toFixed(2)} s`);
+  return (await journal.segment(number).end())?.bytes ?? 0;
 }
 
 function began() {
@@ -205,8 +224,8 @@ let isAllMet = true;
 for (const [, open] of chosen) {
   const store = await open();
   try {
-    isAllMet = (await measureTail(store, events)) && isAllMet;
-    for (const tasks of taskCounts) isAllMet = (await measureSnapshot(store, tasks)) && isAllMet;
+    isAllMet = (await measureEvents(store, events)) && isAllMet;
+    for (const tasks of taskCounts) isAllMet = (await measureBase(store, tasks)) && isAllMet;
   } finally {
     await store.close();
   }

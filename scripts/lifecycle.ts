@@ -4,19 +4,13 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
-import {
-  agentMachine,
-  coordinatorMachine,
-  leadershipMachine,
-  slotMachine,
-  taskMachine,
-} from "../machines/index.ts";
+import { agentMachine, coordinatorMachine, slotMachine, taskMachine } from "../machines/index.ts";
 
 const page = fileURLToPath(new URL("../docs/lifecycle.md", import.meta.url));
 
 /** The page as it should be. */
 export function lifecyclePage(): string {
-  const charts = [taskMachine, slotMachine, agentMachine, leadershipMachine, coordinatorMachine];
+  const charts = [taskMachine, slotMachine, agentMachine, coordinatorMachine];
   return [introduction, ...charts.map(chapter)].join("\n");
 }
 
@@ -24,7 +18,7 @@ const introduction = `# Lifecycles
 
 <!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
 
-Five things have a life: a task, an acquisition of slots, an agent, a coordinator's claim to lead, and its process. The charts stand in
+Four things have a life: a task, an acquisition of slots, an agent, and a coordinator. The charts stand in
 \`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
 may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events. A state of the
 agent's chart runs actors: they start when the state begins and stop when it ends.
@@ -82,9 +76,17 @@ function edgesOfTransition(transition: AnyTransitionDefinition): Edge[] {
 }
 
 function signalOf(transition: AnyTransitionDefinition): string {
-  if (!("delay" in transition)) return transition.eventType;
-  const ms = transition.source.machine.implementations.delays[String(transition.delay)];
-  return `after ${Number(ms) / 1_000} s`;
+  if (!("delay" in transition)) return actorSignalOf(transition) ?? transition.eventType;
+  const ms = Number(transition.source.machine.implementations.delays[String(transition.delay)]);
+  return ms > 0 ? `after ${ms / 1_000} s` : `after ${String(transition.delay)}`; // 0: the delay is given at run time
+}
+
+/** That an actor of the state ended, by the actor's name; undefined for any other signal. */
+function actorSignalOf({ eventType, source }: AnyTransitionDefinition): string | undefined {
+  const invoked = source.invoke.find(({ id }) => eventType.endsWith(`.${id}`));
+  if (invoked === undefined) return undefined;
+  const isError = eventType.startsWith("xstate.error.");
+  return `${String(invoked.src)} ${isError ? "failed" : "done"}`;
 }
 
 function initialLeaf(state: AnyStateNode): AnyStateNode {

@@ -49,7 +49,10 @@ export class LogReader {
   async *#replay(from: number, options: Omit<ReplayOptions, "until">): AsyncGenerator<StoredBatch> {
     let next = from;
     let prev: string | undefined;
-    for (let live = await this.#holding(next); live !== undefined; ) {
+    const first = await this.#holding(next);
+    if (first === undefined && (await this.#live()).length > 0)
+      throw new MissingRecordsError(`batch ${from} stands in no segment that is kept`);
+    for (let live = first; live !== undefined; ) {
       const before = next;
       const last = await this.#lastIdxIn(live);
       const start = Math.max(live.opened.base?.position ?? live.position, positionOf(live, next) - 1) + 1;

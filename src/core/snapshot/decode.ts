@@ -1,4 +1,4 @@
-// Reads a swarm's state from the lines of a snapshot (docs/snapshot.md). Nothing in a line is believed: whatever is not
+// Reads a swarm's state from the lines of a snapshot (docs/base.md). Nothing in a line is believed: whatever is not
 // what `encodeState` writes is refused, by the line's number, and there is no state at all. What follows from the
 // rows (counters, heaps, lists by kind) is built anew.
 

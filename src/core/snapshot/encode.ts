@@ -1,4 +1,4 @@
-// Writes a swarm's state as the lines of a snapshot (docs/snapshot.md), one row each, so that whoever stores them holds
+// Writes a swarm's state as the lines of a snapshot (docs/base.md), one row each, so that whoever stores them holds
 // few at a time. Only what does not follow from the rest is written; maps and sets stand in their order. The state
 // must not change until the last line was taken.
 
