@@ -316,9 +316,10 @@ const proxiedParties = {
 } as const;
 
 async function proxiesFor(plan: FieldPlan): Promise<Proxies> {
-  const { journal } = subjectsOf(swarmId(plan.swarm));
+  const ofSegments = subjectsOf(swarmId(plan.swarm)).segment("*").slice(0, -1);
+  const isRecord = (subject: string) => subject.startsWith(ofSegments);
   const tapped: Uint8Array[] = [];
-  const tap = () => new PublishTap(journal, (payload) => tapped.push(payload));
+  const tap = () => new PublishTap(isRecord, (payload) => tapped.push(payload));
   const parties = proxiedParties[plan.proxied].flatMap((prefix) =>
     Array.from({ length: plan[`${prefix}s`] }, (_, n) => `${prefix}${n + 1}`),
   );

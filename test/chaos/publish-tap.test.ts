@@ -19,7 +19,10 @@ const sent = [
 describe("a tap", () => {
   it.each([1, 2, 7, 1_000])("reads what is published on its subject, %i bytes at a time", (size) => {
     const read: string[] = [];
-    const tap = new PublishTap("journal", (payload) => read.push(Buffer.from(payload).toString()));
+    const tap = new PublishTap(
+      (each) => each === "journal",
+      (payload) => read.push(Buffer.from(payload).toString()),
+    );
     for (let at = 0; at < sent.length; at += size) tap.push(Buffer.from(sent.slice(at, at + size)));
     expect(read).toEqual(["one", "t\r\nwo", ""]);
   });
@@ -30,7 +33,11 @@ it.each(natsServersFor("tap"))(
   async ({ path }) => {
     const server = await startNatsServer({ binary: path });
     const read: string[] = [];
-    const tap = () => new PublishTap("journal", (payload) => read.push(Buffer.from(payload).toString()));
+    const tap = () =>
+      new PublishTap(
+        (each) => each === "journal",
+        (payload) => read.push(Buffer.from(payload).toString()),
+      );
     const proxy = await TcpProxy.start({ host: "127.0.0.1", port: server.port }, tap);
     try {
       const connection = await connect({ servers: proxy.url });

@@ -1,16 +1,16 @@
-// Reads what one party publishes on one subject from the bytes that it sends to a nats-server. Knows of the protocol
+// Reads what one party publishes on some subjects from the bytes that it sends to a nats-server. Knows of the protocol
 // only where messages begin and end: `PUB <subject> [reply] <bytes>`, `HPUB <subject> [reply] <headers> <bytes>`.
 
 const LINE_END = "\r\n";
 
 /** Of one connection: it begins in the middle of nothing. */
 export class PublishTap {
-  readonly #subject: string;
+  readonly #isWanted: (subject: string) => boolean;
   readonly #onPayload: (payload: Uint8Array) => void;
   #pending: Buffer = Buffer.alloc(0);
 
-  constructor(subject: string, onPayload: (payload: Uint8Array) => void) {
-    this.#subject = subject;
+  constructor(isWanted: (subject: string) => boolean, onPayload: (payload: Uint8Array) => void) {
+    this.#isWanted = isWanted;
     this.#onPayload = onPayload;
   }
 
@@ -30,7 +30,7 @@ export class PublishTap {
     if (publish === undefined) return from;
     const to = from + publish.bytes;
     if (this.#pending.length < to + LINE_END.length) return 0;
-    if (publish.subject === this.#subject)
+    if (this.#isWanted(publish.subject))
       this.#onPayload(Uint8Array.from(this.#pending.subarray(from + publish.headerBytes, to)));
     return to + LINE_END.length;
   }

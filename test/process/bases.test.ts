@@ -1,11 +1,10 @@
-// kill -9 on a coordinator whose journal is purged behind snapshots all the while, on each kind of journal: each life
-// begins at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is
-// damaged.
+// kill -9 on a coordinator whose journal is compacted all the while, on each kind of journal: each session begins at a base,
+// nothing that was accepted is lost, nothing ends twice; also where the newest base is damaged.
 
-import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { connect as connectNats } from "@nats-io/transport-node";
 import { afterEach, describe, expect, it } from "vitest";
+import { openFileJournalReader, segmentPath } from "../../src/chain/file/reader.ts";
+import { liveSegment } from "../../src/chain/live.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { AuditTrimmedError } from "../../src/errors.ts";
@@ -15,9 +14,9 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const CYCLES = 8;
 const TASKS_PER_CYCLE = 300;
-/** Some two snapshots a cycle; no machine loses power here. */
+/** Some two bases a cycle; no machine loses power here. */
 const env = { WAGGLE_SNAPSHOT_EVENTS: "400", WAGGLE_SNAPSHOT_SYNC: "100ms" };
-/** Long enough for results to be asked for, short enough to be purged in the test. */
+/** Long enough for results to be asked for, short enough to be removed in the test. */
 const retain = ["--retain", "5s"];
 
 const [natsServer] = findNatsServers();
@@ -74,8 +73,8 @@ async function startEcho(of: Swarm) {
   });
 }
 
-describe.each(brokers)("kill -9 while $name is purged behind snapshots", ({ binary }) => {
-  it(`loses and doubles nothing in ${CYCLES} lives`, async () => {
+describe.each(brokers)("kill -9 while $name is compacted", ({ binary }) => {
+  it(`loses and doubles nothing in ${CYCLES} sessions`, async () => {
     workplace = await Workplace.make(binary, env);
     let coordinator = await startLeading();
     swarm = await connect({ dataFolder: workplace.dataFolder });
@@ -85,13 +84,13 @@ describe.each(brokers)("kill -9 while $name is purged behind snapshots", ({ bina
     for (let cycle = 1; cycle <= CYCLES; cycle += 1) {
       const working = work(swarm, cycle);
       await new Promise((resolve) => setTimeout(resolve, 200 + cycle * 100)); // somewhere in the middle
-      // A life may be too short for a snapshot; not every one is.
-      if (cycle % 2 === 0) await coordinator.says("a snapshot was made");
+      // A session may be too short for a base; not every one is.
+      if (cycle % 2 === 0) await coordinator.says("the journal goes on in a new segment");
       await coordinator.kill("SIGKILL");
       coordinator = await startLeading();
       accepted.push(...(await working));
     }
-    // A life may also end before its snapshot's purge. The last one goes on until a purge is recorded.
+    // A session may also end before segments are removed. The last one goes on until that is recorded.
     for (let cycle = CYCLES + 1; (await swarm.status()).journal.auditFirstIdx === 1; cycle += 1)
       accepted.push(...(await work(swarm, cycle)));
     expect((await swarm.status()).tasks["completed"]).toBe(accepted.length);
@@ -101,54 +100,26 @@ describe.each(brokers)("kill -9 while $name is purged behind snapshots", ({ bina
   });
 });
 
-it.each(brokers.filter(({ binary }) => binary !== undefined))(
-  "makes the stream of its snapshots anew where somebody deletes it from $name",
-  async ({ binary }) => {
-    workplace = await Workplace.make(binary, env);
-    const coordinator = await startLeading();
-    swarm = await connect({ dataFolder: workplace.dataFolder });
-    await startEcho(swarm);
-    let cycles = 0;
-    const workUntil = async (sentence: string) => {
-      while (!coordinator.said.includes(sentence)) {
-        cycles += 1;
-        await work(swarm ?? expect.fail("it is connected"), cycles);
-      }
-    };
-    await workUntil("the journal was purged");
-    await callJetStream("STREAM.DELETE.WAGGLE_default_SNAP");
-    await workUntil("the state is saved: answers go on");
-    await coordinator.kill("SIGKILL");
-    await startLeading();
-    expect((await swarm.status()).tasks["completed"]).toBe(cycles * TASKS_PER_CYCLE);
-  },
-);
-
-async function callJetStream(verb: string): Promise<void> {
-  const record = await readFile(join(workplace.dataFolder, "broker.json"), "utf8");
-  const { url, secret } = JSON.parse(record) as { readonly url: string; readonly secret: string };
-  const connection = await connectNats({ servers: url, token: secret });
-  const answer = await connection.request(`$JS.API.${verb}`);
-  await connection.close();
-  expect(answer.json()).toMatchObject({ success: true });
-}
-
-it("goes on from the older snapshot where the newest is damaged", async () => {
+it("goes on from the older base where the newest is damaged", async () => {
   workplace = await Workplace.make(undefined, env);
   const coordinator = await startLeading();
   swarm = await connect({ dataFolder: workplace.dataFolder });
   await startEcho(swarm);
   for (let cycle = 1; cycle <= 4; cycle += 1) await work(swarm, cycle);
-  await coordinator.says(/a snapshot was made[\s\S]*a snapshot was made/);
+  await coordinator.says(/goes on in a new segment[\s\S]*goes on in a new segment/);
   await coordinator.kill("SIGKILL");
-  const folder = join(workplace.dataFolder, "journals", "default", "snapshots");
-  const newest = (await readdir(folder))
-    .filter((name) => name.endsWith(".chunk"))
-    .sort()
-    .at(-1);
-  flipBit(join(folder, newest ?? "none"), 100);
-  const next = await startLeading();
-  expect(next.said).toContain("a snapshot cannot be read: an older one is taken");
+  const folder = join(workplace.dataFolder, "journals", "default");
+  const withBase = await newestWithBase(folder);
+  flipBit(segmentPath(folder, withBase), 400); // behind the claim, in the base's first chunk
+  await startLeading();
   expect((await swarm.status()).tasks["completed"]).toBe(4 * TASKS_PER_CYCLE);
   await work(swarm, 5);
 });
+
+async function newestWithBase(folder: string): Promise<number> {
+  const journal = await openFileJournalReader(folder);
+  const lives = await Promise.all(
+    (await journal.list()).map((number) => liveSegment(journal.segment(number))),
+  );
+  return lives.findLast((live) => live?.opened.base !== undefined)?.number ?? expect.fail("there is a base");
+}
