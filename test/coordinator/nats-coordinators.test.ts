@@ -1,5 +1,5 @@
-// Coordinators on real nats-servers whose journal is damaged under them: the stream deleted, made again, purged by
-// hand, its file cut after a kill -9, a bit in it flipped. And how long a hand-over takes there.
+// Coordinators on real nats-servers whose journal is damaged under them: a segment's stream deleted, purged by hand, its
+// file cut after a kill -9, a bit in it flipped. And how long a hand-over and a change of segment take there.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
@@ -7,15 +7,13 @@ import { join } from "node:path";
 import { connect as connectServer, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Journal } from "../../src/chain/journal.ts";
+import { openNatsJournal } from "../../src/chain/nats.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
+import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
-import { JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
-import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
-import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";
@@ -59,9 +57,8 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       const connection = { urls: [server.url], name: id };
       const opening = { connection, swarm, bytesMax, create: true };
       const [transport, journal] = await Promise.all([connectNats(connection), openNatsJournal(opening)]);
-      const snapshots = await openNatsSnapshots(opening);
       partsById.set(id, { transport, journal });
-      closing.push(() => Promise.all([transport.close(), journal.close(), snapshots.close()]));
+      closing.push(() => Promise.all([transport.close(), journal.close()]));
       const { logger } = log;
       const coordinator = await startCoordinator({
         id,
@@ -73,8 +70,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
         logger,
         leaderTimeoutMs,
         compaction: {
-          snapshots,
-          snapshotter: snapshotterHere({ journal, snapshots, clock: systemClock, logger }),
+          maker: baseMakerHere({ journal, clock: systemClock }),
           retention: { ageMs: limits.auditRetentionMs, bytes: limits.auditRetentionBytes },
           ...(everyEvents === undefined ? {} : { everyEvents }),
         },
@@ -82,29 +78,6 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       closing.push(() => coordinator.stop());
       return coordinator;
     }
-
-    it("sends nothing more from a leader that halts, and lets the standby lead", async () => {
-      const coordinator = await aLeader();
-      const standby = await aCoordinator("c2");
-      const { journal, transport } = partsById.get("c1") ?? expect.fail("it was started");
-      const said: string[] = [];
-      const publish = transport.publish.bind(transport);
-      transport.publish = (subject, data, reply) => {
-        said.push(subject);
-        publish(subject, data, reply);
-      };
-      const outcome = client.submit({ id: "t4", kind: "none" }); // answered by the one or the other
-      journal.position = () => Promise.reject(new JournalDamagedError("the journal is gone"));
-      expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-      const { length } = said;
-      expect(said.at(-1)).toBe(subjectsOf(swarm).coordinator);
-      // Nobody but the leader that halted could answer before the standby leads.
-      const asked = await client.submit({ id: "t5", kind: "none" });
-      await standby.whenLeading();
-      expect(asked.ack?.term).toBe(2);
-      await outcome;
-      expect(said).toHaveLength(length);
-    });
 
     async function aClient(): Promise<Swarm> {
       const opened = await connect({ nats: server.url, swarm });
@@ -114,7 +87,24 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
 
     const callApi = (verb: string, body: object = {}) =>
       admin.request(`$JS.API.${verb}`, JSON.stringify(body), { timeout: 5_000 });
-    const stream = () => `WAGGLE_${swarm}`;
+    /** Of the newest segment. */
+    async function stream(): Promise<string> {
+      const { journal } = partsById.get("c1") ?? expect.fail("it was started");
+      return `WAGGLE_${swarm}_${(await journal.list()).at(-1)}`;
+    }
+
+    const streamFolder = async () =>
+      join(server.storeDir, "jetstream", "$G", "streams", await stream(), "msgs");
+
+    /** All tasks are there for the leader, for a follower, and for a coordinator that starts from the journal alone. */
+    async function expectWhole(tasks: number): Promise<void> {
+      await client.submit({ id: "after", kind: "none" });
+      expect((await client.status()).tasks.queued).toBe(tasks + 1);
+      for (const close of closing.splice(0).reverse()) await close();
+      await (await aCoordinator("c9")).whenLeading();
+      client = await aClient();
+      expect((await client.status()).tasks.queued).toBe(tasks + 1);
+    }
 
     /** A leader with tasks in its journal. */
     async function aLeader(): Promise<Coordinator> {
@@ -125,61 +115,15 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       return coordinator;
     }
 
-    it("halts leader and standby when the stream is deleted", async () => {
-      const both = [await aLeader(), await aCoordinator("c2")];
-      await callApi(`STREAM.DELETE.${stream()}`);
-      for (const coordinator of both)
-        expect(await coordinator.closed).toMatchObject({
-          code: "WAGGLE_JOURNAL_DAMAGED",
-          message: expect.stringMatching(/is gone.*put the stream back from a backup/),
-        });
-    });
-
-    it("halts leader and standby when the stream is made again", async () => {
-      const both = [await aLeader(), await aCoordinator("c2")];
-      await callApi(`STREAM.DELETE.${stream()}`);
-      await callApi(
-        `STREAM.CREATE.${stream()}`,
-        streamConfigOf({ purpose: "journal", swarm, bytesMax, replicas: 1 }),
-      );
-      for (const coordinator of both)
-        expect(await coordinator.closed).toMatchObject({
-          code: "WAGGLE_JOURNAL_DAMAGED",
-          message: expect.stringMatching(/made again/),
-        });
-    });
-
-    it("does not begin anew when only the journal's stream was deleted, though no snapshot was made", async () => {
-      const coordinator = await aLeader();
-      await callApi(`STREAM.DELETE.${stream()}`);
-      expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-      await expect(aCoordinator("c2")).rejects.toMatchObject({
-        code: "WAGGLE_JOURNAL_DAMAGED",
-        message: expect.stringMatching(
-          /is gone, and WAGGLE_\w+_SNAP.*is still there.*put the stream back from a backup/,
-        ),
-      });
-      await callApi(`STREAM.DELETE.${stream()}_SNAP`);
-      await (await aCoordinator("c3")).whenLeading();
-    });
-
-    it("does not begin anew when the journal's stream was made again by hand, and its snapshots are there", async () => {
-      const coordinator = await aCoordinator("c1", 1);
-      await expect
-        .poll(() => log.lines.map(({ msg }) => msg), { timeout: 10_000 })
-        .toContain("a snapshot was made");
-      await coordinator.stop();
-      await callApi(`STREAM.DELETE.${stream()}`);
-      await callApi(
-        `STREAM.CREATE.${stream()}`,
-        streamConfigOf({ purpose: "journal", swarm, bytesMax, replicas: 1 }),
-      );
-      await expect(aCoordinator("c2")).rejects.toMatchObject({
-        code: "WAGGLE_JOURNAL_DAMAGED",
-        message: expect.stringMatching(
-          /journal is empty, but there are snapshots.*remove the snapshots as well/,
-        ),
-      });
+    it.each<[string, (name: string) => Promise<unknown>]>([
+      ["deleted", (name) => callApi(`STREAM.DELETE.${name}`)],
+      ["purged", (name) => callApi(`STREAM.PURGE.${name}`)],
+    ])("goes on in a new segment, and loses nothing, when its stream is %s by hand", async (_, damage) => {
+      await aLeader();
+      await aCoordinator("c2");
+      await damage(await stream());
+      await client.submit({ id: "t4", kind: "none" });
+      await expectWhole(4);
     });
 
     it("begins on a new server with several that start at the same moment", async () => {
@@ -191,56 +135,26 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       }
     });
 
-    it("saves the state when the stream is purged by hand, and loses nothing", async () => {
-      const leader = await aLeader();
-      await callApi(`STREAM.PURGE.${stream()}`);
-      await expect
-        .poll(() => log.lines.map(({ msg }) => msg), { timeout: 10_000 })
-        .toContain("the state is saved: answers go on");
-      await client.submit({ id: "t4", kind: "none" });
-      await leader.stop();
-      const next = await aCoordinator("c3");
-      await next.whenLeading();
-      expect((await client.status()).tasks.queued).toBe(4);
-    });
-
-    it("puts back what a server lost of its file, killed with -9, while a coordinator lives", async () => {
-      const leader = await aLeader();
-      const before = (await client.status()).idx;
+    it("loses nothing that a server lost of its file, killed with -9, while a coordinator lives", async () => {
+      await aLeader();
+      const folder = await streamFolder();
       await server.kill("SIGKILL");
-      cutLastBytes(join(server.storeDir, "jetstream", "$G", "streams", stream(), "msgs"), 600);
+      cutLastBytes(folder, 600);
       await server.restart();
       await client.submit({ id: "t4", kind: "none" });
-      expect(log.lines.map(({ msg }) => msg)).toContain("the journal had lost its end: it was put back");
-      await leader.stop();
-      const next = await aCoordinator("c3");
-      await next.whenLeading();
-      const status = await client.status();
-      expect(status.tasks.queued).toBe(4);
-      expect(status.idx).toBeGreaterThan(before);
+      expect(log.lines.map(({ msg }) => msg)).toContain("the segment is faulty; going on in a new one");
+      await expectWhole(4);
     });
 
-    // 2.9 acknowledges then what it never finds again, until its leader purges the stream; later ones cut it there.
     it("goes on by itself, and loses nothing, after a bit flipped in its newest block", async () => {
       await aLeader();
+      const folder = await streamFolder();
       await server.kill("SIGKILL");
-      damageNewestBlock(join(server.storeDir, "jetstream", "$G", "streams", stream(), "msgs"));
+      damageNewestBlock(folder);
       await server.restart();
-      await expect
-        .poll(() => client.submit({ id: "t4", kind: "none" }, { retry: false }).catch(String), {
-          timeout: 40_000,
-        })
-        .toMatchObject({ id: "t4" });
-      const told = () => log.lines.map(({ msg }) => msg).join();
-      if (version.startsWith("2.9."))
-        await expect.poll(told, { timeout: 40_000 }).toContain("it was purged, the snapshot stands for it");
-      else expect(told()).not.toContain("it was purged, the snapshot stands for it");
-      const next = await aCoordinator("c3");
-      await client.transferLead();
-      await next.whenLeading();
-      await client.submit({ id: "t5", kind: "none" });
-      expect((await client.status()).tasks.queued).toBe(5);
-    }, 120_000); // half a minute of waiting, and as long again on a machine that is busy
+      await client.submit({ id: "t4", kind: "none" });
+      await expectWhole(4);
+    });
 
     it.each([1, 100])(
       "leads, and changes leaders, while somebody else writes there %i times a second",
@@ -248,8 +162,10 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
         await aLeader();
         const [closeLeader] = closing;
         const standby = await aCoordinator("c2");
-        const { journal } = subjectsOf(swarm);
-        const writing = setInterval(() => admin.publish(journal, "no batch"), 1_000 / rate);
+        const writing = setInterval(
+          () => [1, 2].map((number) => admin.publish(subjectsOf(swarm).segment(number), "foreign")),
+          1_000 / rate,
+        );
         try {
           await client.submit({ id: "t4", kind: "none" });
           await closeLeader?.(); // cut off from both
@@ -281,6 +197,19 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
         `nats-server ${version}: accepted ${tookMs.map(Math.round).join(", ")} ms after the request`,
       );
       expect(tookMs.sort((a, b) => a - b)[3]).toBeLessThan(handOverMsMax);
+    });
+
+    it("changes its segment under load, keeps its term, and loses nothing", async () => {
+      await (await aCoordinator("c1", 20)).whenLeading();
+      await aCoordinator("c2");
+      client = await aClient();
+      for (let n = 0; n < 60; n += 1) await client.submit({ id: `l${n}`, kind: "none" });
+      const changed = "the journal goes on in a new segment";
+      await expect.poll(() => log.lines.map(({ msg }) => msg), { timeout: 20_000 }).toContain(changed);
+      const pausedMs = log.lines.filter(({ msg }) => msg === changed).map(({ pausedMs: ms }) => ms);
+      console.info(`nats-server ${version}: the change of segment took ${pausedMs.join(", ")} ms`);
+      expect((await client.status()).term).toBe(1);
+      await expectWhole(60);
     });
   });
 }
