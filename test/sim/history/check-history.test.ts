@@ -1,12 +1,11 @@
 // The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
+import { decodeRecord, encodeBatch, hashOf } from "../../../src/chain/records.ts";
 import { refOfKey } from "../../../src/ids.ts";
-import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
-import type { JournalRecord } from "../../../src/journal/journal.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkLives } from "../../../src/sim/history/check-lives.ts";
-import { JournalLine } from "../../../src/sim/history/journal-line.ts";
+import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";
 import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
 import type { Event } from "../../../src/state/event.ts";
 import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
@@ -267,19 +266,19 @@ describe("what is broken on purpose", () => {
     const endedIdx = lineOf(recorded).taskById.get("default/done")?.rounds[0].ended?.idx ?? 0;
     const trimmed = (
       firstIdx: number,
-      { at = "TaskCompleted", reason = "retention", before = [] as number[] } = {},
-    ) =>
-      edited((event) => {
-        const isThere = event.type === at && (!("task" in event) || event.task === "done");
-        const trims = [...before, firstIdx].map((each) => ({ type: "AuditTrimmed", firstIdx: each, reason }));
-        return isThere ? [event, ...(trims as unknown as Event[])] : [event];
-      });
+      { isLate = false, reason = "retention", before = [] as number[] } = {},
+    ) => {
+      const trims = [...before, firstIdx].map((each) => ({ type: "AuditTrimmed", firstIdx: each, reason }));
+      const events = trims as unknown as Event[];
+      const isThere = (event: Event) => event.type === "TaskCompleted" && event.task === "done";
+      return isLate ? withAtEnd(events) : edited((event) => (isThere(event) ? [event, ...events] : [event]));
+    };
     expect(names({ observations, journal: trimmed(endedIdx + 1) })).not.toContain("P5 answers");
     expect(names({ observations, journal: trimmed(endedIdx) })).toContain("P5 answers");
     // What was lost is put on record later.
-    const late = { at: "TermEnded" };
+    const late = { isLate: true };
     expect(names({ observations, journal: trimmed(endedIdx + 1, late) })).toContain("P5 answers");
-    const lost = { ...late, reason: "hole" };
+    const lost = { ...late, reason: "lost" };
     expect(names({ observations, journal: trimmed(endedIdx + 1, lost) })).not.toContain("P5 answers");
     // A full journal is purged before that is put on record next.
     const short = { ...late, reason: "storage-short" };
@@ -336,8 +335,7 @@ describe("what is broken on purpose", () => {
     const life = { agent: "a1", incarnation: "a1-1" };
     const left = { type: "AgentLeft", ...life, reason: "fenced" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
-    const journal = (events: readonly Event[]) =>
-      edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]));
+    const journal = (events: readonly Event[]) => withAtEnd(events);
     expect(names({ journal: journal([left, joined]) })).toContain("P4 lives");
     expect(names({ journal: journal([joined, left]) })).not.toContain("P4 lives");
   });
@@ -348,10 +346,7 @@ describe("what is broken on purpose", () => {
     const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const forgotten = { type: "AgentForgotten", agent: "a9" } as unknown as Event;
-    const wrongIn = (events: readonly Event[]) =>
-      checkLives(
-        new JournalLine(edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]))),
-      ).length;
+    const wrongIn = (events: readonly Event[]) => checkLives(new JournalLine(withAtEnd(events))).length;
     expect(wrongIn([assigned, left, joined])).toBe(1);
     expect(wrongIn([left, joined])).toBe(0);
     expect(wrongIn([assigned, left, forgotten, joined])).toBe(0);
@@ -372,7 +367,7 @@ describe("what is broken on purpose", () => {
       { type: "ResourceConfigured", resource: "gpu", settings: { slots: 1 } },
       { type: "SlotGranted", ...grant, weightThousandths: 1, receipt: {} },
     ] as unknown as Event[];
-    const journal = edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]));
+    const journal = withAtEnd(events);
     expect(names({ journal })).toContain("P7 capacity");
   });
 
@@ -438,22 +433,28 @@ function lastPosition() {
   return { term: 1, idx };
 }
 
-/** Another journal, whole in itself: its events changed, its chain made anew. */
-function edited(change: (event: Event) => readonly Event[]): JournalRecord[] {
+/** Another journal, whole in itself: its events changed, its chain made anew. @param more events of its last batch */
+function edited(change: (event: Event) => readonly Event[], more: readonly Event[] = []): LineRecord[] {
   let prev = "";
-  return recorded.journal.map(({ seq, bytes }) => {
-    const batch = decodeBatch(bytes);
-    if (batch === undefined) throw new Error("a record of the history is no batch");
+  return recorded.journal.map(({ bytes }, at) => {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch") throw new Error("a record of the history is no batch");
     const { events, ...header } = batch;
+    const isLast = at === recorded.journal.length - 1;
     const again = encodeBatch(
       { ...header, prev },
-      events.flatMap(change).map((event) => JSON.stringify(event)),
+      [...events.flatMap(change), ...(isLast ? more : [])].map((event) => JSON.stringify(event)),
     );
     prev = hashOf(again);
-    return { seq, bytes: again };
+    return { bytes: again };
   });
 }
 
-function withRepeated(type: Event["type"]): JournalRecord[] {
+/** The journal with these events at its end. */
+function withAtEnd(events: readonly Event[]): LineRecord[] {
+  return edited((event) => [event], events);
+}
+
+function withRepeated(type: Event["type"]): LineRecord[] {
   return edited((event) => (event.type === type ? [event, event] : [event]));
 }

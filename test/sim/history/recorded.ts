@@ -1,12 +1,12 @@
 // A short true history for the checkers' tests: a production coordinator, a client and an agent whose wires are
 // recorded, and every kind of question and answer in it.
 
+import { decodeRecord, hashOf } from "../../../src/chain/records.ts";
+import { Replay } from "../../../src/chain/replay.ts";
 import { swarmId } from "../../../src/ids.ts";
-import type { JournalRecord } from "../../../src/journal/journal.ts";
-import { Replay } from "../../../src/journal/replay.ts";
 import { doneSubject } from "../../../src/protocol/subjects.ts";
 import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
-import { JournalLine } from "../../../src/sim/history/journal-line.ts";
+import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";
 import type { Observation, Reading } from "../../../src/sim/history/observation.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
 import type { MemoryHub } from "../../../src/transport/memory.ts";
@@ -15,7 +15,7 @@ import { startTestSwarm, subjects, WireAgent, WireParty } from "../../support/sw
 export interface Recorded {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  readonly journal: readonly JournalRecord[];
+  readonly journal: readonly LineRecord[];
 }
 
 export async function recordHistory(): Promise<Recorded> {
@@ -23,10 +23,11 @@ export async function recordHistory(): Promise<Recorded> {
   const observations: Observation[] = [];
   await live((party) => recording(swarm.hub, party, observations));
   await swarm.stop();
-  const journal: JournalRecord[] = [];
-  for (let seq = 1; seq <= swarm.store.lastSeq; seq += 1) {
-    const record = swarm.store.at(seq);
-    if (record !== undefined) journal.push(record);
+  const journal: LineRecord[] = [];
+  for (let position = 1; ; position += 1) {
+    const record = swarm.store.read(1, position);
+    if (record === undefined) break;
+    if (decodeRecord(record.bytes)?.kind === "batch") journal.push(record);
   }
   return { observations, readings: readingsOf(journal), journal };
 }
@@ -105,11 +106,12 @@ function retry(client: WireParty, tasks: readonly string[]): Promise<unknown> {
 }
 
 /** What a standby that followed would say it read, and what state it had. */
-function readingsOf(journal: readonly JournalRecord[]): Reading[] {
+function readingsOf(journal: readonly LineRecord[]): Reading[] {
   const replay = new Replay();
-  return journal.map((record) => {
-    replay.take(record);
-    const { idx, hash } = replay.position;
+  return journal.map(({ bytes }) => {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind === "batch") replay.takeCommitted(batch, hashOf(bytes));
+    const { idx, hash } = replay.tail;
     return { reader: "standby", idx, hash, state: stateFingerprint(replay.state) };
   });
 }
