@@ -143,12 +143,12 @@ export class CoordinatorParty {
    *  could reach it for so long. */
   #requireReason(): void {
     const { term } = this.#truth.readOn();
-    if (!this.#truth.isWhole || term > this.#ledTerm || this.#truth.isSealed) return;
+    if (!this.#truth.isWhole || term > this.#ledTerm) return;
     this.#noteStatus(this.#awayFromMs === undefined);
     const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
     const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
     if (wasDeaf) this.#habitat.occurrences.note("deaf-leader-stepped-down");
-    else
+    else if (!this.#truth.isSealed)
       this.#habitat.found(
         "leaders-lead-on",
         `${this.id} gave up term ${this.#ledTerm}, and its segment is not sealed`,

@@ -56,11 +56,12 @@ export class RestartWatch {
     if (stream === undefined || opened.base === undefined) return false;
     const bytes = stream.at(opened.base.position);
     const manifest = bytes && decodeRecord(bytes);
-    if (manifest?.kind !== "manifest") return false;
+    if (bytes === undefined || manifest?.kind !== "manifest" || hashOf(bytes) !== opened.base.hash)
+      return false;
     return manifest.chunks.every(([position, , hash]) => {
       const stored = stream.at(position);
       const chunk = stored && decodeRecord(stored);
-      return chunk?.kind === "chunk" && hashOf(chunk.bytes) === hash;
+      return chunk?.kind === "chunk" && chunk.life === manifest.life && hashOf(chunk.bytes) === hash;
     });
   }
 }

@@ -1,128 +1,128 @@
-// That a purge or a removal is found behind which nobody who starts could begin, and a fault's doing is not.
+// That a removal is found behind which no coordinator that starts could begin, and a fault's doing is not.
 
-import { beforeEach, expect, it } from "vitest";
-import { hashOf } from "../../../src/journal/batch.ts";
-import { encodeManifest } from "../../../src/journal/snapshot/manifest.ts";
-import { subjectsOf } from "../../../src/protocol/subjects.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ChainTail } from "../../../src/chain/records.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { RestartWatch } from "../../../src/sim/fault/restart-watch.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
-
-const RECORDS = 10;
+import { batchBehind, WrittenJournal } from "./written-journal.ts";
 
 let habitat: Habitat;
 let truth: JournalTruth;
 let watch: RestartWatch;
+let journal: WrittenJournal;
 
 beforeEach(() => {
   habitat = new Habitat(new SeededRandom("restart-watch"));
   truth = new JournalTruth(habitat);
   watch = new RestartWatch(habitat, truth);
-  for (let seq = 1; seq <= RECORDS; seq += 1) habitat.stream.intrude(Buffer.from(`record ${seq}`));
+  journal = new WrittenJournal(habitat);
+  journal.claim(1);
+  journal.open(1);
+  began(1);
 });
 
-/** A snapshot stands that reaches a record. Returns where its only part lies. */
-function saved(seq: number): number {
-  const { snapshotStream, swarm } = habitat;
-  const { snapshotChunk, snapshotManifest } = subjectsOf(swarm);
-  const bytes = Buffer.from(`all up to record ${seq}`);
-  snapshotStream.publish({ subject: snapshotChunk, bytes, expectedSeq: undefined });
-  const place = snapshotStream.lastSeq;
-  const manifest = encodeManifest({
-    position: { journal: "j", term: 1, idx: seq, hash: "h", seq } as never,
-    at: 1 as never,
-    lastEventType: undefined,
-    runs: [],
-    deadRecords: 0,
-    alienRecords: undefined,
-    chunks: [[place, bytes.length, hashOf(bytes)]],
-  });
-  snapshotStream.publish({ subject: snapshotManifest, bytes: manifest, expectedSeq: undefined });
-  return place;
+/** The first batch of a term is stored in the newest segment. */
+function began(term: number): ChainTail {
+  truth.readOn();
+  const event = { type: "TermStarted", term, leader: "c1", opened: "hash", timeoutMs: 3_000 };
+  const batch = batchBehind(truth.tail, { term, at: 1_000 * term, events: [event] });
+  journal.store(term, batch);
+  truth.readOn();
+  return batch.tail;
+}
+
+/** The next segment is opened. @returns the position of its base's chunk */
+function opened(number: number, { hasBase }: { readonly hasBase: boolean }): number {
+  const { tail } = truth;
+  journal.claim(number);
+  const base = hasBase ? journal.base(number, tail) : undefined;
+  journal.open(number, { tail, previous: number - 1, base: base?.ref });
+  began(number);
+  return base?.chunk ?? 0;
+}
+
+/** A segment is removed by a leader, through the API. */
+function removed(number: number): void {
+  const { name } = journal.stream(number);
+  habitat.jetStream.handle(`$JS.API.STREAM.DELETE.${name}`, new Uint8Array(), {}, () => undefined);
 }
 
 const checks = () => habitat.findings.map(({ check }) => check);
 
-it("a purge up to where a snapshot leads is none, one beyond is found, once", () => {
-  saved(4);
-  habitat.stream.purge(5);
-  expect({ found: checks(), isPossible: watch.isPossible }).toEqual({ found: [], isPossible: true });
-  habitat.stream.purge(6);
-  habitat.stream.purge(7);
-  expect({ found: checks(), isPossible: watch.isPossible }).toEqual({
-    found: ["a-restart-is-possible"],
-    isPossible: false,
+describe("a removal", () => {
+  it("of what stands before a base is none", () => {
+    opened(2, { hasBase: true });
+    removed(1);
+    expect([checks(), watch.isPossible]).toEqual([[], true]);
+  });
+
+  it("of a segment that the newest one continues by reference is found, once", () => {
+    opened(2, { hasBase: false });
+    opened(3, { hasBase: false });
+    removed(1);
+    removed(2);
+    expect([checks(), watch.isPossible]).toEqual([["a-restart-is-possible"], false]);
+  });
+
+  it("of the only base is found, also where other segments lead back to it", () => {
+    opened(2, { hasBase: true });
+    removed(1);
+    opened(3, { hasBase: false });
+    expect(checks()).toEqual([]);
+    removed(2);
+    expect(checks()).toEqual(["a-restart-is-possible"]);
+  });
+
+  it("of a base is none where a newer one stands", () => {
+    opened(2, { hasBase: true });
+    opened(3, { hasBase: true });
+    removed(2);
+    removed(1);
+    expect([checks(), watch.isPossible]).toEqual([[], true]);
+  });
+
+  it("is found again, once a restart was possible meanwhile", () => {
+    opened(2, { hasBase: false });
+    removed(1);
+    opened(3, { hasBase: true });
+    journal.claim(4);
+    removed(4);
+    expect(checks()).toEqual(["a-restart-is-possible"]);
+    opened(4, { hasBase: false });
+    removed(3);
+    expect(checks()).toEqual(["a-restart-is-possible", "a-restart-is-possible"]);
   });
 });
 
-it("no snapshot of before leads on where the journal lost an end for good", () => {
-  saved(4);
-  truth.readOn();
-  habitat.stream.loseTail(2);
-  truth.lostEnd(RECORDS - 2);
-  expect(watch.isPossible).toBe(true); // nothing that was lost is a batch
-  Object.defineProperty(truth, "savedIdx", { value: 5 });
-  expect(watch.isPossible).toBe(false);
-  saved(5);
-  expect(watch.isPossible).toBe(true);
+describe("a base that cannot be read", () => {
+  it.each<readonly [string, (chunk: number) => void]>([
+    ["lost a chunk", (chunk) => journal.stream(2).loseMiddle(chunk, 1)],
+    ["has another chunk than its manifest says", (chunk) => journal.stream(2).flipBit(chunk)],
+    ["lost its manifest", (chunk) => journal.stream(2).loseMiddle(chunk + 1, 1)],
+  ])("%s: the segment before it is needed", (_, damage) => {
+    const chunk = opened(2, { hasBase: true });
+    damage(chunk);
+    expect(watch.isPossible).toBe(true);
+    // Far behind the damage: the segment counts as whole.
+    Object.defineProperty(truth, "isWhole", { value: true });
+    removed(1);
+    expect([checks(), watch.isPossible]).toEqual([["a-restart-is-possible"], false]);
+  });
 });
 
-it("a snapshot that is removed while it alone stands for what was purged is found", () => {
-  const place = saved(4);
-  habitat.stream.purge(5);
-  habitat.snapshotStream.purge(place + 1);
-  expect(checks()).toEqual(["a-restart-is-possible"]);
+it("nothing is found while the journal lacks what faults took", () => {
+  opened(2, { hasBase: false });
+  journal.stream(2).loseTail(1);
+  truth.lost();
+  removed(1);
+  expect([checks(), watch.isPossible]).toEqual([[], false]);
 });
 
-it("it is found again, once another snapshot stood", () => {
-  habitat.stream.purge(5);
-  saved(4);
-  habitat.stream.purge(6);
-  expect(checks()).toEqual(["a-restart-is-possible", "a-restart-is-possible"]);
-});
-
-/** The newest snapshot's part, once nobody can read it any more. */
-function rot(place: number): void {
-  const [newest] = watch.wholeSnapshots();
-  habitat.snapshotStream.rot(place);
-  watch.rotted(newest ?? expect.fail("one is whole"));
-}
-
-it("a purge by a snapshot that rotted meanwhile is none; once another stands, one beyond that is", () => {
-  rot(saved(4));
-  habitat.stream.purge(5);
-  expect(checks()).toEqual([]);
-  saved(5);
-  habitat.stream.purge(8);
-  expect(checks()).toEqual(["a-restart-is-possible"]);
-});
-
-it.each([
-  [1_000, []],
-  [60_000, ["a-restart-is-possible"]],
-])(
-  "what goes by a snapshot %i ms after it rotted is judged by how lately it was whole",
-  async (ms, found) => {
-    const { engine, snapshotStream, swarm, stream } = habitat;
-    saved(4);
-    const place = saved(5);
-    stream.purge(5);
-    rot(place);
-    engine.after(ms, "time passes", () => undefined);
-    await engine.run(ms, () => false);
-    const subject = subjectsOf(swarm).snapshotChunk; // of the next one
-    snapshotStream.publish({ subject, bytes: Buffer.from("a part"), expectedSeq: undefined });
-    snapshotStream.purge(place);
-    expect(checks()).toEqual(found);
-  },
-);
-
-it.each([
-  ["its end", () => truth.lostTail(RECORDS - 2)],
-  ["records within", () => truth.lostMiddle(RECORDS)],
-])("nothing is found while the journal has lost %s", (_, isLost) => {
-  isLost();
-  habitat.stream.purge(5);
+it("a segment that a power loss takes is no removal", () => {
+  opened(2, { hasBase: false });
+  habitat.jetStream.loseStream(journal.stream(1).name);
+  truth.lost();
   expect(checks()).toEqual([]);
 });

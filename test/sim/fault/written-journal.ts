@@ -1,0 +1,144 @@
+// The journal of a habitat, written record by record as leaders would write it, at once and whatever faults there are.
+
+import {
+  type Batch,
+  type ChainTail,
+  decodeRecord,
+  encodeBatch,
+  encodeRecord,
+  hashOf,
+  type LogEnd,
+  type Opened,
+} from "../../../src/chain/records.ts";
+import { emptyTail } from "../../../src/chain/replay.ts";
+import { streamConfigOf } from "../../../src/chain/stream/settings.ts";
+import { batchIndex, type Instant, type Term } from "../../../src/ids.ts";
+import type { Habitat } from "../../../src/sim/fault/habitat.ts";
+import type { SimStream } from "../../../src/sim/fault/stream.ts";
+
+const JOURNAL = "j";
+const LIFE = "life-of-c1";
+
+export interface WrittenBatch {
+  readonly bytes: Uint8Array;
+  readonly hash: string;
+  readonly tail: ChainTail;
+}
+
+interface OpenOptions {
+  /** The batch that it continues. Default: none. */
+  readonly tail?: ChainTail;
+  /** The segment that it continues. Default: none. */
+  readonly previous?: number;
+  readonly base?: Opened["base"];
+}
+
+export class WrittenJournal {
+  readonly #habitat: Habitat;
+
+  constructor(habitat: Habitat) {
+    this.#habitat = habitat;
+  }
+
+  /** Creates a segment with its claim. */
+  claim(number: number): SimStream {
+    const { jetStream, swarm } = this.#habitat;
+    const config = streamConfigOf({ swarm, number }, 1);
+    jetStream.handle(
+      `$JS.API.STREAM.CREATE.${config.name}`,
+      Buffer.from(JSON.stringify(config)),
+      {},
+      () => undefined,
+    );
+    this.append(number, encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "1" }));
+    return this.stream(number);
+  }
+
+  stream(number: number): SimStream {
+    const stream = this.#habitat.segmentStream(number);
+    if (stream === undefined) throw new RangeError(`there is no segment ${number}`);
+    return stream;
+  }
+
+  append(number: number, bytes: Uint8Array, subject = this.#habitat.subjects.segment(number)): number {
+    this.stream(number).publish({ subject, bytes, expectedSeq: undefined });
+    return this.stream(number).lastSeq;
+  }
+
+  /** Writes a base that holds any bytes as its state. @returns what the `Opened` says of it, and its chunk's position */
+  base(
+    number: number,
+    tail: ChainTail,
+  ): { readonly ref: NonNullable<Opened["base"]>; readonly chunk: number } {
+    const state = Buffer.from(`the state of batch ${tail.idx}`);
+    const chunk = this.append(number, encodeRecord({ kind: "chunk", life: LIFE, bytes: state }));
+    const manifest = encodeRecord({
+      kind: "manifest",
+      life: LIFE,
+      version: 1,
+      at: 1_000 as Instant,
+      tail,
+      chunks: [[chunk, state.length, hashOf(state)]],
+    });
+    const position = this.append(number, manifest);
+    return { ref: { position, hash: hashOf(manifest), idx: tail.idx }, chunk };
+  }
+
+  /** Writes the `Opened` of a claimed segment; its term is its number. */
+  open(number: number, { tail = emptyTail, previous, base }: OpenOptions = {}): void {
+    const end: LogEnd | undefined =
+      previous === undefined ? undefined : { segment: previous, idx: tail.idx, hash: tail.hash };
+    const opened = encodeRecord({
+      kind: "opened",
+      segment: number,
+      life: LIFE,
+      journal: JOURNAL,
+      term: number as Term,
+      leader: "c1",
+      tail,
+      previous: end,
+      base,
+      recent: [],
+    });
+    this.append(number, opened, this.#habitat.subjects.segmentOpened(number));
+  }
+
+  seal(number: number): void {
+    this.append(number, Buffer.from("sealed"), this.#habitat.subjects.segmentSealed(number));
+  }
+
+  /** Stores a batch that was sent now. */
+  store(number: number, { bytes }: WrittenBatch): void {
+    this.#habitat.pace.sent(bytes, this.#habitat.engine.nowMs);
+    this.append(number, bytes);
+  }
+}
+
+/** The batch behind a tail, of segment `term`. */
+export function batchBehind(
+  { idx, hash }: Pick<ChainTail, "idx" | "hash">,
+  { term, at, events }: { readonly term: number; readonly at: number; readonly events: readonly object[] },
+): WrittenBatch {
+  const next = batchIndex(idx + 1);
+  const header = {
+    journal: JOURNAL,
+    life: LIFE,
+    term: term as Term,
+    idx: next,
+    prev: hash,
+    at: at as Instant,
+  };
+  const bytes = encodeBatch(
+    header,
+    events.map((event) => JSON.stringify(event)),
+  );
+  const tail = { journal: JOURNAL, term: term as Term, idx: next, hash: hashOf(bytes) };
+  return { bytes, hash: tail.hash, tail };
+}
+
+/** @throws RangeError where the bytes are no batch */
+export function batchIn(bytes: Uint8Array): Batch {
+  const record = decodeRecord(bytes);
+  if (record?.kind !== "batch") throw new RangeError("the record is no batch");
+  return record;
+}
