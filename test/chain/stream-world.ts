@@ -7,13 +7,9 @@ import type { Listening, StreamMessage, StreamStatus, StreamWire } from "../../s
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import {
-  type PublishFate,
-  type QuestionFate,
-  SimJetStream,
-} from "../../src/sim/fault/segments/sim-jetstream.ts";
-import type { SimStream } from "../../src/sim/fault/segments/sim-stream.ts";
-import { type Line, SimStreamWire } from "../../src/sim/fault/segments/sim-stream-wire.ts";
+import { type PublishFate, type QuestionFate, SimJetStream } from "../../src/sim/fault/jetstream.ts";
+import type { SimStream } from "../../src/sim/fault/stream.ts";
+import { type Line, SimStreamWire } from "../../src/sim/fault/stream-wire.ts";
 
 export interface OpenOptions {
   readonly bytesMax?: number;

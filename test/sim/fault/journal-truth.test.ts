@@ -1,40 +1,51 @@
-// What is found in a journal as it is written, batch by batch.
+// What is found in a journal as it is written, batch by batch, over all its segments.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { batchIndex, type Instant, type Kind, type Term, taskKey } from "../../../src/ids.ts";
-import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
-import { encodeManifest } from "../../../src/journal/snapshot/manifest.ts";
-import { subjectsOf } from "../../../src/protocol/subjects.ts";
-import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
+import { type Instant, type Kind, taskKey } from "../../../src/ids.ts";
+import { JOURNAL_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 import { refOf } from "../../../src/state/task-rows.ts";
 import { aTask } from "../../support/turns.ts";
+import { batchBehind, batchIn, type WrittenBatch, WrittenJournal } from "./written-journal.ts";
 
 let habitat: Habitat;
 let truth: JournalTruth;
+let journal: WrittenJournal;
 
 beforeEach(() => {
   habitat = new Habitat(new SeededRandom("journal-truth"));
   truth = new JournalTruth(habitat);
+  journal = new WrittenJournal(habitat);
+  journal.claim(1);
+  journal.open(1);
+  truth.readOn();
 });
+
+/** The batch behind the last one, in the newest segment. */
+function next(at: number, ...events: readonly object[]): WrittenBatch {
+  return batchBehind(truth.tail, { term: truth.segment, at, events });
+}
 
 /** The next batch is stored, sent now. Returns what has been found so far. */
 function stored(at: number, ...events: readonly object[]): readonly string[] {
-  const { idx, hash } = truth.position;
-  const header = { journal: "j", term: 1, idx: idx + 1, prev: hash, at };
-  const bytes = encodeBatch(
-    header as never,
-    events.map((event) => JSON.stringify(event)),
-  );
-  habitat.pace.sent(bytes, habitat.engine.nowMs);
-  habitat.stream.intrude(bytes);
+  journal.store(truth.segment, next(at, ...events));
   truth.readOn();
-  return habitat.findings.map(({ check }) => check);
+  return found();
 }
 
-const began = { type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 };
+const found = () => habitat.findings.map(({ check }) => check);
+const idxs = () => truth.batches.map((bytes) => batchIn(bytes).idx);
+
+const beganTerm = (term: number) => ({
+  type: "TermStarted",
+  term,
+  leader: "c1",
+  opened: "hash",
+  timeoutMs: 3_000,
+});
+const began = beganTerm(1);
 const renewed = { type: "TermRenewed" };
 const joined = { type: "AgentJoined", agent: "a1", incarnation: "x", kinds: ["count"], maxConcurrent: 1 };
 
@@ -72,151 +83,176 @@ it("journal time that runs ahead of true time is found", () => {
   expect(stored(7_004, renewed)).toEqual(["journal-time-keeps-pace"]);
 });
 
-it("a journal ends with a batch, or with what everybody skips", () => {
+it("records are skipped that no coordinator of the journal wrote, or that continue nothing", () => {
   stored(1_000, began);
-  expect(truth.endsWithBatch).toBe(true);
-  habitat.stream.intrude(Buffer.from("not a batch of ours"));
-  truth.readOn();
-  expect(truth.endsWithBatch).toBe(false);
-  stored(1_100, renewed);
-  expect(truth.endsWithBatch).toBe(true);
+  journal.append(1, Buffer.from("not a batch of ours"));
+  journal.store(
+    1,
+    batchBehind({ ...truth.tail, hash: "another" }, { term: 1, at: 1_050, events: [renewed] }),
+  );
+  journal.store(1, batchBehind(truth.tail, { term: 2, at: 1_050, events: [renewed] }));
+  expect(stored(1_100, renewed)).toEqual([]);
+  expect([idxs(), truth.isWhole]).toEqual([[1, 2], true]);
+  expect(habitat.occurrences.counts()).toMatchObject({ "skipped-record": 3 });
 });
 
-const batchOf = (idx: number, prev: string) => {
-  const header = { journal: "j", term: 1, idx, prev, at: 2_000 } as never;
-  const bytes = encodeBatch(header, [JSON.stringify(renewed)]);
-  return {
-    journal: "j",
-    idx: batchIndex(idx),
-    term: 1 as Term,
-    bytes,
-    hash: hashOf(bytes),
-    startsTerm: false,
-  };
-};
-/** A snapshot up to there is in the storage. */
-function saved({ idx, hash }: ReturnType<typeof batchOf>): void {
-  const head = { at: 2_000 as Instant, lastEventType: "TermRenewed", runs: [], deadRecords: 0 } as const;
-  const position = { ...truth.position, idx, hash };
-  const bytes = encodeManifest({ ...head, position, alienRecords: undefined, chunks: [[1, 1, hash]] });
-  const { snapshotManifest: subject } = subjectsOf(habitat.swarm);
-  habitat.snapshotStream.publish({ subject, bytes, expectedSeq: undefined });
-}
-const idxs = () => truth.records.map(({ bytes }) => decodeBatch(bytes)?.idx);
-
-it.each([true, false])(
-  "behind a hole a batch goes on with what was never stored where that was saved: %s",
-  (isSaved) => {
+describe("the log goes on in the next segment", () => {
+  beforeEach(() => {
     stored(1_000, began);
     stored(1_100, renewed);
-    habitat.stream.loseMiddle(2, 1);
-    truth.lostMiddle(3);
-    const third = batchOf(3, truth.position.hash);
-    truth.pending = () => [third];
-    truth.readOn();
-    if (isSaved) saved(third);
-    habitat.stream.intrude(batchOf(4, third.hash).bytes);
-    truth.readOn();
-    const went = [idxs(), truth.state.idx, truth.savedIdx];
-    expect(went).toEqual(isSaved ? [[1, 2, 3, 4], 4, 3] : [[1, 2, 4], 2, 0]);
-  },
-);
+  });
 
-it.each([true, false])(
-  "an end that may come back may be gone on from by its leader all the same, where that saved it: %s",
-  (isSaved) => {
+  it("once that is opened, behind the last batch of this one", () => {
+    journal.seal(1);
+    expect(truth.isSealed).toBe(true);
+    journal.claim(2);
+    expect([truth.readOn().idx, truth.segment]).toEqual([2, 1]);
+    journal.open(2, { tail: truth.tail, previous: 1 });
+    truth.readOn();
+    expect([truth.segment, truth.isSealed, truth.live?.opened.term]).toEqual([2, false, 2]);
+    expect(stored(2_000, beganTerm(2))).toEqual([]);
+    expect([idxs(), truth.state.term]).toEqual([[1, 2, 3], 2]);
+  });
+
+  it("and nothing counts that stands behind the seal", () => {
+    journal.seal(1);
+    journal.store(1, next(1_200, renewed));
+    truth.readOn();
+    expect(truth.state.idx).toBe(2);
+  });
+
+  it("and numbers may be passed over that were claimed and never opened", () => {
+    journal.claim(2);
+    journal.claim(3);
+    journal.open(3, { tail: truth.tail, previous: 1 });
+    expect([truth.readOn().idx, truth.segment, truth.liveOf(2)]).toEqual([2, 3, undefined]);
+    expect(found()).toEqual([]);
+  });
+
+  it("not by an `Opened` of another session than the claimant's", () => {
+    journal.claim(2);
+    journal.open(2, { tail: truth.tail, previous: 1 });
+    expect(truth.liveOf(2)?.number).toBe(2);
+    const stream = journal.claim(3);
+    const { bytes } = { bytes: journal.stream(2).at(2) ?? new Uint8Array() };
+    const other = Buffer.from(Buffer.from(bytes).toString().replace("life-of-c1", "life-of-c2"));
+    journal.append(3, other, habitat.subjects.segmentOpened(3));
+    expect([stream.lastSeq, truth.liveOf(3)]).toEqual([2, undefined]);
+  });
+
+  it("behind a batch that nobody knows is found, and nothing more is read", () => {
+    const unknown = next(1_200, renewed);
+    const after = batchBehind(unknown.tail, { term: 2, at: 2_000, events: [beganTerm(2)] });
+    journal.claim(2);
+    journal.open(2, { tail: unknown.tail, previous: 1 });
+    journal.store(2, after);
+    truth.readOn();
+    expect([found(), idxs()]).toEqual([["the-log-continues"], [1, 2]]);
+  });
+});
+
+describe("a base commits what was in flight", () => {
+  let third: WrittenBatch;
+  let fourth: WrittenBatch;
+
+  beforeEach(() => {
     stored(1_000, began);
     stored(1_100, renewed);
-    stored(1_200, renewed);
-    const fourth = batchOf(4, truth.position.hash);
-    habitat.stream.loseTail(1);
-    truth.lostTail(2);
-    truth.pending = () => [fourth];
+    third = next(1_200, renewed);
+    fourth = batchBehind(third.tail, { term: 1, at: 1_300, events: [renewed] });
+    const pending = [third, fourth].map(({ bytes, hash, tail }) => ({ ...tail, bytes, hash }));
+    truth.pending = () => pending;
     truth.readOn();
-    if (isSaved) saved(fourth);
-    habitat.stream.intrude(batchOf(5, fourth.hash).bytes);
-    truth.readOn();
-    const went = [idxs(), truth.state.idx, truth.savedIdx, truth.isWhole];
-    expect(went).toEqual(isSaved ? [[1, 2, 3, 4, 5], 5, 4, true] : [[1, 2, 5], 2, 0, true]);
-  },
-);
+    truth.pending = () => [];
+  });
 
-describe("an end that is lost for good", () => {
+  it("that no segment ever held", () => {
+    journal.claim(2);
+    journal.open(2, { tail: fourth.tail, previous: 1 });
+    expect([truth.readOn().idx, idxs(), found()]).toEqual([4, [1, 2, 3, 4], []]);
+    expect(habitat.occurrences.counts()).toMatchObject({ "committed-by-a-base": 1 });
+    expect(stored(2_000, beganTerm(2))).toEqual([]);
+    expect(truth.tail.idx).toBe(5);
+  });
+
+  it("or not: what a leader decided and never committed never counts", () => {
+    journal.claim(2);
+    journal.open(2, { tail: truth.tail, previous: 1 });
+    expect([truth.readOn().idx, stored(2_000, beganTerm(2)), idxs()]).toEqual([2, [], [1, 2, 3]]);
+  });
+
+  it("behind an end that the segment lost", () => {
+    journal.stream(1).loseTail(1);
+    truth.lost();
+    truth.readOn();
+    expect([truth.isWhole, truth.state.idx]).toEqual([false, 2]);
+    journal.claim(2);
+    journal.open(2, { tail: third.tail, previous: 1 });
+    truth.readOn();
+    expect([truth.isWhole, idxs(), found()]).toEqual([true, [1, 2, 3], []]);
+  });
+});
+
+describe("where the store lost something", () => {
   beforeEach(() => {
     stored(1_000, began);
     stored(1_100, renewed);
     stored(1_200, renewed);
-    habitat.stream.loseTail(2);
-    truth.lostEnd(1);
   });
 
-  it("counts, and is whole again where a batch goes on behind all of it", () => {
-    expect([truth.isWhole, truth.savedIdx, truth.state.idx]).toEqual([false, 3, 3]);
-    habitat.stream.intrude(Buffer.from("not a batch of ours"));
-    expect([stored(1_300, renewed), truth.isWhole, truth.endsWithBatch]).toEqual([[], true, true]);
-    expect(idxs()).toEqual([1, 2, 3, undefined, 4]);
-    expect(truth.batchSeqUntil(2)).toBe(1);
+  it.each<readonly [string, () => void]>([
+    ["the end of the segment", () => journal.stream(1).loseTail(1)],
+    ["records within it", () => journal.stream(1).loseMiddle(4, 1)],
+    ["a bit of a record", () => journal.stream(1).flipBit(4)],
+    ["the segment", () => habitat.jetStream.loseStream(journal.stream(1).name)],
+  ])("it is not whole: %s", (_, lose) => {
+    expect(truth.isWhole).toBe(true);
+    lose();
+    truth.lost();
+    truth.readOn();
+    expect([truth.isWhole, truth.state.idx, found()]).toEqual([false, 3, []]);
   });
 
-  it("may have been saved with what its leader had decided, which was never stored", () => {
-    const fourth = batchOf(4, truth.position.hash);
-    const fifth = batchOf(5, fourth.hash);
-    truth.pending = () => [fourth];
+  it("nothing is read behind a record whose bit flipped", () => {
+    journal.store(1, next(1_300, renewed));
+    journal.stream(1).flipBit(6);
     truth.readOn();
-    truth.pending = () => [];
-    habitat.stream.intrude(fifth.bytes);
+    journal.store(1, next(1_400, renewed));
     truth.readOn();
-    expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, 5], 5, true]);
-    expect(truth.batchSeqUntil(2)).toBe(2);
-    expect(truth.savedIdx).toBe(4);
+    expect(truth.state.idx).toBe(3);
   });
 
-  it("is not gone on with by who knows nothing of it", () => {
-    const [first] = truth.records;
-    habitat.stream.intrude(batchOf(2, hashOf(first?.bytes ?? new Uint8Array())).bytes);
+  it("the log goes back where the next segment continues an earlier batch of it", () => {
+    const [first = new Uint8Array()] = truth.batches;
+    const { idx, term } = batchIn(first);
+    const { prev: hash } = batchIn(truth.batches[1] ?? first);
+    journal.claim(2);
+    journal.open(2, { tail: { journal: "j", term, idx: idx as never, hash }, previous: 1 });
     truth.readOn();
-    expect([truth.isWhole, truth.state.idx]).toEqual([false, 3]);
+    expect([truth.state.idx, truth.segment, found()]).toEqual([1, 2, []]);
+    expect(stored(2_000, beganTerm(2))).toEqual([]);
+    expect([idxs(), truth.storedSince(-1)]).toEqual([[1, 2], 2]);
   });
 
-  it("still counts where what went on behind it is lost, and another stands there", () => {
-    stored(1_300, renewed);
-    stored(1_400, renewed);
-    habitat.stream.loseTail(1);
-    truth.lostTail(2);
-    habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  it("it does not go back to a batch that is another in that place", () => {
+    const tail = { ...truth.tail, idx: 2 as never, hash: "another" };
+    journal.claim(2);
+    journal.open(2, { tail, previous: 1 });
     truth.readOn();
-    expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, undefined], 4, true]);
-  });
-
-  it("still counts with what was never stored where all that went on behind it is lost", () => {
-    const fourth = batchOf(4, truth.position.hash);
-    const fifth = batchOf(5, fourth.hash);
-    truth.pending = () => [fourth, fifth];
-    truth.readOn();
-    truth.pending = () => [];
-    habitat.stream.intrude(batchOf(6, fifth.hash).bytes);
-    truth.readOn();
-    habitat.stream.loseTail(1);
-    truth.lostTail(1);
-    habitat.stream.intrude(Buffer.from("not a batch of ours"));
-    truth.readOn();
-    expect([stored(3_000, renewed), idxs()]).toEqual([[], [1, 2, 3, 4, 5, undefined, 6]]);
+    expect([found(), truth.state.idx]).toEqual([["the-log-continues"], 3]);
   });
 });
 
-it("a purge that is not on record yet is that of a full journal, and counted once", () => {
-  const occurrences = () => habitat.occurrences.counts();
-  expect(stored(1_000, began, joined)).toEqual([]);
-  expect(stored(1_100, renewed)).toEqual([]);
-  habitat.stream.purge(2);
-  expect(stored(1_200, { type: "AuditTrimmed", firstIdx: 2, reason: "storage-short" })).toEqual([]);
-  expect(occurrences()).toMatchObject({ "purged-when-full": 1, "storage-short": 1 });
-  habitat.stream.purge(2);
-  expect(stored(1_300, { type: "AuditTrimmed", firstIdx: 3, reason: "retention" })).toEqual([]);
-  habitat.stream.purge(3);
+/** The journal is bounded to so many bytes from now on. */
+function bound(bytesMax: number): void {
+  const usage = () => ({
+    bytes: habitat.jetStream.streams.reduce((sum, stream) => sum + stream.bytes, 0),
+    bytesMax,
+  });
+  Object.defineProperty(habitat, "usage", { get: usage, configurable: true });
+  truth.lost();
   truth.readOn();
-  expect(occurrences()).toMatchObject({ "purged-when-full": 1, "journal-purged": 1 });
-});
+}
 
 it("a task that an agent would take may not wait behind a turn", () => {
   expect(
@@ -229,9 +265,8 @@ it("…but where the journal was nearly full a while ago", () => {
   expect(
     stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
   ).toEqual([]);
-  habitat.stream.bound(1);
-  truth.readOn();
-  habitat.stream.bound(STREAM_BYTES); // which its leader may not know yet
+  bound(1);
+  bound(JOURNAL_BYTES); // which its leader may not know yet
   expect(stored(2_000, joined)).toEqual([]);
 });
 
@@ -239,18 +274,16 @@ it("…or would be nearly full by the bound of a while ago", () => {
   expect(
     stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
   ).toEqual([]);
-  habitat.stream.bound(2 * habitat.stream.usage.bytes + 1);
-  truth.readOn();
-  habitat.stream.bound(STREAM_BYTES);
+  bound(2 * habitat.usage.bytes + 1);
+  bound(JOURNAL_BYTES);
   expect(stored(2_000, joined)).toEqual([]);
 });
 
 it("what is due is done, however full the journal", () => {
   const task = aTask({ deadline: 2_000 as Instant });
   expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
-  habitat.stream.bound(1);
-  truth.readOn();
-  habitat.stream.bound(STREAM_BYTES);
+  bound(1);
+  bound(JOURNAL_BYTES);
   expect(stored(2_000, joined)).toEqual(["invariant 14 nothing-is-overdue"]);
 });
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
-import { type Fault, type FaultKind, faultKinds, STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
+import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
 import { type Condition, type Direction, Link } from "../../../src/sim/fault/link.ts";
 import { Nemesis, type Victims } from "../../../src/sim/fault/nemesis.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
@@ -11,7 +11,6 @@ import { SeededRandom } from "../../../src/sim/random.ts";
 const names = ["c1", "c1/journal", "a1"];
 /** What each kind of fault strikes here; `c1` where nothing else is said. */
 const victimByKind: Partial<Record<FaultKind, string>> = {
-  "left-behind": "c1/journal",
   "out-of-touch": "a1",
   usurped: "a1",
   twin: "a1",
@@ -38,14 +37,23 @@ async function whatHappens(fault: Fault) {
   const links = names.map((name) => new WatchedLink(name, engine, seen));
   const told = [
     "crash",
-    "crashCoordinators",
     "blackout",
     "stop",
     "pause",
     "setSlow",
     "jumpClock",
+    "skewClocks",
     "startTwin",
     "usurp",
+    "disconnect",
+    "writeForeign",
+    "writeOtherLine",
+    "cutTail",
+    "loseSegment",
+    "makeHole",
+    "flipBit",
+    "stopServing",
+    "restartServer",
   ] as const;
   const tell =
     (name: string) =>
@@ -57,30 +65,12 @@ async function whatHappens(fault: Fault) {
     leader: () => "c1",
     timeoutMs: 1_000,
     standby: () => "c2",
-    crampJournal: tell("crampJournal"),
     busiest: () => "a1",
     isDelicate: false,
-    isHeldByFew: false,
     isBystander: () => true,
-    disconnect: tell("disconnect"),
     setJournal: (condition) => {
       if (condition !== undefined) seen.push(`journal ${JSON.stringify(condition)}`);
     },
-    writeAlien: tell("writeAlien"),
-    writeOtherLine: tell("writeOtherLine"),
-    cutTail: tell("cutTail"),
-    loseMissed: tell("loseMissed"),
-    stopServing: tell("stopServing"),
-    displace: tell("displace"),
-    loseEnd: (count, { withLeader }) => {
-      seen.push(`loseEnd ${count} ${withLeader}`);
-      return true;
-    },
-    makeHole: tell("makeHole"),
-    boundJournal: tell("boundJournal"),
-    rotSnapshot: tell("rotSnapshot"),
-    skewClocks: tell("skewClocks"),
-    restartServer: tell("restartServer"),
   };
   new Nemesis(engine, victims).follow([fault]);
   await engine.run(fault.atMs + fault.forMs / 2, () => false);
@@ -111,8 +101,7 @@ describe("a fault", () => {
     });
     expect(during).not.toEqual([]);
     expect(links.some(({ isDown, isAlone }) => isDown || isAlone)).toBe(false);
-    const isEnded = (line: string) => line === `setSlow ${of} 0` || line.startsWith("loseMissed");
-    expect(after.filter((line) => !isEnded(line))).toEqual([]);
+    expect(after.filter((line) => line !== `setSlow ${of} 0`)).toEqual([]);
   });
 
   it("of the leader is one of whoever leads when it begins", async () => {
@@ -132,31 +121,17 @@ describe("a fault", () => {
     expect(links.map(({ side }) => side)).toEqual(["", "", ""]);
   });
 
-  it("that loses an end takes the leader with it where nothing keeps the others from it", async () => {
-    const fault = { kind: "end-lost", atMs: 10, forMs: 100, of: "leader", count: 3, ms: 20 } as const;
-    expect((await whatHappens(fault)).during).toEqual(["crashCoordinators 20", "loseEnd 3 true"]);
-    const { of: _, ...withoutLeader } = fault;
-    expect((await whatHappens(withoutLeader)).during).toEqual(["crashCoordinators 20", "loseEnd 3 false"]);
-  });
-
-  it("that leaves clients untold cramps the journal, and gives it room again", async () => {
-    const { during, after } = await whatHappens({ kind: "untold", atMs: 10, forMs: 100 });
-    expect([during, after]).toEqual([["crampJournal "], [`boundJournal ${STREAM_BYTES}`]]);
+  it("that leaves a client untold has it hear nothing, and be heard", async () => {
     const deaf = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
     expect((await whatHappens(deaf)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
   });
 
-  it("that bounds the journal says to how much", async () => {
-    const { during } = await whatHappens({ kind: "bound", atMs: 10, forMs: 0, bytes: 4_096 });
-    expect(during).toEqual(["boundJournal 4096"]);
-  });
-
   it("of a stray writer strikes once, or as often as it says", async () => {
-    const once = await whatHappens({ kind: "alien", atMs: 10, forMs: 100 });
-    expect([...once.during, ...once.after]).toEqual(["writeAlien "]);
-    const often = await whatHappens({ kind: "alien", atMs: 10, forMs: 100, ms: 30 });
-    expect(often.during).toEqual(Array(2).fill("writeAlien "));
-    expect(often.after).toEqual(Array(2).fill("writeAlien "));
+    const once = await whatHappens({ kind: "foreign", atMs: 10, forMs: 100 });
+    expect([...once.during, ...once.after]).toEqual(["writeForeign "]);
+    const often = await whatHappens({ kind: "foreign", atMs: 10, forMs: 100, ms: 30 });
+    expect(often.during).toEqual(Array(2).fill("writeForeign "));
+    expect(often.after).toEqual(Array(2).fill("writeForeign "));
   });
 
   it("of the journal's server has it know less before it is away, and after", async () => {
@@ -179,8 +154,8 @@ describe("a fault", () => {
     ]);
   });
 
-  it("of a standby lasts for its share of T where that is what counts", async () => {
-    const fault = { kind: "left-behind", atMs: 10, forMs: 0, of: "standby", share: 0.05 } as const;
+  it("of a standby is one of a coordinator that does not lead then", async () => {
+    const fault = { kind: "dead-reader", atMs: 10, forMs: 0, of: "standby" } as const;
     expect((await whatHappens(fault)).during).toEqual(["stopServing c2"]);
   });
 
@@ -190,5 +165,71 @@ describe("a fault", () => {
       expect.stringContaining('a1 up {"lossShare":0.25'),
       expect.stringContaining('a1 down {"lossShare":0.25'),
     ]);
+  });
+});
+
+/** What happens of a schedule, in a swarm whose coordinators are c1 and c2. */
+async function whatBegins(schedule: readonly Fault[], isDelicate = false): Promise<string[]> {
+  const engine = new Engine();
+  const begun: string[] = [];
+  const strike =
+    (name: string) =>
+    (...args: readonly unknown[]) =>
+      void begun.push([name, ...args].join(" "));
+  const victims = {
+    links: () => [],
+    isDelicate,
+    isBystander: (party: string) => party === "a1",
+    setJournal: () => undefined,
+    disconnect: () => undefined,
+    restartServer: () => undefined,
+    pause: strike("pause"),
+    cutTail: strike("cutTail"),
+    loseSegment: strike("loseSegment"),
+    makeHole: strike("makeHole"),
+    flipBit: strike("flipBit"),
+  } as unknown as Victims;
+  new Nemesis(engine, victims).follow(schedule);
+  await engine.run(10_000, () => false);
+  return begun;
+}
+
+describe("a loss of the store", () => {
+  const losses = ["tail-cut", "segment-lost", "hole", "bit-flip"] as const;
+  const strikeOf = {
+    "tail-cut": "cutTail 1",
+    "segment-lost": "loseSegment",
+    hole: "makeHole 1",
+    "bit-flip": "flipBit",
+  };
+  const isCut = (of: string): Fault => ({ kind: "cut", atMs: 10, forMs: 1_000, of });
+
+  it.each(losses)(
+    "%s happens where nothing keeps a coordinator from the others or from the journal",
+    async (kind) => {
+      expect(await whatBegins([{ kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
+      expect(await whatBegins([isCut("a1"), { kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
+      expect(await whatBegins([isCut("c1"), { kind, atMs: 2_000, forMs: 0 }])).toEqual([strikeOf[kind]]);
+    },
+  );
+
+  it.each(losses)(
+    "%s does not happen while a coordinator, its way to the journal or the server is touched",
+    async (kind) => {
+      const loss = { kind, atMs: 500, forMs: 0 };
+      expect(await whatBegins([isCut("c1"), loss])).toEqual([]);
+      expect(await whatBegins([isCut("c1/journal"), loss])).toEqual([]);
+      expect(await whatBegins([{ kind: "server-restart", atMs: 10, forMs: 1_000 }, loss])).toEqual([]);
+      expect(await whatBegins([{ kind: "no-responders", atMs: 10, forMs: 1_000 }, loss])).toEqual([]);
+      expect(
+        await whatBegins([{ kind: "partition", atMs: 10, forMs: 1_000, parties: ["a1"] }, loss]),
+      ).toEqual([]);
+    },
+  );
+
+  it("has no coordinator touched until the journal goes on, and agents and clients all the same", async () => {
+    const paused = (of: string): Fault => ({ kind: "pause", atMs: 10, forMs: 100, of });
+    expect(await whatBegins([paused("c1"), paused("a1")], true)).toEqual(["pause a1 100"]);
+    expect(await whatBegins([paused("c1"), paused("a1")])).toEqual(["pause c1 100", "pause a1 100"]);
   });
 });
