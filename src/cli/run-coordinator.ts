@@ -152,7 +152,10 @@ async function openJournal(
 function recoveryText(recovered: readonly Recovery[]): string | undefined {
   if (recovered.length === 0) return undefined;
   const cutBytes = recovered.reduce((sum, { cutBytes }) => sum + cutBytes, 0);
-  return `the last session ended while it was writing: ${cutBytes} bytes of a record that was never acknowledged were cut off`;
+  return (
+    `the journal ended with a record that is not whole: ${cutBytes} bytes were cut off. A crash leaves such a record, ` +
+    "which was never acknowledged; if nothing crashed, the disk is damaged and the last accepted tasks may be lost"
+  );
 }
 
 /** One folder a swarm: swarms of one data folder share a broker, not a journal. */

@@ -107,12 +107,20 @@ function layerOf(path: string): string {
 
 /** The folders of src/coordinator, each resting on those behind it and on the files beside them
  *  (docs/architecture.md, "The coordinator"). */
-const coordinatorFolders = ["standby", "queries", "leader", "requests", "append", "repair", "compaction"];
+const coordinatorFolders = [
+  "queries",
+  "leader",
+  "requests",
+  "following",
+  "taking-lead",
+  "compacting",
+  "recovering",
+];
 
 const coordinatorRule = fileRule({
   name: "the coordinator's folders rest on one another one way",
   why:
-    "Who appends need not know who leads, nor who purges who answers. Where two folders know each other, none of " +
+    "Taking the lead need not know the leader, nor compacting the answers. Where two folders know each other, none of " +
     "them can be read alone, and the names of the folders tell nothing.",
   mend:
     "Move the file, or the type that is asked for, to the lower folder, or hand the thing in as an argument. What " +

@@ -52,15 +52,15 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "the coordinator's folders rest on one another one way": {
     wrong: [
-      { "src/coordinator/append/sends.ts": 'import type { Leader } from "../leader/leader.ts";' },
-      { "src/coordinator/timing.ts": 'import { rescue } from "./repair/rescue.ts";' },
-      { "src/coordinator/compaction/purge.ts": 'import { start } from "../coordinator.ts";' },
-      { "src/coordinator/novelty/thing.ts": 'import { purge } from "../compaction/purge.ts";' },
+      { "src/coordinator/taking-lead/take-lead.ts": 'import type { Leader } from "../leader/leader.ts";' },
+      { "src/coordinator/timing.ts": 'import { Compaction } from "./compacting/compaction.ts";' },
+      { "src/coordinator/compacting/compaction.ts": 'import { start } from "../coordinator.ts";' },
+      { "src/coordinator/novelty/thing.ts": 'import { Compaction } from "../compacting/compaction.ts";' },
     ],
     right: {
       "src/coordinator/coordinator.ts": 'import { Leader } from "./leader/leader.ts";',
       "src/coordinator/leader/leader.ts":
-        'import { Sends } from "../append/sends.ts";\nimport { Trust } from "./trust.ts";\nimport { T } from "../timing.ts";',
+        'import { takeLead } from "../taking-lead/take-lead.ts";\nimport { Trust } from "./trust.ts";\nimport { T } from "../timing.ts";',
       "src/coordinator/timing.ts": 'import { Lookout } from "./lookout.ts";',
     },
   },

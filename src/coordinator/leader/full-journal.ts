@@ -1,5 +1,5 @@
 // What a leader knows and says of a journal that takes no batch: nothing is decided or answered until it has room, and
-// whoever asks is told why. Not here: how it gets some (room-maker.ts).
+// whoever asks is told why. Not here: how it gets some (compacting/segment-retention.ts).
 
 import type { Logger } from "pino";
 import { type JournalRoom, roomFields } from "../journal-room.ts";

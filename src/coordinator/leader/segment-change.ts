@@ -1,5 +1,5 @@
 // The planned change of segment: the same leader goes on in the next one, which begins with a base. The base and most
-// copies are there already (compaction/next-segment.ts). With nothing in flight:
+// copies are there already (compacting/make-next-segment.ts). With nothing in flight:
 //
 //   Closing → seal → the copies that are left → Opened
 //

@@ -1,5 +1,5 @@
 // What a leader tells others of its turns, once they are committed: agents and clients what they are to know, who asked
-// their answers, and whoever follows the record its events. Not here: when that may be told (commits.ts, embargo.ts).
+// their answers, and whoever follows the record its events. Not here: when that may be told (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { BatchIndex } from "../../ids.ts";
