@@ -1,5 +1,5 @@
-// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` stands. The log
-// ends in the live segment with the highest number; each live segment names the one that it continues.
+// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` stands.
+// The log ends in the live segment with the highest number; each live segment names the one that it continues.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
@@ -83,7 +83,8 @@ async function scanForOpened(
   return undefined;
 }
 
-/** The segment that a record opens; undefined when it opens none. @param claimant the only session that may; default: any */
+/** The segment that a record opens; undefined when it opens none. @param claimant the only session that may;
+ *  default: any */
 export function liveIn(
   { bytes, position }: SegmentRecord,
   { number }: Pick<SegmentReader, "number">,

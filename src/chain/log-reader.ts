@@ -1,6 +1,6 @@
-// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks. A batch
-// stands at or behind a position that follows from its segment's `Opened`; only foreign records move it further back.
-// Not here: folding (replay.ts).
+// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks.
+// A batch stands at or behind a position that follows from its segment's `Opened`; only foreign records move it
+// further back. Not here: folding (replay.ts).
 
 import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import type { Journal, ReplayOptions, SegmentRecord } from "./journal.ts";
@@ -105,8 +105,8 @@ export class LogReader {
     return segments.findLast((live) => firstIdxOf(live) <= idx);
   }
 
-  /** The last batch that is read from a segment: a later segment holds the next one. What the segment has behind it may be
-   *  damaged, or never have been committed. */
+  /** The last batch that is read from a segment: a later segment holds the next one. What the segment has behind it
+   *  may be damaged, or never have been committed. */
   async #lastIdxIn({ number }: LiveSegment): Promise<number> {
     const later = (await this.#live()).filter((live) => live.number > number);
     return Math.min(...later.map(firstIdxOf)) - 1;

@@ -1,6 +1,6 @@
 // Readings of a log that stay open for a client that goes on where one stopped: a reader of page after page needs one
-// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. A reading that
-// is not used for `limits.journalReadingIdleMs` is closed.
+// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. A reading
+// that is not used for `limits.journalReadingIdleMs` is closed.
 
 import { assert } from "../assert.ts";
 import type { Clock } from "../clock.ts";

@@ -5,9 +5,9 @@
 // `Opened` is a copy, and the chain alone vouches for it. Every other record is skipped. All readers skip the same
 // records, because the rule reads nothing but the journal.
 //
-// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on than
-// a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the state. Behind a
-// batch that does not fit no replay goes on: its state may contain a part of that batch.
+// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on
+// than a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the
+// state. Behind a batch that does not fit no replay goes on: its state may contain a part of that batch.
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -146,7 +146,8 @@ export class Replay {
     this.#apply(batch, hash);
   }
 
-  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then on always */
+  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then
+   *  on always */
   take(record: SegmentRecord): Verdict {
     const live = this.#requireNext(record);
     const decoded = decodeRecord(record.bytes);

@@ -77,11 +77,6 @@ export class Announcements {
     return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
   }
 
-  /** What was counted was followed by deeds: who holds more is waited for anew. */
-  countAnew(): void {
-    this.#wait = undefined;
-  }
-
   #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
     for (const { furthest, ...newest } of this.#heardById.values())
@@ -104,12 +99,6 @@ export class Announcements {
     return [...this.#heardById.values()]
       .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
       .map(({ beat }) => beat);
-  }
-
-  /** Whether somebody announced no longer than `withinMs` ago that it holds more than `own`. To be asked by who cannot
-   *  read whether the journal goes on, and only waits. */
-  isMoreHeld(own: JournalPoint, { now, withinMs }: { now: number; withinMs: number }): boolean {
-    return this.#furthest(own, now - withinMs) !== undefined;
   }
 
   /** Whether anybody announced anything no longer than `withinMs` ago. */

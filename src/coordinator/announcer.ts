@@ -59,7 +59,8 @@ export class Announcer {
   }
 
   /** Has all others say how far each holds the journal, and notes what they say within `ms`.
-   *  @param awaited ids of coordinators: when each of them has spoken, or left, no more is waited for. Default: unknown */
+   *  @param awaited ids of coordinators: when each of them has spoken, or left, no more is waited for. Default:
+   *  unknown */
   async ask(ms: number, awaited?: readonly string[]): Promise<void> {
     const { transport, subjects, random, clock } = this.#deps;
     const inbox = `${transport.inboxPrefix}.${random.id(INBOX_LENGTH)}`;
@@ -74,12 +75,6 @@ export class Announcer {
     if (awaited?.length !== 0) await pause(clock, ms, isAnswered.signal);
     this.#onHeard = undefined;
     answers.unsubscribe();
-  }
-
-  /** Notes what others say. */
-  listen(): Subscription {
-    const { transport, subjects } = this.#deps;
-    return transport.subscribe(subjects.coordinator, (message) => this.#note(message));
   }
 
   /** Notes what others say, and answers who asks. */

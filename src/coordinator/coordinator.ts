@@ -6,8 +6,8 @@
 //   takingLead   closes the live segment and opens the next one           (taking-lead/)
 //   leading      takes requests, decides, appends                         (leader/)
 //
-// Authoritative is the journal alone: the writer of the live segment with the highest number leads. Queries are answered in
-// all states but `restoring`.
+// Authoritative is the journal alone: the writer of the live segment with the highest number leads. Queries are
+// answered in all states but `restoring`.
 
 import type { Logger } from "pino";
 import { BehaviorSubject, distinctUntilChanged, type Observable } from "rxjs";
@@ -87,7 +87,8 @@ export interface Coordinator {
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator. Resolves once the journal is read: it follows, or takes the lead where no other coordinator is.
+/** Starts a coordinator. Resolves once the journal is read: it follows, or takes the lead where no other
+ *  coordinator is.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const coordinator = new RunningCoordinator(options);
@@ -389,7 +390,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. A log that
-   *  its leader closed is whole unless a later segment was lost: coordinators that are known are asked, and no longer. */
+   *  its leader closed is whole unless a later segment was lost: coordinators that are known are asked, and no
+   *  longer. */
   async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {
     const own = log?.tail ?? emptyTail;
     const { clock, journal, logger } = this.#options;

@@ -22,7 +22,7 @@ const header = {
   at: instant(1_000),
 };
 const records: Exclude<LogRecord, { readonly kind: "batch" }>[] = [
-  { kind: "claim", segment: 3, life: "l" },
+  { kind: "claim", segment: 3, life: "l", attempt: "a" },
   { kind: "chunk", life: "l", bytes: Buffer.from([0, 10, 255, 10]) },
   { kind: "manifest", life: "l", version: 1, at: instant(5), tail, chunks: [[2, 4, "c"]] },
   {

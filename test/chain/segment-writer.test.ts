@@ -21,7 +21,7 @@ let onAnswer: (request: MemoryRequest) => AnswerFate;
 let ending: AbortController;
 let writer: SegmentWriter;
 
-const claim = (life: string) => encodeRecord({ kind: "claim", segment: 1, life });
+const claim = (life: string) => encodeRecord({ kind: "claim", segment: 1, life, attempt: "a" });
 const chunk = (text: string, life = "own") => encodeRecord({ kind: "chunk", life, bytes: Buffer.from(text) });
 
 beforeEach(() => {

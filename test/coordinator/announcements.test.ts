@@ -37,7 +37,7 @@ it("who ends stands by no more, until it is heard again, and what it held counts
   for (const id of ["c2", "c3"]) announcements.note(beat(id, 3, 12), 0);
   for (const id of ["c2", "c4"]) announcements.note({ ...beat(id, 3, 12), leaves: true }, 50);
   expect(announcements.standbys(lately)).toEqual(["c3"]);
-  expect(announcements.isMoreHeld(own, lately)).toBe(true);
+  expect(announcements.ahead(own, { now: 100, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
   announcements.note(beat("c2", 3, 13), 60);
   expect(announcements.standbys(lately)).toEqual(["c3", "c2"]);
 });

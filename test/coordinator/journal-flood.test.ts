@@ -43,7 +43,7 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
       const connection = { urls: [server.url], name: id };
       const [transport, journal] = await Promise.all([
         connectNats(connection),
-        openNatsJournal({ connection, swarm, bytesMax: 256 * 1024 ** 2, create: true }),
+        openNatsJournal({ connection, swarm, bytesMax: 256 * 1024 ** 2 }),
       ]);
       const options = { id, swarm, transport, journal, clock: systemClock, random: systemRandom };
       const coordinator = await startCoordinator({ ...options, logger: silentLogger });

@@ -1,5 +1,5 @@
-// Coordinators on real nats-servers whose journal is damaged under them: a segment's stream deleted, purged by hand, its
-// file cut after a kill -9, a bit in it flipped. And how long a hand-over and a change of segment take there.
+// Coordinators on real nats-servers whose journal is damaged under them: a segment's stream deleted, purged by
+// hand, its file cut after a kill -9, a bit in it flipped. And how long a hand-over and a change of segment take there.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
@@ -55,7 +55,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
 
     async function aCoordinator(id: string, everyEvents?: number): Promise<Coordinator> {
       const connection = { urls: [server.url], name: id };
-      const opening = { connection, swarm, bytesMax, create: true };
+      const opening = { connection, swarm, bytesMax };
       const [transport, journal] = await Promise.all([connectNats(connection), openNatsJournal(opening)]);
       partsById.set(id, { transport, journal });
       closing.push(() => Promise.all([transport.close(), journal.close()]));

@@ -1,5 +1,5 @@
-// A leader's segment that is faulty, or full enough to be changed: the leader goes on in the next one from what it holds.
-// Nothing that was acknowledged is lost, what was in flight is committed once, and standbys and restarts agree.
+// A leader's segment that is faulty, or full enough to be changed: the leader goes on in the next one from what it
+// holds. Nothing that was acknowledged is lost, what was in flight is committed once, and standbys and restarts agree.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findLive } from "../../src/chain/live.ts";
@@ -130,7 +130,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
 
   it("commits once what was in flight, and what is asked meanwhile", async () => {
     const gate = new Gate();
-    onAnswer = async ({ op }) => {
+    onAnswer = async ({ op }): Promise<AnswerFate> => {
       if (op === "append") await gate.opened;
       return "deliver";
     };
@@ -149,7 +149,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     swarm.watched.settled();
     lose();
     const open = new Gate();
-    onRequest = async (request) => {
+    onRequest = async (request): Promise<RequestFate> => {
       if (request.op === "append" && request.isOpened) await open.opened;
       return "deliver";
     };
@@ -188,7 +188,7 @@ describe("a leader whose connection broke", () => {
     const answers = submitting("t2");
     await clock.advance(200);
     const looking = new Gate();
-    onRequest = async ({ op }) => {
+    onRequest = async ({ op }): Promise<RequestFate> => {
       if (op === "list") await looking.opened;
       return "deliver";
     };

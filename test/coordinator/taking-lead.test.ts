@@ -212,7 +212,7 @@ describe("two that take the lead together", () => {
       const tail = new Rival(store, "earlier").begin(3);
       let asked = 0;
       const slowed = new MemoryJournal(store, {
-        onRequest: async () => {
+        onRequest: async (): Promise<RequestFate> => {
           asked += 1;
           if (asked === slow) await new Promise<void>((resolve) => void clock.after(500, resolve));
           return "deliver";
@@ -241,7 +241,10 @@ describe("two that take the lead together", () => {
       onRequest: ({ op }) => {
         if (op === "create" && store.list().length === 1) {
           store.create(3);
-          store.insert(3, Buffer.from(JSON.stringify({ v: 2, kind: "claim", segment: 3, life: other.life })));
+          store.insert(
+            3,
+            Buffer.from(JSON.stringify({ v: 2, kind: "claim", segment: 3, life: other.life, attempt: "a" })),
+          );
         }
         return "deliver";
       },

@@ -61,7 +61,10 @@ export class Rival {
   claim(): number {
     const number = (this.#store.list().at(-1) ?? 0) + 1;
     this.#store.create(number);
-    this.#store.insert(number, encodeRecord({ kind: "claim", segment: number, life: this.life }));
+    this.#store.insert(
+      number,
+      encodeRecord({ kind: "claim", segment: number, life: this.life, attempt: "a" }),
+    );
     return number;
   }
 

@@ -1,6 +1,7 @@
-// How much of a journal's room is for the audit, and how much room an audit takes. Above `limits.journalFullShare` of it
-// tasks are refused, and segments are removed only behind a new base. So the room of what comes between two bases is left
-// free twice below that share: once for what comes until the next is due, and once for what comes while it is made.
+// How much of a journal's room is for the audit, and how much room an audit takes. Above `limits.journalFullShare`
+// of it tasks are refused, and segments are removed only behind a new base. So the room of what comes between two
+// bases is left free twice below that share: once for what comes until the next is due, and once for what comes
+// while it is made.
 
 import { limits } from "../../limits.ts";
 import { baseSpacingBytes } from "./newest-base.ts";

@@ -1,11 +1,12 @@
 // Following: reads the log as another coordinator writes it, and says when it is time to take the lead.
 //
 //   read on in the live segment ─ it is sealed and read to its end → look for the next live segment
-//                               ─ it cannot be read               → say so to the leader, look for the next live segment
+//                               ─ it cannot be read               → say so to the leader, look for the next live
+// segment
 //
 // Silence is timed on our own monotonic clock from the last batch that was applied. It starts anew when our own loop
-// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is no
-// sign of life. Time to lead:
+// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record
+// is no sign of life. Time to lead:
 //
 //   the leader closed its segment to hand over → at once, unless another coordinator is named, or it was this one
 //   silence                                    → unless a leader says that it waits for room in a full journal, or says
@@ -143,8 +144,8 @@ export class Following {
     }
   }
 
-  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or because
-   *  segments in between were removed. */
+  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or
+   *  because segments in between were removed. */
   async #bringAnew(live: LiveSegment, log: Replay, why: JournalDamagedError): Promise<void> {
     const comparison = await compare(log, live, this.#deps.journal);
     switch (comparison) {
@@ -235,16 +236,16 @@ export class Following {
     this.#watchSilence();
   }
 
-  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. Not for ever: that
-   *  leader may not reach the journal. */
+  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. Not for
+   *  ever: that leader may not reach the journal. */
   #isLedUnreadably(): boolean {
     if (this.#unreadable === undefined || !this.#isLed()) return false;
     const { clock, timing } = this.#deps;
     return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Once there is room it
-   *  is left T to find out. Not for ever: that leader may not be able to make room. */
+  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Once there is
+   *  room it is left T to find out. Not for ever: that leader may not be able to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;

@@ -58,7 +58,8 @@ export interface CommitsHooks {
   readonly onCommitted: () => void;
   /** The lead is taken again: what was being made for the next segment is given up. */
   readonly onRenewing: () => void;
-  /** The segment is another one now. @param isNewTerm the lead was taken again: batches before it may be lost to readers */
+  /** The segment is another one now. @param isNewTerm the lead was taken again: batches before it may be lost to
+   *  readers */
   readonly onSegment: (live: LiveSegment, isNewTerm: boolean) => void;
   /** No room in the journal; called once until there is room again, and then with undefined. */
   readonly onFull: (full: Full | undefined) => void;
@@ -184,8 +185,8 @@ export class Commits {
     return this.isSettled && !this.#isChanging && !this.#isDoubted;
   }
 
-  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. Not more often
-   *  than once each T: any party may say so. */
+  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. Not more
+   *  often than once each T: any party may say so. */
   cannotBeRead(segment: number): void {
     const { clock, timing } = this.#deps;
     const isSoon = clock.monotonicMs() - this.#renewedMonotonicMs < timing.timeoutMs;

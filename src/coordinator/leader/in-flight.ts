@@ -1,5 +1,6 @@
-// The newest part of the log: what the state contains and the journal may not, each batch with all that is held back until
-// it is committed. Not here: how batches get into the segment (writer.ts), and what is done then (commits.ts).
+// The newest part of the log: what the state contains and the journal may not, each batch with all that is held
+// back until it is committed. Not here: how batches get into the segment (writer.ts), and what is done then
+// (commits.ts).
 
 import { type ChainTail, encodeBatch, hashOf } from "../../chain/records.ts";
 import type { Turn } from "../../core/step.ts";

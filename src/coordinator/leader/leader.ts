@@ -1,4 +1,5 @@
-// One term of leadership, from the moment its segment is open (taking-lead/): the coordinator's actor (docs/architecture.md).
+// One term of leadership, from the moment its segment is open (taking-lead/): the coordinator's actor
+// (docs/architecture.md).
 //
 //   inbox → decide → append(batch) → apply → effects → answers
 //
@@ -9,8 +10,8 @@
 // The rule: nothing leaves before its commit (commits.ts). What a turn decided is visible here at once, and to nobody
 // else.
 //
-// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or ended of its own accord (`end`),
-// asked to or because no other party can reach it: it closes its segment, so that a standby need not wait.
+// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or ended of its own accord
+// (`end`), asked to or because no other party can reach it: it closes its segment, so that a standby need not wait.
 //
 // Not here: what goes into a turn (turns.ts), what only time brings (pulse.ts), what is told (telling.ts), how turns
 // are committed and segments changed (commits.ts).

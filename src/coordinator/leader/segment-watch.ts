@@ -1,7 +1,7 @@
-// Whether a leader's segment still holds what was stored in it: looked at once each T, and after each reconnection before
-// anything is sent or answered. Damage that no append meets would never be noticed otherwise: the leader would go on, and
-// no standby could follow. What is found once is looked at again before it counts, for a server that takes over may not
-// know its newest records yet.
+// Whether a leader's segment still holds what was stored in it: looked at once each T, and after each reconnection
+// before anything is sent or answered. Damage that no append meets would never be noticed otherwise: the leader
+// would go on, and no standby could follow. What is found once is looked at again before it counts, for a server
+// that takes over may not know its newest records yet.
 
 import { type Inspection, inspect } from "../../chain/inspect.ts";
 import type { Journal } from "../../chain/journal.ts";

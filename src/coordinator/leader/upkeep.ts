@@ -1,6 +1,6 @@
-// What a leader sees to once a pulse that is no turn's: how the load lies, what room the journal has, whether its segment
-// holds what was stored in it, and compaction. Here only the order; each knows when its next look is due, and none is
-// waited for.
+// What a leader sees to once a pulse that is no turn's: how the load lies, what room the journal has, whether its
+// segment holds what was stored in it, and compaction. Here only the order; each knows when its next look is due,
+// and none is waited for.
 
 import type { Compaction } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";

@@ -1,6 +1,6 @@
-// Goes on from the last good batch of a damaged journal, when an operator says so: opens the next segment with a base of
-// what could be read, as a coordinator does whose log lost its end (taking-lead/). No coordinator runs meanwhile; one that
-// does stands by at its next append, for its segment is sealed.
+// Goes on from the last good batch of a damaged journal, when an operator says so: opens the next segment with a
+// base of what could be read, as a coordinator does whose log lost its end (taking-lead/). No coordinator runs
+// meanwhile; one that does stands by at its next append, for its segment is sealed.
 //
 //   seal what was listed ─ claim ─ base ─ read it back ─ open ─ one batch ─ Closing, so that any coordinator may lead
 //
@@ -35,8 +35,8 @@ export interface Recovery {
 }
 
 /** @param log up to the last good batch; its state is used up
- *  @throws UnreachableError; JournalDamagedError when a segment disappears; SegmentLostError when another process claimed
- *  the number; WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
+ *  @throws UnreachableError; JournalDamagedError when a segment disappears; SegmentLostError when another process
+ *  claimed the number; WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
 export async function openRecovered(
   log: Replay,
   { auditFirstIdx, sealed, number }: Recovery,

@@ -11,9 +11,9 @@
 //        ─ write a base where one is needed, and read it back
 //        ─ open: from here on this coordinator leads
 //
-// Authoritative are the segments as they are listed. The number of the next segment follows from the first list, and the
-// list is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a reconnection the
-// procedure begins again: an answer from before it proves nothing.
+// Authoritative are the segments as they are listed. The number of the next segment follows from the first list,
+// and the list is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a
+// reconnection the procedure begins again: an answer from before it proves nothing.
 
 import type { Logger } from "pino";
 import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
@@ -207,8 +207,9 @@ class TakingLead {
     return number > (this.#firstLive ?? number);
   }
 
-  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The live
-   *  segment's own leader may have claimed it; that leader's silence was waited for already, unless it says that it leads.
+  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The
+   *  live segment's own leader may have claimed it; that leader's silence was waited for already, unless it says
+   *  that it leads.
    *  @returns false when it was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
     const { journal, timing, clock, life, isLed } = this.#deps;
