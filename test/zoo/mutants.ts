@@ -6,192 +6,313 @@ export const mutants: readonly Mutant[] = [
   // --- what an answer to an append proves -------------------------------------------------------------
   {
     name: "accepts-seq-0",
-    breaks: "A false duplicate counts as an acknowledgement: what was never stored is said to be.",
-    file: "src/journal/stream/append.ts",
+    breaks: "A false duplicate counts as an acknowledgement: a batch that was never stored is said to be.",
+    file: "src/chain/stream/append.ts",
     edits: [
       {
-        find: "answer.seq === expected.seq && answer.stream === expected.stream && answer.duplicate !== true",
-        replace: "(answer.seq === expected.seq || answer.seq === 0) && answer.stream === expected.stream",
+        find: "answer.seq === expected.position && answer.stream === expected.stream && answer.duplicate !== true",
+        replace:
+          "(answer.seq === expected.position || answer.seq === 0) && answer.stream === expected.stream",
       },
     ],
   },
   {
     name: "takes-a-refusal-for-stored",
-    breaks: "An append that was refused for what stands there counts as stored.",
-    file: "src/journal/stream/append.ts",
+    breaks: "An append that was refused for another record in its position counts as stored.",
+    file: "src/chain/stream/append.ts",
     edits: [
       {
-        find: 'if (err_code === WRONG_LAST_SEQUENCE) return { kind: "refused" };',
-        replace: 'return { kind: "stored", seq: 0 };',
+        find: 'if (err_code === apiCodes.wrongLastSequence) return { kind: "refused" };',
+        replace: 'if (err_code === apiCodes.wrongLastSequence) return { kind: "stored" };',
       },
     ],
   },
   {
     name: "takes-any-refusal-for-deposition",
     breaks: "A leader whose acknowledgement was lost steps down, though nobody else leads.",
-    file: "src/coordinator/append/committer.ts",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
-        replace:
-          '    this.#isResolving = true;\n    if (outcome.kind === "refused") return this.#depose();\n    if (outcome.kind === "full")',
+        find: '      case "refused":\n        return await this.#lookAtPosition(oldest);',
+        replace: '      case "refused":\n        return this.#end(() => this.#events.onSealed());',
       },
     ],
   },
   {
     name: "takes-a-refused-batch-for-stored",
     breaks:
-      "The second batch in flight was acknowledged, so the first is believed to stand: a rival's stands there.",
-    file: "src/coordinator/append/committer.ts",
+      "The second batch in flight was acknowledged, so the first is believed to be stored: a foreign record stands in its position.",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
+        find: '      case "refused":\n        return await this.#lookAtPosition(oldest);',
         replace:
-          '    if (outcome.kind === "refused" && this.#sends.newest !== oldest && this.#sends.newest?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n    if (outcome.kind === "full")',
+          '      case "refused":\n        if (this.#sent[1]?.outcome?.kind === "stored") return this.#commit(oldest);\n        return await this.#lookAtPosition(oldest);',
       },
     ],
   },
   {
     name: "re-cuts-a-batch",
     breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
-    file: "src/coordinator/append/sends.ts",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: "      entry.isHeldBack = true;\n",
+        find: "    if (oldest !== undefined) this.#send(oldest);",
         replace:
-          '      entry.isHeldBack = true;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n',
+          '    if (oldest === undefined) return;\n    (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n    this.#send(oldest);',
       },
     ],
   },
   {
     name: "takes-not-found-for-landed",
-    breaks: "An append was refused, and what a reader does not find in its place counts as stored.",
-    file: "src/coordinator/append/expected-place.ts",
+    breaks:
+      "An append was refused, and a record that a reader does not find in its position counts as stored.",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: '        return seq === oldest.expectedSeq + 1 ? await this.#refill() : { kind: "free", mayChange: false };',
-        replace: '        return { kind: "ours", seq };',
+        find: "      if (found === undefined) this.#events.onSuspect();\n",
+        replace: "      if (found === undefined) return this.#commit(oldest);\n",
       },
     ],
   },
   {
     name: "takes-not-found-for-not-landed",
     breaks:
-      "An append was not answered, and what a reader does not find counts as never stored: the batch is cut anew, and the first may stand.",
-    file: "src/coordinator/append/committer.ts",
+      "An append was not answered, and the batch is cut anew when a reader does not find it: the first may stand.",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: "    this.#clock = clock;\n",
-        replace: "    this.#clock = clock;\n    this.asked = journal;\n",
-      },
-      {
-        find: "  readonly #clock: Clock;\n",
-        replace: '  readonly #clock: Clock;\n  asked: CommitterDeps["journal"];\n',
-      },
-      {
-        find: '      else if (outcome.kind !== "stored")\n        await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);\n',
+        find: "        const { cause } = outcome;\n",
         replace:
-          '      else if (outcome.kind !== "stored") {\n        if (outcome.kind !== "full" && (await this.asked.read(oldest.expectedSeq + 1)) === undefined)\n          (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n        await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);\n      }\n',
-      },
-    ],
-  },
-
-  {
-    name: "trusts-by-a-second-sending",
-    breaks:
-      "A batch that was found stored after it was sent again proves as much as if it had been stored just now.",
-    file: "src/coordinator/append/committer.ts",
-    edits: [
-      {
-        find: "oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;",
-        replace: "",
+          '        const { cause } = outcome;\n        if ((await this.#read(this.#position + 1)) === undefined)\n          (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n',
       },
     ],
   },
   {
     name: "goes-on-behind-a-lost-end",
-    breaks: "A leader whose journal lost its end writes on where the log ends now.",
-    file: "src/coordinator/append/expected-place.ts",
+    breaks: "A leader whose segment lost its end writes on where the segment ends now.",
+    file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: "    const refilled = await this.#deps.refill.run();\n",
+        find: "      if (found === undefined) this.#events.onSuspect();\n      return",
         replace:
-          '    this.#deps.end.goOnBehind((await this.#deps.journal.position()).lastSeq);\n    if (this.#deps.end.lastSeq >= 0) return { kind: "free", mayChange: false };\n    const refilled = await this.#deps.refill.run();\n',
+          "      const end = await this.#deps.segment.end().catch(() => undefined);\n      if (found === undefined && end !== undefined) this.#position = end.position;\n      return",
       },
     ],
   },
   {
-    name: "saves-behind-anothers-line",
-    breaks:
-      "Whoever misses the journal's end saves its state as what stands for that, though another has gone on there.",
-    file: "src/coordinator/repair/line-end.ts",
+    name: "believes-an-acknowledgement-behind-a-seal",
+    breaks: "The second of two appends in flight was stored behind a seal, and counts as committed.",
+    file: "src/chain/stream/stream-segment.ts",
     edits: [
       {
-        find: 'return behind.some((each) => goesOn(each, tail)) ? "another" : "ours";',
-        replace: 'return "ours";',
-      },
-      {
-        find: '    if (!mayReplace && folded.places.idxAt(seq) !== undefined) return "another";\n',
-        replace: "",
-      },
-      {
-        find: 'if (!mayReplace || behind.length > 0) return "another";',
-        replace: 'if (behind.length > 0) return "ours";',
-      },
-    ],
-  },
-  {
-    name: "purges-what-took-its-place",
-    breaks: "A purge takes what was written in the place of the end that the journal lost meanwhile.",
-    file: "src/coordinator/compaction/purge.ts",
-    edits: [
-      {
-        find: "      if (firstSeq < seq && !(await isStanding(firstIdx, places, journal))) throw new Error(replaced);\n      if (signal.aborted || this.#keptFromSeq(firstIdx) !== seq) return; // the journal lost its end meanwhile\n",
-        replace: "",
-      },
-    ],
-  },
-  {
-    name: "gives-up-a-lost-end",
-    breaks:
-      "Who alone holds an end that the journal lost ends where a stale server does not find what stands before it.",
-    file: "src/coordinator/standby/follower.ts",
-    edits: [
-      {
-        find: "if (this.#unprovenEnd.isBelieved()) return this.#hooks.onHalted(lost);",
-        replace: "if (this.#unprovenEnd !== undefined) return this.#hooks.onHalted(lost);",
+        find: 'if (outcome.kind === "refused" || position - 1 > this.#openTo) {',
+        replace: 'if (outcome.kind === "refused") {',
       },
     ],
   },
 
-  // --- the chain ----------------------------------------------------------------------------------------
+  // --- segments and bases ----------------------------------------------------------------------------------------
+  {
+    name: "opens-without-claiming",
+    breaks: "A candidate steps over another coordinator's claim and opens the segment in its place.",
+    file: "src/chain/segment-writer.ts",
+    edits: [{ find: "if (!isForeign || this.#position === 0)", replace: "if (!isForeign)" }],
+  },
+  {
+    name: "leads-without-sealing",
+    breaks: "Whoever takes the lead leaves the live segment open, and its leader writes on.",
+    file: "src/coordinator/taking-lead/take-lead.ts",
+    edits: [
+      {
+        find: "    await this.#deps.journal.segment(number).seal();\n",
+        replace: "    await this.#deps.journal.segment(number).end();\n",
+      },
+    ],
+  },
+  {
+    name: "seals-without-probing",
+    breaks: "A seal that was sent counts as stored: the segment may be open still.",
+    file: "src/chain/stream/stream-segment.ts",
+    edits: [
+      {
+        find: "      answer = await this.#publish(subjects.segmentSealed(this.number), NOTHING);",
+        replace:
+          "      answer = await this.#publish(subjects.segmentSealed(this.number), NOTHING);\n      return true;",
+      },
+    ],
+  },
+  {
+    name: "leads-on-in-a-sealed-segment",
+    breaks: "A leader whose segment another coordinator sealed goes on as leader.",
+    file: "src/coordinator/leader/writer.ts",
+    edits: [
+      {
+        find: "        return this.#end(() => this.#events.onSealed());\n",
+        replace: "        this.#forget(oldest);\n        return this.#pause(limits.appendRetryMs);\n",
+      },
+    ],
+  },
+  {
+    name: "takes-sealed-for-stored",
+    breaks: "An append to a sealed segment counts as stored.",
+    file: "src/coordinator/leader/writer.ts",
+    edits: [
+      {
+        find: "        return this.#end(() => this.#events.onSealed());\n",
+        replace: "        return this.#commit(oldest);\n",
+      },
+    ],
+  },
+  {
+    name: "opens-without-a-base",
+    breaks: "A leader whose segment lost records goes on in the next one without a base.",
+    file: "src/coordinator/taking-lead/take-lead.ts",
+    edits: [
+      {
+        find: "if (held !== undefined && this.#writing !== undefined) return { log: held, needsBase: true };",
+        replace:
+          "if (held !== undefined && this.#writing !== undefined) return { log: held, needsBase: false };",
+      },
+    ],
+  },
+  {
+    name: "forgets-what-is-in-flight",
+    breaks:
+      "A leader that goes on in a new segment leaves its batches in flight out of what the base stands for.",
+    file: "src/coordinator/leader/commits.ts",
+    edits: [
+      {
+        find: '    this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");\n    const writing',
+        replace: "    const writing",
+      },
+    ],
+  },
+  {
+    name: "uses-a-number-twice",
+    breaks: "A candidate takes the number behind the live segment, though another coordinator claimed it.",
+    file: "src/coordinator/taking-lead/take-lead.ts",
+    edits: [
+      {
+        find: "    const number = this.#highest + 1;",
+        replace: "    const number = (closed.live?.number ?? 0) + 1;",
+      },
+    ],
+  },
+  {
+    name: "ignores-a-rival",
+    breaks: "A candidate opens its segment though the second list shows the claim of another one.",
+    file: "src/coordinator/taking-lead/take-lead.ts",
+    edits: [
+      {
+        find: "if (await this.#hasRival(number, closed.numbers)) return this.#standBy();",
+        replace: "void this.#hasRival;",
+      },
+    ],
+  },
+  {
+    name: "leaves-a-copy-out",
+    breaks: "The next segment lacks a batch between its base and its `Opened`.",
+    file: "src/coordinator/leader/segment-change.ts",
+    edits: [
+      {
+        find: "for (let idx = copiedIdx + 1; idx <= tail.idx;",
+        replace: "for (let idx = copiedIdx + 2; idx <= tail.idx;",
+      },
+    ],
+  },
+  {
+    name: "removes-the-newest-base",
+    breaks: "Retention removes the segment with the newest base, which every later segment continues.",
+    file: "src/coordinator/compacting/segment-retention.ts",
+    edits: [
+      { find: "  return Math.max(0, safe);", replace: "  return Math.max(0, safe < 0 ? 0 : newest + 1);" },
+    ],
+  },
+  {
+    name: "ignores-who-cannot-read",
+    breaks: "A standby says that it cannot read the segment, and the leader goes on in it.",
+    file: "src/coordinator/leader/commits.ts",
+    edits: [
+      {
+        find: "if (segment !== this.#live.number || this.#isChanging || isSoon) return;",
+        replace: "if (segment > 0 || this.#isChanging || isSoon) return;",
+      },
+    ],
+  },
   {
     name: "skips-the-hash-check",
-    breaks: "A deposed leader's second batch that landed behind a rival's record is applied.",
-    file: "src/journal/replay.ts",
-    edits: [{ find: "batch.prev !== tail.hash || batch.idx", replace: "batch.idx" }],
+    breaks: "A copy in the next segment is applied, whichever batch it continues.",
+    file: "src/chain/replay.ts",
+    edits: [{ find: "prev === this.#tail.hash && idx", replace: "idx" }],
   },
-
   {
     name: "restores-a-record-too-far",
-    breaks: "Whoever starts from a snapshot skips the record behind it.",
-    file: "src/journal/snapshot/read.ts",
+    breaks: "A coordinator that starts from a base skips the record behind it.",
+    file: "src/chain/base.ts",
     edits: [
-      {
-        find: "return new Replay({ state, position, lastEventType,",
-        replace:
-          "return new Replay({ state, position: { ...position, seq: position.seq + 1 }, lastEventType,",
-      },
+      { find: "replay.enter(live, base.position);", replace: "replay.enter(live, base.position + 1);" },
     ],
   },
   {
     name: "restores-without-failures",
-    breaks: "A snapshot forgets how often a task has failed: it is tried more often than it may be.",
+    breaks: "A base forgets how often a task has failed: it is tried more often than it may be.",
     file: "src/core/snapshot/tasks.ts",
     edits: [{ find: "      failures: row.failures,\n", replace: "      failures: 0 * row.failures,\n" }],
   },
 
   // --- leading ------------------------------------------------------------------------------------------
+  {
+    name: "answers-when-deposed",
+    breaks: "A deposed leader answers for batches that never came to be.",
+    file: "src/coordinator/leader/commits.ts",
+    edits: [
+      {
+        find: "        onSealed: () => this.#deposed(),\n",
+        replace:
+          "        onSealed: () => {\n          for (const { entries } of this.#inFlight.takeAll(this.term)) this.#hooks.answer(entries);\n          this.#deposed();\n        },\n",
+      },
+    ],
+  },
+  {
+    name: "answers-stale-when-deposed",
+    breaks:
+      "A deposed leader calls the results stale that it could not record: their agents throw them away.",
+    file: "src/coordinator/leader/commits.ts",
+    edits: [
+      {
+        find: "        onSealed: () => this.#deposed(),\n",
+        replace:
+          '        onSealed: () => {\n          for (const held of this.#inFlight.takeAll(this.term)) {\n            const reports = held.entries.filter(({ commands }) => commands.some(({ type }) => type === "ReportResult"));\n            for (const { commands, replies } of reports) replies.splice(0, replies.length, ...commands.map(() => ({ kind: "stale" as const })));\n            this.#hooks.answer(reports);\n          }\n          this.#deposed();\n        },\n',
+      },
+    ],
+  },
+  {
+    name: "hears-foreign-records",
+    breaks: "A standby takes any record for a sign of life: a foreign writer keeps it from leading.",
+    file: "src/coordinator/following/following.ts",
+    edits: [
+      {
+        find: '        if (verdict.kind !== "applied") continue;',
+        replace:
+          '        if (verdict.kind !== "applied") {\n          this.#heard();\n          continue;\n        }',
+      },
+    ],
+  },
+  {
+    name: "believes-damage-at-once",
+    breaks: "A coordinator halts at a record that a server which takes over does not find yet.",
+    file: "src/coordinator/taking-lead/take-lead.ts",
+    edits: [
+      { find: "if (this.#damage.isBelieved()) return", replace: "if (this.#damage !== undefined) return" },
+    ],
+  },
+  {
+    name: "campaigns-too-late",
+    breaks: "A standby lets a dead leader be silent for fifteen times T before it takes the lead.",
+    file: "src/coordinator/following/following.ts",
+    edits: [{ find: "this.#silenceMs = timeoutMs + (", replace: "this.#silenceMs = 15 * timeoutMs + (" }],
+  },
   {
     name: "answers-before-the-commit",
     breaks: "What was only read from a state that runs ahead of the journal is said at once.",
@@ -212,31 +333,6 @@ export const mutants: readonly Mutant[] = [
         find: "      take: (held) => this.#commits.take(held),\n",
         replace:
           "      take: (held) => {\n        this.#telling.outbox.perform(held.turn.effects, this.committed);\n        this.#commits.take(held);\n      },\n",
-      },
-    ],
-  },
-  {
-    name: "answers-when-deposed",
-    breaks: "A deposed leader answers for batches that never came to be.",
-    file: "src/coordinator/leader/commits.ts",
-    edits: [
-      {
-        find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
-        replace:
-          "      onDeposed: () => {\n        this.#hooks.onDeposed();\n        for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) this.#hooks.answer(held.entries);\n      },\n",
-      },
-    ],
-  },
-  {
-    name: "answers-stale-when-deposed",
-    breaks:
-      "A deposed leader calls the results stale that it could not record: their agents throw them away.",
-    file: "src/coordinator/leader/commits.ts",
-    edits: [
-      {
-        find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
-        replace:
-          '      onDeposed: () => {\n        this.#hooks.onDeposed();\n        for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) {\n          const reports = held.entries.filter(({ commands }) => commands.some(({ type }) => type === "ReportResult"));\n          for (const { commands, replies } of reports) replies.splice(0, replies.length, ...commands.map(() => ({ kind: "stale" as const })));\n          this.#hooks.answer(reports);\n        }\n      },\n',
       },
     ],
   },
@@ -273,7 +369,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
-
   {
     name: "campaigns-below-others",
     breaks: "A standby that holds less of the journal than another one takes the lead.",
@@ -286,78 +381,10 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "hears-dead-records",
-    breaks:
-      "A standby takes any record for a sign of life: whoever writes into the journal keeps it from leading.",
-    file: "src/coordinator/standby/standby.ts",
-    edits: [
-      {
-        find: 'if (verdict.kind === "dead") continue;',
-        replace: 'if (verdict.kind === "dead") {\n          this.#heard();\n          continue;\n        }',
-      },
-    ],
-  },
-  {
-    name: "waits-for-a-dead-reader",
-    breaks: "A standby reads on where a server serves its reader no longer, and stands by for ever.",
-    file: "src/coordinator/standby/standby.ts",
-    edits: [
-      {
-        find: "now - this.#stuck.sinceMonotonicMs < limits.standbyStuckMs) return;",
-        replace: "now - this.#stuck.sinceMonotonicMs < 1e9 * limits.standbyStuckMs) return;",
-      },
-    ],
-  },
-  {
     name: "leads-on-unheard",
     breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
     file: "src/coordinator/leader/deafness.ts",
     edits: [{ find: "if (isLate || !isDeaf) {", replace: "if (isLate || !isDeaf || term > 0) {" }],
-  },
-  {
-    name: "believes-two-looks",
-    breaks: "A coordinator that starts takes for lost what it missed before and after a server was away.",
-    file: "src/coordinator/standby/catch-up.ts",
-    edits: [
-      {
-        find: "lossEndurance(clock, ms, journal.sharable)",
-        replace: "new Endurance(clock, journal.sharable ? ms : 0)",
-      },
-    ],
-  },
-  {
-    name: "compares-the-last-record-alone",
-    breaks:
-      "A standby leads behind dead records in the place of one of which the leader's last batch stands.",
-    file: "src/journal/refill.ts",
-    edits: [
-      {
-        find: "next < untilSeq; next += limits.deadComparedAtOnce",
-        replace: "next < untilSeq * 0; next += limits.deadComparedAtOnce",
-      },
-    ],
-  },
-  {
-    name: "waits-for-what-was-purged",
-    breaks: "A former leader whose batches were purged by who leads now waits for them for ever.",
-    file: "src/journal/refill.ts",
-    edits: [
-      {
-        find: 'if (firstSeq > untilSeq + 1) return { kind: "purged" };',
-        replace: 'if (firstSeq > untilSeq + 1) return { kind: "whole", lastSeq };',
-      },
-    ],
-  },
-  {
-    name: "campaigns-too-late",
-    breaks: "A standby lets a dead leader be silent for fifteen times T before it campaigns.",
-    file: "src/coordinator/standby/standby.ts",
-    edits: [
-      {
-        find: "this.#silenceMs = timeoutMs + (",
-        replace: "this.#silenceMs = 15 * timeoutMs + (",
-      },
-    ],
   },
   {
     name: "forgets-by-a-false-clock",
@@ -464,7 +491,6 @@ export const mutants: readonly Mutant[] = [
       { find: "row.failures + 1 >= row.spec.maxAttempts", replace: "row.failures >= row.spec.maxAttempts" },
     ],
   },
-
   {
     name: "fences-the-later",
     breaks:
@@ -509,7 +535,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
-
   {
     name: "forgets-a-timer-at-fail-over",
     breaks: "Whoever leads after it began at a snapshot does not end tasks at their deadlines.",
@@ -524,6 +549,18 @@ export const mutants: readonly Mutant[] = [
 
   // --- submitting ---------------------------------------------------------------------------------------
   {
+    name: "cancels-in-word-only",
+    breaks: "A cancelled task that runs goes on, and ends completed.",
+    file: "src/core/decide.ts",
+    edits: [
+      {
+        find: '    events: [{ type: "TaskCancelled", project, task, reason: "requested" }],',
+        replace:
+          '    events: known.open === undefined ? [{ type: "TaskCancelled", project, task, reason: "requested" }] : [],',
+      },
+    ],
+  },
+  {
     name: "takes-a-conflict-for-a-duplicate",
     breaks: "Another task under a used id is acknowledged, and never runs.",
     file: "src/core/decide.ts",
@@ -534,20 +571,19 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+
+  // --- the agent's side ---------------------------------------------------------------------------------
   {
-    name: "cancels-in-word-only",
-    breaks: "A cancelled task that runs goes on, and ends completed.",
-    file: "src/core/decide.ts",
+    name: "re-joins-when-fenced",
+    breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
+    file: "src/agent/signals.ts",
     edits: [
       {
-        find: '    events: [{ type: "TaskCancelled", task, reason: "requested" }],',
-        replace:
-          '    events: known.open === undefined ? [{ type: "TaskCancelled", task, reason: "requested" }] : [],',
+        find: 'if (code === "WAGGLE_FENCED") return { type: "FENCED" };',
+        replace: 'if (code === "WAGGLE_FENCED") return { type: "LAPSED", why: "another process joined" };',
       },
     ],
   },
-
-  // --- the agent's side ---------------------------------------------------------------------------------
   {
     name: "starts-an-attempt-again",
     breaks: "An assignment that is sent again after its result was answered runs again.",
@@ -608,22 +644,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    name: "re-joins-when-fenced",
-    breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
-    file: "src/agent/session.ts",
-    edits: [
-      {
-        find: '        return this.#onFenced();\n      case "rejoin":',
-        replace: '        return this.#lapse("fenced");\n      case "rejoin":',
-      },
-      {
-        find: 'if (code === "WAGGLE_FENCED") this.#onFenced();',
-        replace: 'if (code === "WAGGLE_FENCED") this.#lapse("fenced");',
-      },
-    ],
-  },
-
   {
     name: "holds-nothing-back",
     breaks: "An agent lists only attempts that run: one whose result is on its way counts as lost.",

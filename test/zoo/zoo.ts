@@ -31,7 +31,7 @@ Ends with 1 when a bug was not found, or something was found in the code as it i
 
   $ npm run zoo -- --seeds 100                          every bug, some 25 minutes on 2 cores
   $ npm run zoo -- --only accepts-seq-0,none            one, and the code as it is
-  $ npm run zoo -- --only gives-up-a-lost-end --from 101 --seeds 400
+  $ npm run zoo -- --only ignores-a-rival --from 101 --seeds 400
   $ npm run zoo -- --list`;
 
 /** Bundles find their packages here. */
