@@ -54,8 +54,6 @@ export function subjectsOf(swarm: SwarmId) {
     segment: (number: number | "*") => `${prefix}.journal.${number}`,
     segmentOpened: (number: number) => `${prefix}.journal.${number}.opened`,
     segmentSealed: (number: number) => `${prefix}.journal.${number}.sealed`,
-    snapshotChunk: `${prefix}.snapshot.chunk`,
-    snapshotManifest: `${prefix}.snapshot.manifest`,
     /** What only a leader subscribes to. */
     leaderPatterns: [
       `${prefix}.project.*.submit`,
