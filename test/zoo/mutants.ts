@@ -145,11 +145,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leads-on-in-a-sealed-segment",
     breaks: "A leader whose segment another coordinator sealed goes on as leader.",
-    file: "src/coordinator/leader/writer.ts",
+    file: "src/coordinator/leader/commits.ts",
     edits: [
       {
-        find: "        return this.#end(() => this.#events.onSealed());\n",
-        replace: "        this.#forget(oldest);\n        return this.#pause(limits.appendRetryMs);\n",
+        find: "    if (this.#isChanging || this.#hooks.isOver()) return;\n    this.#hooks.onDeposed();\n",
+        replace: "",
       },
     ],
   },
