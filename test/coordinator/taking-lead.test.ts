@@ -5,7 +5,7 @@ import { findLive } from "../../src/chain/live.ts";
 import { restore } from "../../src/chain/log.ts";
 import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { type ChainTail, decodeRecord } from "../../src/chain/records.ts";
+import { type ChainTail, decodeRecord, encodeRecord } from "../../src/chain/records.ts";
 import type { Replay } from "../../src/chain/replay.ts";
 import { systemRandom } from "../../src/clock.ts";
 import {
@@ -169,13 +169,25 @@ describe("a segment that was claimed and is not open", () => {
     const taken = takeLead(undefined, depsOf("c1"), never);
     for (let n = 0; n < 3; n += 1) {
       await clock.advance(timing.timeoutMs - timing.beatMs);
-      store.insert(number, Buffer.from(`a chunk ${n}`));
+      store.insert(number, encodeRecord({ kind: "chunk", life: "other", bytes: Buffer.of(n) }));
     }
     expect(store.end(number)?.isSealed).toBe(false);
     other.open(number, tail, 1);
     await clock.advance(2 * timing.beatMs);
     expect(await taken).toMatchObject({ kind: "stand-by" });
     expect(store.end(1)?.isSealed).toBe(false);
+  });
+
+  it("is not waited for while another client writes into it", async () => {
+    writer.begin(3);
+    const number = new Rival(store, "other").claim();
+    const taken = takeLead(undefined, depsOf("c1"), never);
+    for (let n = 0; n < 3; n += 1) {
+      await clock.advance(timing.timeoutMs / 2);
+      if (store.end(number)?.isSealed !== true) store.insert(number, Buffer.from("not a record of ours"));
+    }
+    await clock.advance(timing.timeoutMs / 2);
+    expect((await taken).kind).toBe("won");
   });
 
   it("is sealed when it did not grow for T: its claimant can open it no more", async () => {

@@ -17,10 +17,10 @@
 
 import type { Logger } from "pino";
 import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
-import type { Journal } from "../../chain/journal.ts";
+import type { Journal, Segment } from "../../chain/journal.ts";
 import { claimantOf, findLive, liveSegment, openSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
-import { encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
+import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
 import { type LiveSegment, Replay, UnfitBatchError } from "../../chain/replay.ts";
 import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
@@ -224,8 +224,8 @@ class TakingLead {
       signal.throwIfAborted();
       if (end === undefined) return true;
       if (end.position !== position) {
+        if (await isWrittenBy(claimant, segment, end.position)) grownMonotonicMs = clock.monotonicMs();
         position = end.position;
-        grownMonotonicMs = clock.monotonicMs();
       }
       if (end.isSealed || isKnown || clock.monotonicMs() - grownMonotonicMs >= timing.timeoutMs) break;
       await pause(clock, timing.beatMs, signal);
@@ -355,6 +355,16 @@ class TakingLead {
     }
     return false;
   }
+}
+
+/** Whether a session wrote the record there: foreign records are no sign of its life. */
+async function isWrittenBy(life: string | undefined, segment: Segment, position: number): Promise<boolean> {
+  const found = await segment.read(position).catch((error: unknown) => {
+    if (error instanceof JournalDamagedError) return undefined;
+    throw error;
+  });
+  const record = found === undefined ? undefined : decodeRecord(found.bytes);
+  return life !== undefined && record?.life === life;
 }
 
 function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
