@@ -27,6 +27,8 @@ let requests: Map<number, RequestFate | (() => RequestFate)>;
 let answers: Map<number, AnswerFate | Promise<AnswerFate>>;
 let appends: number;
 let prev: string;
+/** From this age on an acknowledgement counts as none. */
+let lateMs: number;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -34,6 +36,7 @@ beforeEach(() => {
   store.create(1);
   store.insert(1, encodeRecord({ kind: "claim", segment: 1, life, attempt: "a" }));
   [requests, answers, appends, happened, prev] = [new Map(), new Map(), 0, [], ""];
+  lateMs = Number.POSITIVE_INFINITY;
   const numbers = new WeakMap<MemoryRequest, number>();
   journal = new MemoryJournal(store, {
     onRequest: (request) => {
@@ -50,7 +53,13 @@ beforeEach(() => {
 
 function aWriter(): Writer {
   return new Writer(
-    { life, segment: journal.segment(1), position: 1, clock },
+    {
+      life,
+      segment: journal.segment(1),
+      position: 1,
+      clock,
+      isLate: (sentMonotonicMs) => clock.monotonicMs() - sentMonotonicMs >= lateMs,
+    },
     {
       onCommitted: ({ idx }, { position, sentMonotonicMs }) =>
         happened.push(
@@ -61,6 +70,10 @@ function aWriter(): Writer {
       onSealed: () => happened.push("sealed"),
       onFaulty: ({ message }) => happened.push(`faulty: ${message}`),
       onSuspect: () => happened.push("suspect"),
+      onLate: () => {
+        happened.push("late");
+        writer.hold();
+      },
       onUnacknowledged: () => happened.push("unacknowledged"),
       onForeign: (position) => happened.push(`foreign at ${position}`),
     },
@@ -113,6 +126,42 @@ describe("batches", () => {
     gate.open();
     await clock.settle();
     expect(happened).toEqual(["committed 1 at 2", "committed 2 at 3"]);
+  });
+
+  it("that are acknowledged too late are committed only when the segment, looked at anew, holds them", async () => {
+    const gate = new Gate();
+    answers.set(
+      1,
+      gate.opened.then(() => "deliver" as const),
+    );
+    lateMs = 2_400;
+    const [batch] = append(1, 2);
+    await clock.advance(lateMs);
+    gate.open();
+    await clock.settle();
+    expect(happened).toEqual(["late"]);
+    writer.resume();
+    await clock.settle();
+    expect(happened).toEqual(["late", "committed 1 at 2, sent at 2400", "committed 2 at 3, sent at 2400"]);
+    expect(storedAt(2)).toEqual(batch?.bytes);
+  });
+
+  it("that are acknowledged too late, and lost since, are not committed", async () => {
+    const gate = new Gate();
+    answers.set(
+      1,
+      gate.opened.then(() => "deliver" as const),
+    );
+    lateMs = 2_400;
+    append(1);
+    await clock.advance(lateMs);
+    store.seal(1);
+    store.loseTail(1, 1);
+    gate.open();
+    await clock.settle();
+    writer.resume();
+    await clock.settle();
+    expect(happened).toEqual(["late", "sealed"]);
   });
 
   it("are sent no more once it is stopped, and nothing more is told", async () => {

@@ -82,7 +82,7 @@ export class Commits {
   #writer: Writer;
   /** The segment is being changed. */
   #isChanging = false;
-  /** The connection broke, and the segment was not found as it was left yet. */
+  /** The connection broke, or an acknowledgement came late, and the segment was not found as it was left yet. */
   #isDoubted = false;
   #next: NextSegment | undefined;
   #renewedMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -239,7 +239,13 @@ export class Commits {
   #startWriter({ number, position }: LiveSegment): Writer {
     const { life, journal, clock, logger } = this.#deps;
     return new Writer(
-      { life, segment: journal.segment(number), position, clock },
+      {
+        life,
+        segment: journal.segment(number),
+        position,
+        clock,
+        isLate: (sentMonotonicMs) => this.#trust.isLate(sentMonotonicMs),
+      },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
         onFull: (full) => this.#hooks.onFull(full),
@@ -247,6 +253,10 @@ export class Commits {
         onFaulty: (error) => void this.#renew(error),
         onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.tell(cause, sentMonotonicMs),
         onSuspect: () => this.#watch.lookSoon(),
+        onLate: () => {
+          this.#doubt();
+          this.#watch.lookAnew();
+        },
         onForeign: (at) => {
           this.#log.metForeign();
           logger.warn(

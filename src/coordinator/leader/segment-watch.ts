@@ -45,17 +45,16 @@ export class SegmentWatch {
   readonly #forget: () => void;
   #lookedMonotonicMs: number;
   #isLooking = false;
-  /** Counts reconnections: a look that one interrupts proves nothing. */
-  #reconnections = 0;
+  /** Counts reconnections and late acknowledgements: a look that one interrupts proves nothing. */
+  #interruptions = 0;
 
   constructor(deps: SegmentWatchDeps, hooks: SegmentWatchHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
     this.#lookedMonotonicMs = deps.clock.monotonicMs();
     this.#forget = deps.journal.onReconnected(() => {
-      this.#reconnections += 1;
       hooks.onReconnected();
-      void this.#look();
+      this.lookAnew();
     });
   }
 
@@ -68,6 +67,12 @@ export class SegmentWatch {
 
   /** A standby says that it cannot read the segment. */
   lookSoon(): void {
+    void this.#look();
+  }
+
+  /** Looks now: a look that is under way proves nothing. */
+  lookAnew(): void {
+    this.#interruptions += 1;
     void this.#look();
   }
 
@@ -94,12 +99,13 @@ export class SegmentWatch {
     for (let faults = 0; !signal.aborted; ) {
       const watched = this.#hooks.watched();
       if (watched === undefined) return;
-      const reconnections = this.#reconnections;
+      const interruptions = this.#interruptions;
       const found = await this.#inspect(watched);
       if (signal.aborted) return;
       this.#lookedMonotonicMs = clock.monotonicMs();
-      const isOutdated = reconnections !== this.#reconnections || this.#hooks.watched() === undefined;
-      if (!isOutdated && found !== "unreachable") {
+      const isOfNow = this.#hooks.watched()?.segment === watched.segment;
+      if (interruptions !== this.#interruptions || !isOfNow) continue;
+      if (found !== "unreachable") {
         if (found === "superseded") return this.#hooks.onSuperseded();
         if (found === "same" || found === "longer") return this.#hooks.onWhole();
         faults += 1;

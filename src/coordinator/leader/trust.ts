@@ -40,6 +40,11 @@ export class Trust {
     return this.#isYoung(this.#appendedMonotonicMs);
   }
 
+  /** Whether an append was sent so long ago that its acknowledgement, which comes only now, counts as none. */
+  isLate(sentMonotonicMs: number): boolean {
+    return !this.#isYoung(sentMonotonicMs);
+  }
+
   /** Whether the newest append is so old that another is due, before whoever stands by takes the leader for silent. */
   get isRenewalDue(): boolean {
     const { journal, clock, timing } = this.#deps;

@@ -4,6 +4,7 @@
 // Bytes once sent are sent again unchanged.
 //
 //   sent ─ stored  → committed, once the batches before it are
+//        ─ stored, 0.8·T after it was sent or later → the segment is looked at, and the same bytes again
 //        ─ unknown → the same bytes again, at the same position
 //        ─ refused → read the position: our bytes → stored there
 //        │                              only foreign records, or a batch of ours that is in flight → behind them, again
@@ -59,6 +60,8 @@ export interface WriterEvents {
   readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
   /** The segment seems to end before the oldest batch's position: it may be, or the server does not know better yet. */
   readonly onSuspect: () => void;
+  /** The oldest batch was acknowledged too late. Call `hold`, and `resume` once the segment was looked at. */
+  readonly onLate: () => void;
   /** A foreign record stands in the segment. */
   readonly onForeign: (position: number) => void;
 }
@@ -81,6 +84,8 @@ export interface WriterDeps {
   /** Of the segment's last record. */
   readonly position: number;
   readonly clock: Clock;
+  /** Whether an append was sent so long ago that its acknowledgement counts as none. */
+  readonly isLate: (sentMonotonicMs: number) => boolean;
 }
 
 export class Writer {
@@ -205,7 +210,7 @@ export class Writer {
     const { outcome } = oldest;
     switch (outcome.kind) {
       case "stored":
-        return this.#commit(oldest);
+        return this.#acknowledged(oldest);
       case "sealed":
         return this.#end(() => this.#events.onSealed());
       case "missing":
@@ -221,6 +226,13 @@ export class Writer {
       case "refused":
         return await this.#lookAtPosition(oldest);
     }
+  }
+
+  /** While a leader is paused, its segment may lose a stored batch, and a successor may lead without the batch. So a
+   *  late acknowledgement counts as none (docs/adr/0023-segments-are-modelled-first.md, change 9). */
+  #acknowledged(oldest: Sent): void {
+    if (this.#deps.isLate(oldest.sentMonotonicMs)) return this.#events.onLate();
+    this.#commit(oldest);
   }
 
   #commit(oldest: Sent): void {
@@ -261,7 +273,7 @@ export class Writer {
       if (found === undefined) this.#events.onSuspect();
       return this.#pause(limits.appendRetryMs);
     }
-    if (Buffer.compare(found, oldest.batch.bytes) === 0) return this.#commit(oldest);
+    if (Buffer.compare(found, oldest.batch.bytes) === 0) return this.#acknowledged(oldest);
     if (!this.#isPassedOver(found))
       return this.#faulty(`record ${this.#position + 1} is not as it was written`);
     this.#position += 1;
