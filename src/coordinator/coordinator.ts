@@ -115,9 +115,17 @@ class RunningCoordinator implements Coordinator {
   readonly #announcer: Announcer;
   readonly #subscriptions: Subscription[] = [];
   readonly #emptyLog = new Replay();
+  readonly #seen = { highest: 0 };
   #log: Replay | undefined;
-  /** The live segment whose leader is silent; undefined where no other coordinator is there. */
-  #silentSegment: number | undefined;
+  /** The last batch that this coordinator committed as a leader that was deposed, until the log was read anew.
+   *
+   *  The leader's state contains the batches in flight, which another leader may leave out. So the state is dropped,
+   *  and the log is read anew. The journal may have lost its end meanwhile: batches up to this one come from
+   *  `#recentBatches` then, and other coordinators hear that they are held. The batches in flight are dropped,
+   *  because nothing was answered about them. */
+  #acknowledged: ChainTail | undefined;
+  /** The live segment whose leader is silent, or is not there any more; 0 where none was live. */
+  #silentSegment = 0;
   #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
   #cancelBeat: (() => void) | undefined;
@@ -384,6 +392,7 @@ class RunningCoordinator implements Coordinator {
       life: this.#life,
       timing: this.#followedTiming,
       silentSegment: this.#silentSegment,
+      seen: this.#seen,
       isLed: () => this.#announcements.isLed(0, this.#lately),
       isMoreHeld: (log) => this.#isMoreHeld(log),
     };

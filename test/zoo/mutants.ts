@@ -194,7 +194,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       {
-        find: "    const number = this.#highest + 1;",
+        find: "    const number = this.#deps.seen.highest + 1;",
         replace: "    const number = (closed.live?.number ?? 0) + 1;",
       },
     ],

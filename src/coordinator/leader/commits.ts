@@ -390,9 +390,15 @@ export class Commits {
 
   #enter(live: LiveSegment, isNewTerm: boolean): void {
     this.#live = live;
+    this.#log.enter(live, live.position);
+    const { seen } = this.#deps.taking;
+    seen.highest = Math.max(seen.highest, live.number);
     this.#writer = this.#startWriter(live);
     this.#isChanging = false;
-    this.#isDoubted = false;
+    if (this.#isDoubted) {
+      this.#writer.hold(); // the connection broke meanwhile: the new segment is looked at first
+      this.#watch.lookAnew();
+    }
     this.#hooks.onSegment(live, isNewTerm);
     this.#hooks.resume();
   }

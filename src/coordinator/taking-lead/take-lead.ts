@@ -40,8 +40,11 @@ export interface TakeLeadDeps {
   /** By the T of the term that was followed. */
   readonly timing: Timing;
   /** The live segment whose leader was silent for T: a newer one has a leader whose silence was not waited for. 0: none
-   *  was live. Undefined: no other coordinator is there. */
+   *  was live. Undefined: the live segment as it is listed first. */
   readonly silentSegment: number | undefined;
+  /** The highest number of a segment that this coordinator saw in its life: no number is used again, though the storage
+   *  may have lost its segment. */
+  readonly seen: { highest: number };
   /** Whether another coordinator said within T that it leads. */
   readonly isLed: () => boolean;
   /** Asks the other coordinators, and says whether one of them holds more of the log and is to go first. */
@@ -108,10 +111,12 @@ class TakingLead {
   #held: Replay | undefined;
   /** A server that takes over may not find what it has: damage is believed once it lasts. */
   readonly #damage: Endurance;
-  /** Of the numbers seen so far: none is used again, though the storage may have lost its segment. */
-  #highest: number;
   /** The live segment whose leader is silent; 0 where none is live. */
   #firstLive: number | undefined;
+  /** The live segment whose leader may not answer any more: T passed since its seal. 0: none. */
+  #outwaited = 0;
+  /** The last batch of a segment that was passed over. */
+  #passedOver = { segment: 0, idx: 0 };
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
@@ -242,7 +247,8 @@ class TakingLead {
   }
 
   #note(numbers: readonly number[]): void {
-    this.#highest = Math.max(this.#highest, ...numbers);
+    const { seen } = this.#deps;
+    seen.highest = Math.max(seen.highest, ...numbers);
   }
 
   // --- comparing ------------------------------------------------------------------------------------
@@ -309,12 +315,13 @@ class TakingLead {
     signal: AbortSignal,
   ): Promise<TakenLead> {
     const { id, life, journal, clock, random } = this.#deps;
-    const number = this.#highest + 1;
+    const number = this.#deps.seen.highest + 1;
     const segment = journal.segment(number);
     const writer = new SegmentWriter({ segment, life, clock, signal });
     await journal.create(number);
     const claim = encodeRecord({ kind: "claim", segment: number, life, attempt: random.id(ATTEMPT_LENGTH) });
     await orAnew(writer.put(claim));
+    this.#note([number]);
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
     const base = needsBase && log.tail.idx > 0 ? await this.#writeBase(log, writer) : undefined;
     signal.throwIfAborted();
