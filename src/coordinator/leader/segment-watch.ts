@@ -1,11 +1,12 @@
-// Whether a leader's segment still holds what was stored in it: looked at once each T, and after each reconnection
-// before anything is sent or answered. Damage that no append meets would never be noticed otherwise: the leader
-// would go on, and no standby could follow. What is found once is looked at again before it counts, for a server
-// that takes over may not know its newest records yet.
+// Whether a leader's segment still holds what was stored in it, and the segments that it continues are there. Looked at
+// once each T, and after each reconnection and each late acknowledgement before anything is sent or answered. Damage
+// that no append meets would never be noticed otherwise: the leader would go on, and no standby could follow. What is
+// found once is looked at again before it counts, for a server that takes over may not know its newest records yet.
 
 import { type Inspection, inspect } from "../../chain/inspect.ts";
 import type { Journal } from "../../chain/journal.ts";
-import { findLive } from "../../chain/live.ts";
+import { claimantOf, findLive, pathTo } from "../../chain/live.ts";
+import type { LiveSegment } from "../../chain/replay.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -13,6 +14,8 @@ import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";
 
 export interface SegmentWatchDeps {
+  /** Of this coordinator's session. */
+  readonly life: string;
   readonly journal: Journal;
   readonly timing: Timing;
   readonly clock: Clock;
@@ -32,7 +35,7 @@ export interface SegmentWatchHooks {
   readonly onReconnected: () => void;
   /** The segment holds what it held, and goes on. */
   readonly onWhole: () => void;
-  /** Another coordinator sealed the segment, or opened a newer one. */
+  /** Another coordinator sealed the segment, opened a newer one, or claimed the number of a segment that was lost. */
   readonly onSuperseded: () => void;
   readonly onFaulty: (error: JournalDamagedError) => void;
   readonly onBroken: (cause: unknown) => void;
@@ -65,7 +68,7 @@ export class SegmentWatch {
       void this.#look();
   }
 
-  /** A standby says that it cannot read the segment. */
+  /** Looks now, unless a look is under way. */
   lookSoon(): void {
     void this.#look();
   }
@@ -112,7 +115,7 @@ export class SegmentWatch {
         if (faults >= limits.faultLooksMin)
           return this.#hooks.onFaulty(
             new JournalDamagedError(
-              `segment ${watched.segment} is ${found}: it does not hold record ${watched.position} as it was written`,
+              `segment ${watched.segment} is ${found}, or a segment before it: a restart cannot read up to record ${watched.position}`,
             ),
           );
       }
@@ -125,14 +128,34 @@ export class SegmentWatch {
     position,
     recordHash,
   }: Watched): Promise<Inspection | "superseded" | "unreachable"> {
-    const { journal } = this.#deps;
+    const { journal, life } = this.#deps;
     try {
       const { live } = await findLive(journal);
       if (live !== undefined && live.number > segment) return "superseded";
+      // A power loss may take a segment, and another coordinator may claim its number again.
+      const claimant = await claimantOf(journal.segment(segment));
+      if (claimant !== undefined && claimant !== life) return "superseded";
       const { found, isSealed } = await inspect(journal.segment(segment), { position, recordHash });
-      return isSealed ? "superseded" : found;
+      if (isSealed) return "superseded";
+      if (found !== "same" && found !== "longer") return found;
+      const isOpen = live?.number === segment; // else its `Opened` cannot be read
+      return isOpen && (await this.#isReadableTo(live)) ? found : "damaged";
     } catch (error) {
       if (error instanceof UnreachableError) return "unreachable";
+      throw error;
+    }
+  }
+
+  /** Whether the storage has the segments before, which a restart reads from the newest base on. */
+  async #isReadableTo(live: LiveSegment): Promise<boolean> {
+    const { journal } = this.#deps;
+    try {
+      const path = await pathTo(journal, live, ({ opened }) => opened.base !== undefined);
+      for (const { number } of path.slice(0, -1))
+        if (((await journal.segment(number).end())?.missing ?? 1) > 0) return false;
+      return true;
+    } catch (error) {
+      if (error instanceof JournalDamagedError) return false;
       throw error;
     }
   }

@@ -1,0 +1,79 @@
+// A leader's look at its segment: which segment is another leader's, and what is damage though no append meets it.
+
+import { beforeEach, expect, it } from "vitest";
+import { MemoryJournal } from "../../src/chain/memory.ts";
+import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { encodeRecord } from "../../src/chain/records.ts";
+import { SegmentWatch, type Watched } from "../../src/coordinator/leader/segment-watch.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { Rival } from "../support/stored.ts";
+
+const timing = timingOf(limits.leaderTimeoutMs);
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let happened: string[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore({ clock });
+  happened = [];
+});
+
+/** A leader of the session `own` looks once, and again where it finds a fault. */
+async function looking(watched: Omit<Watched, "recordHash">): Promise<readonly string[]> {
+  const watch = new SegmentWatch(
+    { life: "own", journal: new MemoryJournal(store), timing, clock },
+    {
+      watched: () => ({ ...watched, recordHash: "" }),
+      onReconnected: () => happened.push("reconnected"),
+      onWhole: () => happened.push("whole"),
+      onSuperseded: () => happened.push("superseded"),
+      onFaulty: () => happened.push("faulty"),
+      onBroken: (cause) => happened.push(String(cause)),
+    },
+  );
+  watch.lookSoon();
+  await clock.advance(limits.faultLooksMin * limits.faultLookMs);
+  watch.stop();
+  return happened;
+}
+
+it("finds its own segment whole", async () => {
+  new Rival(store, "own").begin(3);
+  expect(await looking({ segment: 1, position: 5 })).toEqual(["whole"]);
+});
+
+it("takes a segment for another leader's if another session claimed its number again", async () => {
+  new Rival(store, "own").begin(1);
+  store.loseSegment(1);
+  new Rival(store, "other").begin(3);
+  expect(await looking({ segment: 1, position: 2 })).toEqual(["superseded"]);
+});
+
+it("takes a segment that is only claimed by another session for that session's", async () => {
+  new Rival(store, "own").begin(1);
+  store.loseSegment(1);
+  store.create(1);
+  store.insert(1, encodeRecord({ kind: "claim", segment: 1, life: "other", attempt: "a" }));
+  expect(await looking({ segment: 1, position: 1 })).toEqual(["superseded"]);
+});
+
+it("finds that the record that opens its segment cannot be read", async () => {
+  new Rival(store, "own").begin(3);
+  store.damageRecord(1, 2);
+  expect(await looking({ segment: 1, position: 5 })).toEqual(["faulty"]);
+});
+
+it.each([
+  ["is gone", () => store.loseSegment(1)],
+  ["lost a record", () => store.loseRecords(1, 3)],
+])("finds that a segment that its own one continues %s", async (_, lose) => {
+  const tail = new Rival(store, "earlier").begin(3);
+  new Rival(store, "own").takeLead(tail);
+  expect(await looking({ segment: 2, position: 3 })).toEqual(["whole"]);
+  happened = [];
+  lose();
+  expect(await looking({ segment: 2, position: 3 })).toEqual(["faulty"]);
+});
