@@ -13,7 +13,7 @@ import { assign, fromCallback, fromPromise, type SnapshotFrom, sendTo, setup } f
 export type CoordinatorSignal =
   /** The leader is silent, or closed its segment for another to lead. */
   | { readonly type: "SILENT" }
-  /** Another coordinator sealed the segment: what was decided and not committed is void. */
+  /** Another coordinator leads. What was decided and not committed is void; what was acknowledged is kept. */
   | { readonly type: "DEPOSED" }
   /** It closed its segment for another to lead, and goes on as a standby. */
   | { readonly type: "HANDED_OVER" }

@@ -78,6 +78,33 @@ export async function compare(held: Replay, live: LiveSegment, journal: JournalR
   return heldIdx > idx ? "longer" : "beginning";
 }
 
+/** Brings a log that was just read up to a batch that its reader acknowledged as a leader: the journal may have lost
+ *  its end since. @param batchAt the bytes of an acknowledged batch, as far as they are held
+ *  @throws JournalDamagedError where the log parts from that batch, or where a batch up to it is held no more */
+export function bringUpTo(
+  log: Replay,
+  acknowledged: ChainTail,
+  batchAt: (idx: number) => Uint8Array | undefined,
+): void {
+  const { idx, hash } = acknowledged;
+  const opened = log.live?.opened;
+  const known = log.recent.at(idx) ?? opened?.recent.at(idx - opened.tail.idx - 1);
+  if (log.tail.idx >= idx && idx > 0 && known !== undefined && known !== hash)
+    throw new JournalDamagedError(
+      `the journal holds another batch ${idx} than the one that this coordinator acknowledged as the leader`,
+    );
+  while (log.tail.idx < idx) {
+    const next = log.tail.idx + 1;
+    const bytes = batchAt(next);
+    const batch = bytes === undefined ? undefined : decodeRecord(bytes);
+    if (bytes === undefined || batch?.kind !== "batch")
+      throw new JournalDamagedError(
+        `the journal lost batch ${next}, which this coordinator acknowledged as the leader and holds no more`,
+      );
+    log.takeCommitted(batch, hashOf(bytes));
+  }
+}
+
 interface LogEndFound {
   readonly tail: { readonly idx: number; readonly hash: string };
   readonly hashByIdx: ReadonlyMap<number, string>;

@@ -41,6 +41,12 @@ export class RecentBatches {
     this.#drop(monotonicMs);
   }
 
+  /** Drops the batches behind `idx`: they were never committed. */
+  dropBehind(idx: number): void {
+    for (; this.#kept.length > this.#head && this.#firstIdx + this.#kept.length - this.#head - 1 > idx; )
+      this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;
+  }
+
   #drop(monotonicMs: number): void {
     for (; this.#head < this.#kept.length - 1; this.#head += 1) {
       const oldest = this.#kept[this.#head] as Kept;

@@ -72,6 +72,7 @@ export class Replay {
   /** Of the last record read in this segment; empty where none was read. */
   #recordHash = "";
   #closing: Closing | undefined;
+  #isAhead = false;
   #unfit: UnfitBatchError | undefined;
 
   /** @param from what was folded before; its state becomes this one's. Default: nothing */
@@ -106,6 +107,11 @@ export class Replay {
     return this.#closing;
   }
 
+  /** Whether it holds acknowledged batches that the segment, as far as it was read, does not show. */
+  get isAhead(): boolean {
+    return this.#isAhead;
+  }
+
   /** `hashOf` the last record read in this segment; empty where none was read. */
   get recordHash(): string {
     return this.#recordHash;
@@ -123,6 +129,7 @@ export class Replay {
     this.#position = position;
     this.#recordHash = "";
     this.#closing = undefined;
+    this.#isAhead = false;
   }
 
   /** The writer of the segment goes on from what it decided and stored: its state contains the batches up to `tail`. */
@@ -144,6 +151,7 @@ export class Replay {
     if (!this.#continues(batch))
       throw new JournalDamagedError(`batch ${batch.idx} does not continue batch ${this.#tail.idx}`);
     this.#apply(batch, hash);
+    this.#isAhead = true;
   }
 
   /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then
@@ -183,6 +191,7 @@ export class Replay {
 
   #takeBatch(batch: Batch, hash: string, live: LiveSegment): Verdict {
     const { opened, number } = live;
+    if (hash === this.#tail.hash) this.#isAhead = false;
     const isCopy = this.#position < live.position;
     const isOfWriter = batch.life === opened.life && batch.term === opened.term;
     if (!isCopy && !isOfWriter) return this.#skip(batch.journal !== this.#tail.journal);

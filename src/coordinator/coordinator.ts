@@ -20,9 +20,10 @@ import {
 } from "../../machines/coordinator.ts";
 import type { Journal } from "../chain/journal.ts";
 import { findLive } from "../chain/live.ts";
-import { restore } from "../chain/log.ts";
+import { bringUpTo, restore } from "../chain/log.ts";
 import { LogReader } from "../chain/log-reader.ts";
 import { RecentBatches } from "../chain/recent-batches.ts";
+import type { ChainTail } from "../chain/records.ts";
 import { emptyTail, Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
@@ -146,7 +147,7 @@ class RunningCoordinator implements Coordinator {
       ...options,
       subjects: this.#subjects,
       announcements: this.#announcements,
-      held: () => this.#leader?.committed ?? this.#log?.tail ?? { term: 0, idx: 0 },
+      held: () => this.#leader?.committed ?? this.#acknowledged ?? this.#log?.tail ?? { term: 0, idx: 0 },
       isLeading: () => this.#leader !== undefined,
       neededBytes: () => this.#leader?.neededBytes,
       onUnreadable: (segment) => this.#leader?.cannotBeRead(segment),
@@ -290,8 +291,7 @@ class RunningCoordinator implements Coordinator {
     const damage = new Endurance(clock, limits.lossPatienceMs, limits.lossLooksMin);
     for (;;) {
       try {
-        const { live } = await findLive(journal);
-        this.#log = live === undefined ? undefined : await restore(live, { journal, clock });
+        this.#log = await this.#readLog();
         break;
       } catch (error) {
         // A server that takes over may not find what it has: damage is believed once it lasts.
@@ -305,6 +305,7 @@ class RunningCoordinator implements Coordinator {
         signal.throwIfAborted();
       }
     }
+    this.#acknowledged = undefined;
     this.#tellRestored(clock.monotonicMs() - startedMs);
     if (!isFirst) return "accompanied";
     const other = journal.sharable ? await this.#announcer.greet() : undefined;
@@ -318,6 +319,24 @@ class RunningCoordinator implements Coordinator {
     if (!journal.sharable) return "alone";
     const isClosed = this.#log?.closing?.reason === "handing-over";
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
+  }
+
+  /** Undefined while the journal is empty. */
+  async #readLog(): Promise<Replay | undefined> {
+    const { journal, clock, logger } = this.#options;
+    const { live } = await findLive(journal);
+    const log = live === undefined ? undefined : await restore(live, { journal, clock });
+    const acknowledged = this.#acknowledged;
+    if (acknowledged === undefined || acknowledged.idx === 0) return log;
+    this.#recentBatches.dropBehind(acknowledged.idx);
+    const brought = log ?? new Replay();
+    bringUpTo(brought, acknowledged, (idx) => this.#recentBatches.at(idx));
+    if (brought.isAhead)
+      logger.error(
+        { idx: acknowledged.idx },
+        "the journal lost its end; its last batches are held in memory",
+      );
+    return brought;
   }
 
   #tellRestored(ms: number): void {
@@ -467,6 +486,7 @@ class RunningCoordinator implements Coordinator {
     switch (end.kind) {
       case "deposed":
         logger.warn("deposed: another coordinator leads");
+        this.#acknowledged = end.acknowledged;
         return { type: "DEPOSED" };
       case "handed-over":
         logger.info("handed over: standing by");

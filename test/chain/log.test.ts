@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { readBase, verifyBase, writeBase } from "../../src/chain/base.ts";
 import { findLive } from "../../src/chain/live.ts";
-import { compare, readOn, restore } from "../../src/chain/log.ts";
+import { bringUpTo, compare, readOn, restore } from "../../src/chain/log.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type ChainTail, decodeRecord, encodeRecord, type Opened } from "../../src/chain/records.ts";
@@ -66,6 +66,49 @@ const baseOf = (number: number) => {
   const opened = decodeRecord(store.opened(number)?.bytes ?? new Uint8Array());
   return (opened?.kind === "opened" ? opened.base : undefined) ?? expect.fail("it has a base");
 };
+
+describe("a log that is read anew by the leader that acknowledged it", () => {
+  /** The bytes of the batches of the first segment, before the journal loses any. */
+  const held = () =>
+    new Map([3, 4, 5, 6].map((position, at) => [at + 1, store.read(1, position)?.bytes] as const));
+
+  it("is as it was read where it shows all that was acknowledged", async () => {
+    const log = await read();
+    bringUpTo(log, tail, () => expect.fail("nothing is missing"));
+    expect([log.tail, log.isAhead]).toEqual([tail, false]);
+  });
+
+  it("gets back what the journal lost, until the journal shows that again", async () => {
+    const [acknowledged, bytes] = [tail, held()];
+    const { state } = await read();
+    store.loseTail(1, 2);
+    const log = await read();
+    bringUpTo(log, acknowledged, (idx) => bytes.get(idx));
+    expect([log.tail, log.isAhead]).toEqual([acknowledged, true]);
+    expect(fingerprint(log.state)).toBe(fingerprint(state));
+    for (const idx of [3, 4]) store.insert(1, bytes.get(idx) ?? expect.fail("it was held"));
+    expect(await readOn(log, await live(), journal)).toBe(true);
+    expect([log.tail, log.isAhead]).toEqual([acknowledged, false]);
+  });
+
+  it("is damaged where it parts from that, and where a batch is held no more", async () => {
+    const [acknowledged, bytes] = [tail, held()];
+    store.loseTail(1, 2);
+    const short = await read();
+    expect(() => bringUpTo(short, acknowledged, (idx) => (idx === 4 ? bytes.get(4) : undefined))).toThrow(
+      "lost batch 3",
+    );
+    tail = writer.batch(1, (await read()).tail, [renewed, renewed]);
+    const parted = await read();
+    expect(() => bringUpTo(parted, acknowledged, (idx) => bytes.get(idx))).toThrow(JournalDamagedError);
+    append(2);
+    const longer = await read();
+    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+    await next(true);
+    const ofBase = await read();
+    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+  });
+});
 
 describe("a restart", () => {
   it("reads the log over segments that continue each other by reference", async () => {

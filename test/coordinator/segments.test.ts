@@ -20,7 +20,7 @@ import { fingerprint } from "../support/fingerprint.ts";
 import { Gate } from "../support/gate.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { liveOf, storedBatches, storedEvents } from "../support/stored.ts";
+import { liveOf, Rival, storedBatches, storedEvents } from "../support/stored.ts";
 import {
   noJitter,
   roleOf,
@@ -231,6 +231,48 @@ describe("a leader whose connection broke", () => {
     await clock.advance(timeoutMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
     await expectAgreement(["t1", "t2"]);
+  });
+});
+
+describe("a leader that is deposed", () => {
+  it.each([
+    ["nothing in flight", 0],
+    ["batches in flight", 2],
+  ])("with %s keeps what it acknowledged, also if the journal loses that at once", async (_, inFlight) => {
+    await stopped(standby, clock);
+    for (const id of ["t1", "t2", "t3"]) await Promise.all(submitting(id));
+    swarm.watched.settled();
+    const { number } = liveOf(store);
+    const gate = new Gate();
+    onRequest = async ({ op }): Promise<RequestFate> => {
+      if (op === "append") await gate.opened;
+      return "deliver";
+    };
+    for (let n = 0; n < inFlight; n += 1) swarm.submit(`u${n}`).catch(() => undefined);
+    await clock.settle();
+    store.seal(number);
+    store.loseTail(number, 2);
+    gate.open();
+    await clock.advance(noticedMs + timeoutMs);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(liveOf(store).opened).toMatchObject({ term: number + 1, base: expect.anything() });
+    const state = swarm.coordinator.probe.settledState ?? expect.fail("nothing is in flight");
+    expect([...liveIds(state)]).toEqual(expect.arrayContaining(["t1", "t2", "t3"]));
+    expect(fingerprint((await restarted()).state)).toEqual(fingerprint(state));
+  });
+
+  it("halts where its successor leads without what it acknowledged", async () => {
+    await stopped(standby, clock);
+    for (const id of ["t1", "t2", "t3"]) await Promise.all(submitting(id));
+    swarm.watched.settled();
+    store.loseTail(1, 2);
+    const { tail } = await restarted();
+    const rival = new Rival(store);
+    const number = rival.takeLead(tail, clock.now());
+    for (let n = 0; n < 2; n += 1)
+      rival.batch(number, (await restarted()).tail, [{ type: "TermRenewed" }], clock.now());
+    await clock.advance(limits.lossPatienceMs + noticedMs);
+    expect(roleOf(swarm.coordinator)).toBe("halted");
   });
 });
 

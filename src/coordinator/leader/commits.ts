@@ -14,6 +14,7 @@
 import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
 import type { RecentBatches } from "../../chain/recent-batches.ts";
+import type { ChainTail } from "../../chain/records.ts";
 import type { LiveSegment, Replay } from "../../chain/replay.ts";
 import { SegmentLostError } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
@@ -116,6 +117,11 @@ export class Commits {
   /** Up to where the log is committed. */
   get committed(): Commit {
     return this.#inFlight.commit;
+  }
+
+  /** The newest committed batch: everything that was acknowledged ends with it. */
+  get acknowledged(): ChainTail {
+    return this.#inFlight.committed;
   }
 
   /** The identity of the journal. */

@@ -20,6 +20,7 @@ import type { Logger } from "pino";
 import type { Journal } from "../../chain/journal.ts";
 import type { LogReader } from "../../chain/log-reader.ts";
 import type { RecentBatches } from "../../chain/recent-batches.ts";
+import type { ChainTail } from "../../chain/records.ts";
 import type { LiveSegment, Replay } from "../../chain/replay.ts";
 import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
@@ -90,7 +91,8 @@ export interface LeaderDeps {
 }
 
 export type LeaderEnd =
-  | { readonly kind: "deposed" }
+  /** Another coordinator leads. `acknowledged`: the last batch that was committed. */
+  | { readonly kind: "deposed"; readonly acknowledged: ChainTail }
   /** It stepped down for another, and stands by; the log up to its last batch. */
   | { readonly kind: "handed-over"; readonly log: Replay }
   | { readonly kind: "ended" }
@@ -296,7 +298,7 @@ export class Leader {
         this.#compaction?.full(full !== undefined);
         this.#full.saw(full);
       },
-      onDeposed: () => this.#finish({ kind: "deposed" }),
+      onDeposed: () => this.#finish({ kind: "deposed", acknowledged: this.#commits.acknowledged }),
       onBroken: (cause) => this.#broke(cause),
     });
   }

@@ -258,10 +258,10 @@ class TakingLead {
     const held = this.#held;
     if (held !== undefined && this.#writing !== undefined) return { log: held, needsBase: true };
     if (live === undefined) return this.#withoutSegments(held);
-    if (held === undefined || held.place === undefined) return await this.#restore(live);
+    if (held === undefined || held.tail.idx === 0) return await this.#restore(live);
     try {
       const isWhole = await readOn(held, live, this.#deps.journal);
-      return { log: held, needsBase: !isWhole };
+      return { log: held, needsBase: !isWhole || held.isAhead };
     } catch (error) {
       if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       return await this.#judge(held, live, error);
