@@ -68,6 +68,21 @@ export async function openSegment(segment: SegmentReader): Promise<LiveSegment |
   return (await liveSegment(segment)) ?? (await scanForOpened(segment, await claimantOf(segment)));
 }
 
+/** The last batch of its claimant in a segment whose `Opened` is not found; 0 where there is none. Read from the end,
+ *  because records may be missing. A base and a claim say that no batch of the claimant is behind them.
+ *  @throws UnreachableError */
+export async function lastBatchIdxOf(segment: SegmentReader, claimant: string | undefined): Promise<number> {
+  const end = await segment.end();
+  for (let position = end?.position ?? 0; position > 0; position -= 1) {
+    const found = await readOr(() => segment.read(position), undefined);
+    const record = found === undefined ? undefined : decodeRecord(found.bytes);
+    if (record === undefined || (claimant !== undefined && record.life !== claimant)) continue;
+    if (record.kind === "batch") return record.idx;
+    if (record.kind !== "closing") return 0;
+  }
+  return 0;
+}
+
 async function scanForOpened(
   segment: SegmentReader,
   claimant: string | undefined,

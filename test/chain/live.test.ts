@@ -1,7 +1,7 @@
 // Which segments make up the log: found by listing, whatever foreign records stand in them.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { claimantOf, findLive, liveSegment, pathTo } from "../../src/chain/live.ts";
+import { claimantOf, findLive, lastBatchIdxOf, liveSegment, pathTo } from "../../src/chain/live.ts";
 import { MemoryJournal } from "../../src/chain/memory.ts";
 import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -98,4 +98,25 @@ describe("the path to a segment", () => {
     for await (const record of journal.segment(number).replay(live.position + 1)) replay.take(record);
     return replay.tail;
   }
+});
+
+describe("the last batch of a segment that is not live", () => {
+  it("is the one of its claimant, whatever foreign records are behind it, and whatever is missing before", async () => {
+    const tail = writer.begin(4);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    store.insert(1, Buffer.from("nobody's"));
+    store.loseRecords(1, 2, 3);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    store.damageRecord(1, 6);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx - 1);
+  });
+
+  it("is none behind a claim, and of another session's batches", async () => {
+    expect(await lastBatchIdxOf(journal.segment(1), undefined)).toBe(0);
+    const tail = writer.begin(2);
+    const number = new Rival(store, "other").claim();
+    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+    writer.batch(number, tail, [{ type: "TermRenewed" }]);
+    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+  });
 });

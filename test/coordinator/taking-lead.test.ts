@@ -345,31 +345,55 @@ describe("a log that cannot be read", () => {
   });
 
   it("before what is held is read on in, and needed no more", async () => {
-    const held = await (async () => {
-      const first = writer.begin(5);
-      const log = await read();
-      writer.batch(1, first, [renewed]);
-      return log;
-    })();
+    const tail = writer.begin(5);
+    const held = await read();
     store.loseRecords(1, 4);
-    const { log, base } = await won(held);
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "seal" && store.end(1)?.isSealed === false) writer.batch(1, tail, [renewed]);
+        return "deliver";
+      },
+    });
+    const { log, base } = await won(held, depsOf("c1", journal));
     expect([log.tail.idx, base?.idx]).toEqual([6, 6]);
     expect((await read()).tail).toEqual(log.tail);
   });
 
   it("halts the one that holds nothing, or less than it may hold", async () => {
-    let tail = writer.begin(5);
-    const held = await read();
+    writer.begin(5);
     store.loseRecords(1, 5);
     await expect(taking(undefined)).rejects.toBeInstanceOf(JournalDamagedError);
     store = new MemoryJournalStore({ clock });
     writer = new Rival(store, "earlier");
-    tail = writer.begin(5);
+    let tail = writer.begin(5);
     tail = writer.batch(1, tail, [renewed]);
+    const held = await read();
     writer.batch(1, tail, [renewed]);
-    store.damageRecord(1, 8);
+    store.damageRecord(1, 9);
     await expect(taking(held)).rejects.toBeInstanceOf(JournalDamagedError);
     expect(liveOf(store).number).toBe(1);
+  });
+
+  it("because the record that opens its newest segment is damaged halts a start: batches are behind it", async () => {
+    for (const damage of [() => store.loseRecords(2, 2), () => store.damageRecord(2, 2)]) {
+      store = new MemoryJournalStore({ clock });
+      const tail = new Rival(store, "earlier").begin(3);
+      new Rival(store, "other").takeLead(tail);
+      const held = await read();
+      damage();
+      await expect(taking(undefined)).rejects.toThrow("segment 2 cannot be read");
+      await expect(taking(undefined, depsOf("c2"))).rejects.toBeInstanceOf(JournalDamagedError);
+      expect(store.list()).toEqual([1, 2]);
+      expect((await won(held, depsOf("c3"))).log.tail).toEqual(held.tail);
+      expect((await read()).tail).toEqual(held.tail);
+    }
+  });
+
+  it("because the record that opens its only segment is damaged begins no new journal", async () => {
+    writer.begin(3);
+    store.damageRecord(1, 2);
+    await expect(taking(undefined)).rejects.toThrow("segment 1 cannot be read");
+    expect(store.list()).toEqual([1]);
   });
 
   it("because all segments are gone goes on from memory", async () => {

@@ -6,6 +6,7 @@
 //             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
 //             held is longer          → the log lost its end: go on from what is held, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
+//             shorter than a segment above whose `Opened` is damaged → the same
 //        ─ ask the other coordinators: the one that holds more goes first
 //        ─ claim the next number: of two rivals one wins, the other stands by
 //        ─ write a base where one is needed, and read it back
@@ -18,7 +19,7 @@
 import type { Logger } from "pino";
 import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
 import type { Journal, Segment } from "../../chain/journal.ts";
-import { claimantOf, findLive, liveSegment, openSegment } from "../../chain/live.ts";
+import { claimantOf, findLive, lastBatchIdxOf, liveSegment, openSegment } from "../../chain/live.ts";
 import { compare, readOn, restore } from "../../chain/log.ts";
 import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
 import { type LiveSegment, Replay, UnfitBatchError } from "../../chain/replay.ts";
@@ -159,7 +160,7 @@ class TakingLead {
   async #run(signal: AbortSignal): Promise<TakenLead | "again"> {
     const closed = await this.#close(signal);
     if (closed === undefined) return this.#standBy();
-    const compared = await this.#compare(closed.live);
+    const compared = this.#requirePassedOver(await this.#compare(closed.live));
     signal.throwIfAborted();
     if (compared instanceof JournalDamagedError) {
       if (this.#damage.isBelieved()) return await this.#haltUnlessMoreIsHeld(compared);
@@ -238,7 +239,10 @@ class TakingLead {
       if ((await liveSegment(segment)) !== undefined) return false;
     }
     await this.#seal(number, signal);
-    return (await openSegment(segment)) === undefined;
+    if ((await openSegment(segment)) !== undefined) return false;
+    const idx = await lastBatchIdxOf(segment, claimant);
+    if (idx > this.#passedOver.idx) this.#passedOver = { segment: number, idx };
+    return true;
   }
 
   async #seal(number: number, signal: AbortSignal): Promise<void> {
@@ -266,6 +270,17 @@ class TakingLead {
       if (!(error instanceof JournalDamagedError) || error instanceof UnfitBatchError) throw error;
       return await this.#judge(held, live, error);
     }
+  }
+
+  /** A segment that was never opened holds copies of batches alone. If it holds later batches than the log, damage
+   *  hides its `Opened`, and the batches behind that were acknowledged. */
+  #requirePassedOver(compared: Compared | JournalDamagedError): Compared | JournalDamagedError {
+    const { segment, idx } = this.#passedOver;
+    if (compared instanceof JournalDamagedError || compared.log.tail.idx >= idx) return compared;
+    return new JournalDamagedError(
+      `the record that opens segment ${segment} cannot be read, and the segment holds batches up to ${idx}: ` +
+        `without it the log ends at batch ${compared.log.tail.idx}. Restore the journal's storage`,
+    );
   }
 
   /** No segment is live: the journal is new, or lost them all. */
