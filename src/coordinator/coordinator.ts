@@ -316,6 +316,7 @@ class RunningCoordinator implements Coordinator {
     this.#wasAlone = other === undefined;
     const isNew = this.#log === undefined;
     if (isNew && other === undefined) logger.info("no journal yet: a new one begins");
+    this.#silentSegment = this.#log?.place?.segment ?? 0;
     if (!journal.sharable) return "alone";
     const isClosed = this.#log?.closing?.reason === "handing-over";
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";

@@ -186,7 +186,9 @@ describe("a standby", () => {
     const coordinator = await swarm.startAnother("c2", journal);
     await submit("t1");
     first.journal.setOffline(true);
-    await clock.advance(2 * silenceMs);
+    await clock.advance(2 * silenceMs); // its look before the seal shows what the leader wrote
+    expect(roleOf(coordinator)).toBe("standing-by");
+    await clock.advance(silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
     expect(coordinator.probe.settledState?.taskById.size).toBe(1);
   });

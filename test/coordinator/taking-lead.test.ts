@@ -46,6 +46,7 @@ function depsOf(
     journal,
     timing,
     silentSegment: undefined,
+    seen: { highest: 0 },
     isLed: () => false,
     isMoreHeld: async () => false,
     clock,
@@ -120,6 +121,45 @@ describe("a start", () => {
     });
     const { log } = await won(held, depsOf("c1", journal));
     expect(log.tail).toEqual(tail);
+  });
+
+  it("leaves the lead to a leader that wrote since its silence began, and does not seal its segment", async () => {
+    const tail = writer.begin(3);
+    const held = await read();
+    const written = writer.batch(1, tail, [renewed]);
+    const taken = await taking(held);
+    expect([taken.kind, taken.log?.tail]).toEqual(["stand-by", written]);
+    expect([store.list(), store.end(1)?.isSealed]).toEqual([[1], false]);
+    expect((await won(held)).log.tail).toEqual(written);
+  });
+
+  it("takes a foreign record for no sign of life", async () => {
+    writer.begin(3);
+    const held = await read();
+    store.insert(1, Buffer.from("nobody's"));
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "seal" && store.end(1)?.isSealed === false) store.insert(1, Buffer.from("nobody's"));
+        return "deliver";
+      },
+    });
+    await won(held, depsOf("c1", journal), { ms: 0 });
+  });
+
+  it("waits for T if the leader wrote between the look and the seal: that leader may still answer", async () => {
+    const tail = writer.begin(3);
+    const held = await read();
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "seal" && store.end(1)?.isSealed === false) writer.batch(1, tail, [renewed]);
+        return "deliver";
+      },
+    });
+    const taken = takeLead(held, depsOf("c1", journal), never);
+    await clock.advance(timing.timeoutMs - 1);
+    expect([store.list(), store.end(1)?.isSealed]).toEqual([[1], true]);
+    await clock.advance(1);
+    expect(await taken).toMatchObject({ kind: "won" });
   });
 
   it("that died between its claim and its `Opened` is passed over after T, and the journal begins", async () => {
@@ -489,6 +529,16 @@ describe("while the journal answers badly", () => {
     expect(isLost).toBe(true);
     expect(log.tail).toEqual(tail);
     expect((await read()).tail).toEqual(tail);
+  });
+
+  it("a number that it claimed once is never claimed again, though the segment is lost", async () => {
+    const { held, tail } = await heldBefore(2);
+    const deps = depsOf("c1");
+    await won(held, deps);
+    store.loseSegment(2);
+    expect((await won(undefined, { ...deps, life: "another" })).log.tail.idx).toBe(3);
+    expect(store.list()).toEqual([1, 3]);
+    expect(tail.idx).toBe(5);
   });
 
   it("a new segment that is lost at once is given up for another", async () => {

@@ -1,7 +1,9 @@
 // Taking the lead: one procedure for a start, a silent leader, a hand-over, and a leader whose own segment is faulty.
 //
 //   list ─ pass over segments that were claimed and not opened, once they have not grown for T
-//        ─ close the live segment: seal it, so that its end stays
+//        ─ look once more at the live segment: stand by if its leader wrote since
+//        ─ close the live segment: seal it, so that its end stays. If the leader wrote between the look and the seal,
+//          wait T: the leader may still answer
 //        ─ read its end, and compare it with what is held
 //             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
 //             held is longer          → the log lost its end: go on from what is held, with a base
@@ -121,9 +123,9 @@ class TakingLead {
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
     this.#held = held;
-    this.#highest = held?.place?.segment ?? 0;
     this.#firstLive = deps.silentSegment;
     this.#deps = deps;
+    this.#note([held?.place?.segment ?? 0]);
     this.#damage = new Endurance(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
     this.#signal = signal;
     this.#writing = writing;
@@ -197,8 +199,11 @@ class TakingLead {
     for (const number of above.toReversed())
       if (!(await this.#passOver(number, live, signal))) return undefined;
     if (live === undefined) return { numbers: first.numbers, live };
-    await this.#seal(live.number, signal);
+    const looked = await this.#look(live);
     signal.throwIfAborted();
+    if (looked === "writes") return undefined;
+    await this.#seal(live.number, signal);
+    await this.#outwait(live, looked, signal);
     const { number } = (await findLive(journal)).live ?? {};
     return number === live.number || (this.#writing !== undefined && number === undefined)
       ? { numbers: first.numbers, live }
@@ -211,6 +216,37 @@ class TakingLead {
     if (opened.life === this.#deps.life) return false;
     if (this.#writing !== undefined) return number >= this.#writing.segment;
     return number > (this.#firstLive ?? number);
+  }
+
+  /** Looks once more before the seal: a leader that wrote since its silence began leads on.
+   *  @returns the last record that was read of the segment; 0 where none could be */
+  async #look(live: LiveSegment): Promise<number | "writes"> {
+    const { life, journal } = this.#deps;
+    const held = this.#held;
+    if (this.#writing !== undefined || live.opened.life === life) return Number.POSITIVE_INFINITY;
+    if (held === undefined) return 0;
+    const { idx } = held.tail;
+    try {
+      await readOn(held, live, journal);
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error; // it is judged behind the seal
+    }
+    if (held.tail.idx > idx && held.closing?.reason !== "handing-over") return "writes";
+    return held.place?.segment === live.number ? held.place.position : 0;
+  }
+
+  /** Waits T if the leader wrote behind the look. It may answer for 0.8·T after an append, and the answers would lack
+   *  what this coordinator accepts (docs/adr/0023-segments-are-modelled-first.md, change 7). */
+  async #outwait({ number, opened }: LiveSegment, looked: number, signal: AbortSignal): Promise<void> {
+    const { journal, clock, timing } = this.#deps;
+    if (!journal.sharable || this.#outwaited === number) return;
+    const segment = journal.segment(number);
+    let position = (await segment.end())?.position ?? 0;
+    while (position > looked && !(await isWrittenBy(opened.life, segment, position))) position -= 1;
+    signal.throwIfAborted();
+    if (position > looked) await pause(clock, timing.timeoutMs, signal);
+    signal.throwIfAborted();
+    this.#outwaited = number;
   }
 
   /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The
