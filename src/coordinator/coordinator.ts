@@ -24,7 +24,7 @@ import { bringUpTo, restore } from "../chain/log.ts";
 import { LogReader } from "../chain/log-reader.ts";
 import { RecentBatches } from "../chain/recent-batches.ts";
 import type { ChainTail } from "../chain/records.ts";
-import { emptyTail, Replay } from "../chain/replay.ts";
+import { emptyTail, type LiveSegment, Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
 import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
@@ -324,9 +324,9 @@ class RunningCoordinator implements Coordinator {
 
   /** Undefined while the journal is empty. */
   async #readLog(): Promise<Replay | undefined> {
-    const { journal, clock, logger } = this.#options;
+    const { journal, logger } = this.#options;
     const { live } = await findLive(journal);
-    const log = live === undefined ? undefined : await restore(live, { journal, clock });
+    const log = live === undefined ? undefined : await this.#readSegments(live);
     const acknowledged = this.#acknowledged;
     if (acknowledged === undefined || acknowledged.idx === 0) return log;
     this.#recentBatches.dropBehind(acknowledged.idx);
@@ -338,6 +338,18 @@ class RunningCoordinator implements Coordinator {
         "the journal lost its end; its last batches are held in memory",
       );
     return brought;
+  }
+
+  /** A leader goes on in a segment that can be read, once it hears that its own cannot. */
+  async #readSegments(live: LiveSegment): Promise<Replay> {
+    const { journal, clock } = this.#options;
+    try {
+      return await restore(live, { journal, clock });
+    } catch (error) {
+      if (error instanceof JournalDamagedError && journal.sharable)
+        this.#announcer.announce({ cannotRead: live.number });
+      throw error;
+    }
   }
 
   #tellRestored(ms: number): void {
