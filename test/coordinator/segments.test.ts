@@ -196,7 +196,7 @@ describe("a leader whose connection broke", () => {
     journal.setOffline(false);
     const status = swarm.client.status();
     let isAnswered = false;
-    status.then(() => {
+    void status.then(() => {
       isAnswered = true;
     });
     await clock.advance(100);
