@@ -10,6 +10,8 @@ export type SwarmId = Brand<string, "SwarmId">;
 export type ProjectId = Brand<string, "ProjectId">;
 /** 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
 export type AgentId = Brand<string, "AgentId">;
+/** Agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
+export type GroupId = Brand<string, "GroupId">;
 /** 1–128 printable characters without spaces. */
 export type UserId = Brand<string, "UserId">;
 /** 1–128 printable characters without spaces. */
@@ -43,6 +45,8 @@ export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
 /** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
 export const NO_PROJECT = "_";
+/** Stands in the subjects of an agent that is in no group. */
+export const NO_GROUP = "_" as GroupId;
 /** Tasks belong to it whose submitter names no project. */
 export const DEFAULT_PROJECT = "default";
 
@@ -54,6 +58,7 @@ const brandingAs =
 export const swarmId: (value: string) => SwarmId = brandingAs<SwarmId>();
 export const projectId: (value: string) => ProjectId = brandingAs<ProjectId>();
 export const agentId: (value: string) => AgentId = brandingAs<AgentId>();
+export const groupId: (value: string) => GroupId = brandingAs<GroupId>();
 export const userId: (value: string) => UserId = brandingAs<UserId>();
 export const taskId: (value: string) => TaskId = brandingAs<TaskId>();
 export const resourceName: (value: string) => ResourceName = brandingAs<ResourceName>();

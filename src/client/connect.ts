@@ -9,7 +9,7 @@ import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts"
 import { programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { userIdSchema } from "../protocol/schemas.ts";
+import { groupIdSchema, userIdSchema } from "../protocol/schemas.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -33,6 +33,9 @@ export interface ConnectOptions {
   readonly project?: string | undefined;
   /** Of tasks that name none. Default: WAGGLE_USER, or nobody in particular. */
   readonly user?: string | undefined;
+  /** Group of the agents that this connection makes, the one that acquires slots included: agents that share a
+   *  credential. Default: none. */
+  readonly group?: string | undefined;
   /** Where `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
   /** Default: silent. Never given payloads or credentials. */
@@ -59,6 +62,7 @@ export async function connect(given?: ConnectOptions): Promise<Swarm> {
     swarm: swarmId(swarm),
     project,
     user,
+    ...(options.group === undefined ? {} : { group: options.group }),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     logger,
@@ -82,6 +86,7 @@ const readOptions = readerOf<ConnectOptions>(
       swarm: text,
       project: projectName,
       user: userIdSchema,
+      group: groupIdSchema,
       dataFolder: text,
       logger: having<Logger>("a pino logger", "child", "isLevelEnabled", "info", "warn", "error"),
       signal: abortSignal,

@@ -216,6 +216,7 @@ const swarmCalls: Calls<Swarm> = {
     options: taking<AgentOptions>()<Swarm>(
       {
         id: wrong.name,
+        group: wrong.name,
         kinds: [null, "count", 5, [5], [null]],
         handler: wrong.callback,
         maxConcurrent: wrong.whole,
@@ -428,6 +429,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         swarm: wrong.text,
         project: task.project,
         user: wrong.name,
+        group: wrong.name,
         dataFolder: wrong.text,
         logger: [null, 5, {}, console],
         signal: wrong.signal,

@@ -108,12 +108,12 @@ export class RecordingTransport implements Transport {
   #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
     if (!subject.startsWith(this.#prefix)) return [];
     const [side = "", party = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
-    if (side !== "project" && (side !== "agent" || verb !== "result")) return []; // heartbeats, above all
+    if (side !== "project" && (side !== "agent" || what !== "result")) return []; // heartbeats, above all
     const parsed = parseJson(payload);
     const message = parsed.ok ? asRecord(parsed.value) : {};
     if (side === "project" && verb === "query")
       return what === "task" ? [{ ...head, kind: "query", task: keyOf(party, message["task"]) }] : [];
-    return side === "project" ? projectItems(verb, party, message, head) : resultItems(party, message, head);
+    return side === "project" ? projectItems(verb, party, message, head) : resultItems(verb, message, head); // agent.<group>.<id>.result
   }
 
   /** What comes unasked: assignments and endings. */
@@ -132,7 +132,7 @@ export class RecordingTransport implements Transport {
     }
     const push = decode(data, agentPushSchema);
     if (!push.ok || push.value.type !== "assign") return;
-    const agent = subject.slice(this.#prefix.length).split(".")[1] ?? "";
+    const agent = subject.slice(this.#prefix.length).split(".")[2] ?? "";
     const { term, incarnation, assignments } = push.value;
     for (const { project, task, attempt, number, token } of assignments as readonly Assignment[])
       record({
