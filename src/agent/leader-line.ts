@@ -6,6 +6,7 @@ import { unreachable } from "../assert.ts";
 import { NO_GROUP } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
@@ -72,6 +73,8 @@ export class LeaderLine {
         return { kind: "unanswered", why: "there is no leader" };
       case "timeout":
         return { kind: "unanswered", why: "no answer came in time" };
+      case "forbidden":
+        return { kind: "refused", refusal: forbidden(outcome) };
       case "disconnected":
         return { kind: "unanswered", why: "the connection to the server was lost" };
       default:

@@ -45,6 +45,7 @@ import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "
 import { incarnation, NO_GROUP, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import { logRequestSchema } from "../protocol/log-schemas.ts";
 import {
@@ -296,6 +297,7 @@ export class AgentSession implements SessionLink {
     const pushes = transport.subscribe(
       subjectsOf(swarm).assign(profile.group ?? NO_GROUP, profile.id),
       (push) => this.#onPush(push),
+      { onForbidden: (violation) => this.#signal(signalOfRefusal(forbidden(violation))) },
     );
     return () => pushes.unsubscribe();
   }

@@ -27,6 +27,9 @@ export interface ConnectOptions {
   readonly natsContext?: string | undefined;
   /** Paths of files that say who we are to the server. Default: NATS_CREDS, NATS_NKEY, NATS_CA, NATS_CERT, NATS_KEY. */
   readonly credentials?: CredentialFiles | undefined;
+  /** Begins every subject on which this connection hears answers, where the server permits no other: `_INBOX_ann`. It
+   *  begins with `_INBOX`. Default: NATS_INBOX_PREFIX, the NATS context's, or `_INBOX`. */
+  readonly inboxPrefix?: string | undefined;
   /** Default: WAGGLE_SWARM, or `default`. */
   readonly swarm?: string | undefined;
   /** Of tasks that name none. Default: WAGGLE_PROJECT, or `default`. */
@@ -83,6 +86,7 @@ const readOptions = readerOf<ConnectOptions>(
         each: { creds: text, nkey: text, tls: tlsFiles },
         example: '{ creds: "me.creds" }',
       }),
+      inboxPrefix: text,
       swarm: text,
       project: projectName,
       user: userIdSchema,
@@ -129,7 +133,7 @@ type ProgramSettings = ReturnType<typeof programSettings>;
 
 /** @throws InvalidConfigError */
 function settingsOf(options: ConnectOptions): ProgramSettings {
-  const { nats, natsContext, credentials, swarm, project, user, dataFolder } = options;
+  const { nats, natsContext, credentials, inboxPrefix, swarm, project, user, dataFolder } = options;
   return programSettings({
     options: {
       nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
@@ -139,6 +143,7 @@ function settingsOf(options: ConnectOptions): ProgramSettings {
       tlsCa: credentials?.tls?.ca,
       tlsCert: credentials?.tls?.cert,
       tlsKey: credentials?.tls?.key,
+      inboxPrefix,
       swarm,
       project,
       user,

@@ -426,6 +426,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         nats: wrong.texts,
         natsContext: wrong.text,
         credentials: [null, 5, [], { creds: 5 }, { cred: "x" }, { tls: { ca: 5 } }],
+        inboxPrefix: wrong.text,
         swarm: wrong.text,
         project: task.project,
         user: wrong.name,

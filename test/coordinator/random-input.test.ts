@@ -337,7 +337,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   const chaos = new Chaos(dice, clock);
   const { transport } = swarm.client;
   transport.subscribe(subjects.assign("_", "*"), ({ subject, data }) =>
-    chaos.hear(subject.split(".")[4] ?? "", JSON.parse(Buffer.from(data).toString())),
+    chaos.hear(subject.split(".")[5] ?? "", JSON.parse(Buffer.from(data).toString())),
   );
   let answers = 0;
   transport.subscribe("_INBOX.chaos.*", ({ data }) => {

@@ -17,6 +17,7 @@ import {
 import { isInbox, swarmPrefix } from "../../protocol/subjects.ts";
 import type {
   ConnectionStatus,
+  Forbidden,
   Message,
   RequestOptions,
   RequestOutcome,
@@ -65,10 +66,15 @@ export class RecordingTransport implements Transport {
     this.#inner.publish(subject, payload, reply);
   }
 
-  async request(subject: string, payload: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+  async request(
+    subject: string,
+    payload: Uint8Array,
+    options: RequestOptions,
+  ): Promise<RequestOutcome | Forbidden> {
     const { now, party, record } = this.#recorder;
     const asked = this.#askedIn(subject, payload, { party, sentMs: now() });
     const outcome = await this.#inner.request(subject, payload, options);
+    if (outcome.kind === "forbidden") return outcome;
     for (const observed of asked.length === 0 ? [] : answered(asked, outcome, now())) record(observed);
     return outcome;
   }
