@@ -3,9 +3,8 @@
 // Not here: where else a setting may come from (settings.ts).
 
 import { z } from "zod";
-import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { isInboxPrefix, NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { isInboxPrefix } from "../protocol/subjects.ts";
 import { durationIn } from "./duration.ts";
 import { retentionIn } from "./retention.ts";
 

@@ -1,7 +1,7 @@
 // The subjects of the wire, v1 (docs/protocol.md). What a server must be able to permit is a subject token,
 // and a message never overrides it.
 
-import { NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
+import { INBOX_PATTERN, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
 
 /** Prefix of all subjects of one swarm. */
 export function swarmPrefix(swarm: SwarmId): string {
@@ -91,10 +91,5 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 /** A reply subject that an asker may name: an inbox, of the common prefix or one of the asker's own as `_INBOX_ann`,
  *  without wildcards. Everything else could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
-  return /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/.test(reply);
-}
-
-/** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
-export function isInboxPrefix(prefix: string): boolean {
-  return isInbox(`${prefix}.x`);
+  return INBOX_PATTERN.test(reply);
 }

@@ -41,11 +41,6 @@ export interface Violation {
 /** A request ended because the server does not permit it. */
 export type Forbidden = { readonly kind: "forbidden" } & Violation;
 
-/** Without a full stop. */
-export function violationText({ operation, subject }: Violation): string {
-  return `the server does not permit this user to ${operation} to ${subject}`;
-}
-
 export interface RequestOptions {
   /** May be late by `limits.requestTimeoutGrainMs`, never early. */
   readonly timeoutMs: number;
