@@ -682,10 +682,10 @@ export const limits = {
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
-  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can compare
-   *  what it holds. About 12 KiB. */
+  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can
+   *  compare what it holds. About 12 KiB. */
   openedHashesMax: 256,
-  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
+  /** Hashes of the newest batches that a coordinator keeps: copies of a log that part earlier count as different. */
   recentHashesMax: 4_096,
 
   // --- compaction -----------------------------------------------------------------------------

@@ -33,7 +33,7 @@ export interface BaseWriter {
   /** Of the segment's claimant. */
   readonly life: string;
   readonly clock: Clock;
-  /** Appends a record behind the last one. @returns its position; throws when the segment is not the writer's any more */
+  /** Appends a record behind the last one. @returns its position; throws when the segment is no longer the writer's */
   readonly put: (bytes: Uint8Array) => Promise<number>;
 }
 

@@ -1,5 +1,5 @@
-// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` stands. The log
-// ends in the live segment with the highest number; each live segment names the one that it continues.
+// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` stands. The
+// log ends in the live segment with the highest number; each live segment names the one that it continues.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { Journal, Segment } from "./journal.ts";

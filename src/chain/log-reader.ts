@@ -1,5 +1,5 @@
-// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks. A batch
-// stands at or behind a position that follows from its segment's `Opened`; only foreign records move it further back.
+// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks. A
+// batch stands at or behind a position that follows from its segment's `Opened`; only foreign records move it on.
 // Not here: folding (replay.ts).
 
 import { JournalDamagedError, MissingRecordsError } from "../errors.ts";

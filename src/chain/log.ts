@@ -1,5 +1,5 @@
-// Reads the log that the live segments make up: from its newest base, or on from what was read before; and compares a copy
-// with it. Not here: which segments are live (live.ts), and which records count (replay.ts).
+// Reads the log that the live segments make up: from its newest base, or on from what was read before; and compares a
+// copy with it. Not here: which segments are live (live.ts), and which records count (replay.ts).
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -17,8 +17,8 @@ export interface LogDeps {
   readonly clock: Clock;
 }
 
-/** Reads the log up to the end of a live segment as it is now, from its newest base that can be read. Where that base is
- *  damaged, the log is read from the base before it, as far as its segments are kept.
+/** Reads the log up to the end of a live segment as it is now, from its newest base that can be read. Where that base
+ *  is damaged, the log is read from the base before it, as far as its segments are kept.
  *  @throws UnreachableError, JournalDamagedError */
 export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay> {
   const unreadable = new Set<number>();
@@ -150,7 +150,7 @@ async function readThrough(replay: Replay, others: readonly LiveSegment[], deps:
   }
 }
 
-/** Goes on behind the `Opened` of a segment that continues what was read. @throws JournalDamagedError where it does not */
+/** Goes on behind the `Opened` of a segment that continues what was read. @throws JournalDamagedError otherwise */
 function enterNext(replay: Replay, next: LiveSegment): void {
   const { tail } = next.opened;
   if (!isSameTail(replay.tail, tail))

@@ -76,11 +76,11 @@ export interface Opened {
   readonly tail: ChainTail;
   /** Where the log stood before; undefined in a journal's first segment, and where nothing before could be read. */
   readonly previous: LogEnd | undefined;
-  /** The base's manifest: its position and `hashOf`, and the last batch in the base. Undefined when the segment continues
-   *  `previous` by reference. */
+  /** The base's manifest: its position and `hashOf`, and the last batch in the base. Undefined when the segment
+   *  continues `previous` by reference. */
   readonly base: { readonly position: number; readonly hash: string; readonly idx: BatchIndex } | undefined;
-  /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`: a standby compares
-   *  what it holds. */
+  /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`: a standby
+   *  compares what it holds. */
   readonly recent: readonly string[];
 }
 

@@ -5,8 +5,8 @@
 // `Opened` is a copy, and the chain alone vouches for it. Every other record is skipped. All readers skip the same
 // records, because the rule reads nothing but the journal.
 //
-// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on than
-// a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the state.
+// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on
+// than a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the state.
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";

@@ -109,7 +109,18 @@ function layerOf(path: string): string {
 
 /** The folders of src/coordinator, each resting on those behind it and on the files beside them
  *  (docs/architecture.md, "The coordinator"). */
-const coordinatorFolders = ["standby", "queries", "leader", "requests", "append", "repair", "compaction"];
+const coordinatorFolders = [
+  "following",
+  "taking-lead",
+  "compacting",
+  "standby",
+  "queries",
+  "leader",
+  "requests",
+  "append",
+  "repair",
+  "compaction",
+];
 
 const coordinatorRule = fileRule({
   name: "the coordinator's folders rest on one another one way",

@@ -1,11 +1,11 @@
 // Following: reads the log as another coordinator writes it, and says when it is time to take the lead.
 //
 //   read on in the live segment ─ it is sealed and read to its end → look for the next live segment
-//                               ─ it cannot be read               → say so to the leader, look for the next live segment
+//                               ─ it cannot be read               → tell the leader, look for the next live segment
 //
 // Silence is timed on our own monotonic clock from the last batch that was applied. It starts anew when our own loop
-// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is no
-// sign of life. Time to lead:
+// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record is
+// no sign of life. Time to lead:
 //
 //   the leader closed its segment to hand over → at once, unless another coordinator is named
 //   silence                                    → unless a leader says that it waits for room in a full journal, or says
@@ -130,8 +130,8 @@ export class Following {
     }
   }
 
-  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or because
-   *  segments in between were removed. */
+  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or
+   *  because segments in between were removed. */
   async #bringAnew(live: LiveSegment, log: Replay, why: JournalDamagedError): Promise<void> {
     const comparison = await compare(log, live, this.#deps.journal);
     switch (comparison) {

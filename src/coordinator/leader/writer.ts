@@ -14,7 +14,7 @@
 //
 // Only the oldest batch is resolved. What was heard of the one behind it is forgotten then, and it is sent again: its
 // position follows from the oldest one's. Not here: what batches hold (in-flight.ts), what follows from a commit
-// (commits.ts), and a faulty segment (segment-change.ts).
+// (commits.ts), and a faulty segment.
 
 import type { AppendOutcome, Segment } from "../../chain/journal.ts";
 import { decodeRecord } from "../../chain/records.ts";

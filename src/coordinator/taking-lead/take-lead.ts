@@ -11,8 +11,8 @@
 //        ─ write a base where one is needed, and read it back
 //        ─ open: from here on this coordinator leads
 //
-// Authoritative are the segments as they are listed. The number of the next segment follows from the first list, and the
-// list is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a reconnection the
+// Authoritative are the segments as they are listed. The number of the next segment follows from the first list, and
+// the list is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a reconnection the
 // procedure begins again: an answer from before it proves nothing.
 
 import type { Logger } from "pino";
@@ -179,8 +179,8 @@ class TakingLead {
     return number <= (this.#writing?.segment ?? 0) && opened.life === this.#deps.life;
   }
 
-  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. What the
-   *  live segment's own leader claimed is that leader's work, and its silence was waited for already.
+  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. What
+   *  the live segment's own leader claimed is that leader's work, and its silence was waited for already.
    *  @returns false when it was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
     const { journal, timing, clock, life } = this.#deps;
