@@ -60,7 +60,6 @@ const brandingAs =
 export const swarmId: (value: string) => SwarmId = brandingAs<SwarmId>();
 export const projectId: (value: string) => ProjectId = brandingAs<ProjectId>();
 export const agentId: (value: string) => AgentId = brandingAs<AgentId>();
-export const groupId: (value: string) => GroupId = brandingAs<GroupId>();
 export const userId: (value: string) => UserId = brandingAs<UserId>();
 export const taskId: (value: string) => TaskId = brandingAs<TaskId>();
 export const resourceName: (value: string) => ResourceName = brandingAs<ResourceName>();
