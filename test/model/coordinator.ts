@@ -482,6 +482,8 @@ export class Coordinator {
     const newest = yield* this.#newestLive();
     if (newest === undefined) return "again";
     if (newest.view.segment > this.#segment) return "stand-by";
+    // A power loss took the segment, and another coordinator claimed its number again.
+    if (newest.view.segment === this.#segment && newest.view.writer !== this.life) return "stand-by";
     if (
       newest.view.segment < this.#segment ||
       newest.log === "unreadable" ||
