@@ -1,5 +1,6 @@
 // Prints everything that ever happened in the swarm, and goes on with what happens now. With --to-present it
-// ends there. `waggle events` does the same, with more options; `describeEvent` of `waggledance/audit` writes its lines.
+// ends there. `waggle events` does the same, with more options; `describeEvent` of `waggledance/audit`
+// writes its lines.
 
 import { connect } from "waggledance";
 

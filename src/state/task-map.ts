@@ -1,5 +1,5 @@
 // Tasks by project and id, in order of insertion. Two maps inside each other: a look-up reads two keys that every
-// event and message carries anyway, and builds no string (docs/adr/0025-task-ids-belong-to-projects.md).
+// event and message carries anyway, and builds no string (docs/adr/0027-task-ids-belong-to-projects.md).
 
 import type { ProjectId, TaskId, TaskRef } from "../ids.ts";
 import { AgedMap, type Entry, type EntryIndex } from "./aged-map.ts";
