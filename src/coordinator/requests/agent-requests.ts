@@ -1,6 +1,6 @@
 // Messages of agents on `agent.<g>.<a>.<verb>`: what an agent says of its life, its attempts and its slots, as far as
-// it is listened to (agent-gate.ts). Not here: `acquire` and `release` themselves (slot-requests.ts), and what holds for
-// every request (request-edge.ts).
+// it is listened to (agent-gate.ts). Not here: `acquire` and `release` themselves (slot-requests.ts), and what holds
+// for every request (request-edge.ts).
 
 import type { Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
