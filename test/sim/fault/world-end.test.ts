@@ -149,7 +149,7 @@ it("so is what is long on its way to the coordinators, though nobody asks for it
 it("a client that is never told how its task ended is found", async () => {
   const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
   expect(await findingsOf({ deeds: submits({}), schedule })).toMatchObject([
-    { check: "endings-are-told", sentence: "k1 still waits for t1, which has ended" },
+    { check: "endings-are-told", sentence: "k1 still waits for acme/t1, which has ended" },
   ]);
 });
 
@@ -177,7 +177,7 @@ it("a task that was accepted and is lost is found by who waits for it", async ()
     });
   };
   expect(await findingsOf({ deeds: submits({}), schedule, prepare })).toMatchObject([
-    { check: "accepted-tasks-end", sentence: expect.stringContaining("k1 waits for t1 and is told:") },
+    { check: "accepted-tasks-end", sentence: expect.stringContaining("k1 waits for acme/t1 and is told:") },
   ]);
 });
 
