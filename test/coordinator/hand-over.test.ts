@@ -8,6 +8,7 @@ import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
+import { endedTask, liveTask } from "../support/task-refs.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -92,8 +93,8 @@ describe("a leader that hands over", () => {
     expect(await handed).toMatchObject({ ok: true, term: 1 });
     await clock.settle();
     expect((await agent.complete(assignment)).answers).toEqual([{ ok: true, status: "ok" }]);
-    expect(swarm.watched.settled().state.endedById.has("t0" as never)).toBe(true);
-    expect(swarm.watched.replay.state.taskById.has("t1" as never)).toBe(true);
+    expect(endedTask(swarm.watched.settled().state, "t0")).toBeDefined();
+    expect(liveTask(swarm.watched.replay.state, "t1")).toBeDefined();
   });
 
   it("goes on from the state that it had: it is taken back, and replay agrees", async () => {

@@ -540,9 +540,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/core/decide.ts",
     edits: [
       {
-        find: '    events: [{ type: "TaskCancelled", task, reason: "requested" }],',
+        find: '    events: [{ type: "TaskCancelled", project, task, reason: "requested" }],',
         replace:
-          '    events: known.open === undefined ? [{ type: "TaskCancelled", task, reason: "requested" }] : [],',
+          '    events: known.open === undefined ? [{ type: "TaskCancelled", project, task, reason: "requested" }] : [],',
       },
     ],
   },
@@ -611,15 +611,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "re-joins-when-fenced",
     breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
-    file: "src/agent/session.ts",
+    file: "src/agent/signals.ts",
     edits: [
       {
-        find: '        return this.#onFenced();\n      case "rejoin":',
-        replace: '        return this.#lapse("fenced");\n      case "rejoin":',
-      },
-      {
-        find: 'if (code === "WAGGLE_FENCED") this.#onFenced();',
-        replace: 'if (code === "WAGGLE_FENCED") this.#lapse("fenced");',
+        find: 'if (code === "WAGGLE_FENCED") return { type: "FENCED" };',
+        replace: 'if (code === "WAGGLE_FENCED") return { type: "LAPSED", why: "another process joined" };',
       },
     ],
   },

@@ -1,7 +1,7 @@
 // How soon a swarm must be over the end of a leader or an agent, and that it is found when it is not.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { agentId, incarnation } from "../../../src/ids.ts";
+import { agentId, incarnation, taskId } from "../../../src/ids.ts";
 import { Engine } from "../../../src/sim/fault/engine.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import {
@@ -12,15 +12,19 @@ import {
   Recovery,
 } from "../../../src/sim/fault/recovery.ts";
 import type { SwarmState } from "../../../src/state/state.ts";
+import { TaskMap } from "../../../src/state/task-map.ts";
+import { refOf } from "../../../src/state/task-rows.ts";
+import { aTask } from "../../support/turns.ts";
 
 const timeoutMs = 3_000;
 const agent = agentId("a1");
 const life = incarnation("first");
 const heardMs = 40_000;
+const ref = refOf(aTask({ id: taskId("t1") }));
 
 let engine: Engine;
 let recovery: Recovery;
-let state: { term: number; agentById: Map<string, object>; taskById: Map<string, object> };
+let state: { term: number; agentById: Map<string, object>; taskById: TaskMap<object> };
 let found: string[];
 let noted: Occurrence[];
 
@@ -32,8 +36,9 @@ beforeEach(() => {
   state = {
     term: 4,
     agentById: new Map([["a1", { online: true, incarnation: life }]]),
-    taskById: new Map([["t1", { spec: { id: "t1" }, attempt: 1, open }]]),
+    taskById: new TaskMap(),
   };
+  state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 1, open });
   recovery = new Recovery({
     engine,
     state: () => ({ leader: "c1", leaderTimeoutMs: timeoutMs, ...state }) as unknown as SwarmState,
@@ -100,7 +105,7 @@ describe("after an agent crashed", () => {
   const isLost = () => state.agentById.set("a1", { online: false, incarnation: life });
   const isTriedAgain = (
     { open }: { open: object | undefined } = { open: { agent: agentId("a2"), incarnation: life } },
-  ) => state.taskById.set("t1", { spec: { id: "t1" }, attempt: 2, open });
+  ) => state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 2, open });
   const crash = () => recovery.agentCrashed({ id: agent, incarnation: life }, heardMs);
 
   it("all is well when it is lost in time after it was last heard, and its task tried again", async () => {
@@ -121,7 +126,7 @@ describe("after an agent crashed", () => {
   it.each<readonly [string, () => unknown]>([
     ["it is not lost", () => isTriedAgain()],
     ["what it ran is not tried again", isLost],
-    ["what it ran has ended instead", () => isLost() && state.taskById.clear()],
+    ["what it ran has ended instead", () => isLost() && state.taskById.delete(ref)],
     ["what it ran is tried again by nobody yet", () => isLost() && isTriedAgain({ open: undefined })],
     [
       "what it ran is given to the same life again",
