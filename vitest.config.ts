@@ -22,7 +22,9 @@ export const longSuites = [
   "test/scheduling/planner-oracle.test.ts",
   "test/zoo/zoo.test.ts",
   "test/ground/one-server.test.ts",
-  "test/ground/three-servers.test.ts",
+  "test/ground/three-oldest.test.ts",
+  "test/ground/three-middle.test.ts",
+  "test/ground/three-newest.test.ts",
 ];
 
 export const shared = {
