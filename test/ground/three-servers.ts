@@ -1,6 +1,6 @@
 // The facts that segments stand on, on three servers of one version. Each version has a file of its own, for most of
-// the time passes in waiting. A stream sealed by its setting is asked about on 2.15 alone: 2.9 does not restart with one, and
-// a lagging replica of 2.10 loses records by it (docs/adr/0024-segments-on-real-servers.md).
+// the time passes in waiting. A stream sealed by its setting is asked about on 2.15 alone: 2.9 does not restart with
+// one, and a lagging replica of 2.10 loses records by it (docs/adr/0024-segments-on-real-servers.md).
 
 import { natsServersFor } from "../support/nats-server.ts";
 import { skipSuite } from "../support/programs.ts";
