@@ -259,13 +259,15 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
     case "query": {
       const found = acceptedTaskSchema.safeParse(answer);
       if (!found.success) return said;
-      const { state, round, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
+      const { project, task: id, state, round, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
       const more = {
         ...(endedIdx === undefined ? {} : { endedIdx }),
         ...(agent === undefined ? {} : { agent }),
       };
       const isStale = stale === true ? { stale } : {};
-      return { ...said, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
+      // Asked of the swarm, the answer alone says whose task it is.
+      const named = { task: keyOf(project, id) };
+      return { ...said, ...named, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
     }
     case "result":
       return { ...said, answer: status as "ok" | "stale" | "gone" };
