@@ -1,5 +1,5 @@
-// `waggledance/rules`: the rules that the four sources publish, as pure functions and classes, and what Waggle adds to
-// them. docs/published-rules.md says which is which.
+// `waggledance/rules`: the rules that the four sources publish, and Waggle's own additions, as pure functions and
+// classes. docs/published-rules.md lists the source of each rule.
 
 export { schedule } from "./scheduling/exact/budget-scheduler.ts";
 export type {

@@ -1,15 +1,14 @@
-// Reads the log that the live segments make up: from its newest base, or on from what was read before; and compares a
-// copy with it. Not here: which segments are live (live.ts), and which records count (replay.ts).
+// Reads the log that the live segments make up, from its newest base. Not here: which segments are live (live.ts), and
+// which records count (replay.ts).
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
 import { readBase } from "./base.ts";
-import { inspect } from "./inspect.ts";
-import type { Journal, SegmentRecord } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { pathTo } from "./live.ts";
-import { type Batch, type ChainTail, decodeRecord, hashOf } from "./records.ts";
+import type { ChainTail } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
 export interface LogDeps {
@@ -36,85 +35,6 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
   }
 }
 
-/** Reads on from what was read before, up to the end of a live segment as it is now.
- *  @throws UnreachableError; JournalDamagedError where the log does not go on from there, or cannot be read: what was
- *  read until then is applied */
-export async function readOn(held: Replay, live: LiveSegment, journal: Journal): Promise<void> {
-  const isReached = (segment: LiveSegment) =>
-    segment.number === held.place?.segment || isSameTail(held.tail, segment.opened.tail);
-  const [first, ...rest] = await pathTo(journal, live, isReached);
-  if (first.number === held.place?.segment) await requireHeld(held, journal);
-  else enterNext(held, first);
-  await readThrough(held, rest, { journal });
-}
-
-/** How a copy of a log compares with the log that a live segment ends. */
-export type Comparison =
-  /** The copy is the log, or its beginning. */
-  | "beginning"
-  /** The log is the beginning of the copy: it lost its end. */
-  | "longer"
-  /** They part. */
-  | "different"
-  /** The log cannot be read to its end, and may hold more than the copy does. */
-  | "unreadable";
-
-/** Compares by hashes, without folding. Of batches older than `limits.openedHashesMax` before the segment nothing is
- *  known, and a copy that ends there counts as a beginning. @throws UnreachableError */
-export async function compare(held: Replay, live: LiveSegment, journal: Journal): Promise<Comparison> {
-  const end = await endOf(live, journal);
-  const heldIdx = held.tail.idx;
-  const { idx } = end.tail;
-  const common = Math.min(idx, heldIdx);
-  const ofHeld = common === heldIdx ? held.tail.hash : held.recent.at(common);
-  const ofLog = end.hashByIdx.get(common);
-  if (common < heldIdx && ofHeld === undefined) return "different";
-  if (common > 0 && ofLog !== undefined && ofHeld !== ofLog) return "different";
-  if (end.isCutShort && !(await hasReadAll(held, live, journal))) return "unreadable";
-  return heldIdx > idx || end.isCutShort ? "longer" : "beginning";
-}
-
-interface LogEndFound {
-  readonly tail: { readonly idx: number; readonly hash: string };
-  readonly hashByIdx: ReadonlyMap<number, string>;
-  /** A record behind the tail is missing or cannot be read. */
-  readonly isCutShort: boolean;
-}
-
-/** The batches of one segment, without their state. */
-async function endOf(live: LiveSegment, journal: Journal): Promise<LogEndFound> {
-  const { opened, number, position } = live;
-  let tail: { idx: number; hash: string } = opened.tail;
-  const hashByIdx = new Map<number, string>([[tail.idx, tail.hash]]);
-  for (const [back, hash] of opened.recent.toReversed().entries()) hashByIdx.set(tail.idx - back, hash);
-  try {
-    for await (const record of journal.segment(number).replay(position + 1)) {
-      const batch = batchOf(record, live);
-      if (batch?.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
-      tail = { idx: batch.idx, hash: hashOf(record.bytes) };
-      hashByIdx.set(tail.idx, tail.hash);
-    }
-    return { tail, hashByIdx, isCutShort: false };
-  } catch (error) {
-    if (!(error instanceof JournalDamagedError)) throw error;
-    return { tail, hashByIdx, isCutShort: true };
-  }
-}
-
-/** Whether a copy was read to the end of the segment as it is now. */
-async function hasReadAll(held: Replay, { number }: LiveSegment, journal: Journal): Promise<boolean> {
-  const { place } = held;
-  if (place?.segment !== number) return (place?.segment ?? 0) > number;
-  const end = await journal.segment(number).end();
-  return end === undefined || end.position <= place.position;
-}
-
-function batchOf({ bytes }: SegmentRecord, { opened }: LiveSegment): Batch | undefined {
-  const record = decodeRecord(bytes);
-  const isOfWriter = record?.kind === "batch" && record.life === opened.life && record.term === opened.term;
-  return isOfWriter ? record : undefined;
-}
-
 /** A base cannot be read as it was written. */
 class BaseDamagedError extends JournalDamagedError {}
 
@@ -138,11 +58,8 @@ async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay>
   return replay;
 }
 
-/** In slices where a clock is given. */
-type ReadingDeps = Pick<LogDeps, "journal"> & Partial<Pick<LogDeps, "clock">>;
-
 /** Reads the rest of the segment that was entered, and then each of the others. */
-async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: ReadingDeps): Promise<void> {
+async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: LogDeps): Promise<void> {
   await readToEnd(replay, deps);
   for (const next of others) {
     enterNext(replay, next);
@@ -160,26 +77,16 @@ function enterNext(replay: Replay, next: LiveSegment): void {
   replay.enter(next, next.position);
 }
 
-async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promise<void> {
+async function readToEnd(replay: Replay, { journal, clock }: LogDeps): Promise<void> {
   const { place } = replay;
   if (place === undefined) return;
-  const slices = clock === undefined ? undefined : new Slices(clock, limits.snapshotSliceMs);
+  const slices = new Slices(clock, limits.snapshotSliceMs);
   for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
     replay.take(record);
-    if (slices?.isOver === true) await slices.pause();
+    if (slices.isOver) await slices.pause();
   }
 }
 
-async function requireHeld(held: Replay, journal: Journal): Promise<void> {
-  const { place, recordHash } = held;
-  if (place === undefined) return;
-  const { found } = await inspect(journal.segment(place.segment), { ...place, recordHash });
-  if (found === "same" || found === "longer" || found === "damaged") return; // damage is met by reading on
-  throw new JournalDamagedError(
-    `segment ${place.segment} is ${found}: it does not hold record ${place.position} as it was read`,
-  );
-}
-
-export function isSameTail(one: ChainTail, other: ChainTail): boolean {
+function isSameTail(one: ChainTail, other: ChainTail): boolean {
   return one.idx === other.idx && one.hash === other.hash;
 }

@@ -110,8 +110,6 @@ function layerOf(path: string): string {
 /** The folders of src/coordinator, each resting on those behind it and on the files beside them
  *  (docs/architecture.md, "The coordinator"). */
 const coordinatorFolders = [
-  "following",
-  "taking-lead",
   "compacting",
   "standby",
   "queries",

@@ -21,7 +21,7 @@ export interface SegmentView {
   /** A record is missing before the end. */
   readonly isDamaged: boolean;
   readonly length: number;
-  /** Records of the writer, wherever they stand: they alone show that it lives. */
+  /** Number of the writer's own records at any position. Only growth of this number shows that the writer lives. */
   readonly written: number;
 }
 

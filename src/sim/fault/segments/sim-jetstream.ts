@@ -94,7 +94,7 @@ const apiErrors = {
   },
 } as const;
 
-/** All streams of one server, or of one cluster that behaves like one. */
+/** All streams of a server. A cluster counts as one server. */
 export class SimJetStream {
   /** A record was stored, a stream was created or removed. */
   onChanged: (stream: SimStream) => void = () => undefined;
