@@ -8,7 +8,8 @@ import { SkippedSuitesReporter } from "./test/support/skipped-suites-reporter.ts
 /** Set by .ci/run, which adds up the results of several runs. */
 const report = process.env.WAGGLE_TEST_REPORT;
 
-/** Whole swarms on the command line, and searches over many seeds. Shorter suites cover the same code. */
+/** Whole swarms on the command line, servers that are killed, and searches over many seeds. Shorter suites cover the
+ *  same code. */
 export const longSuites = [
   "test/cli/swarm.test.ts",
   "test/cli/demo.test.ts",
@@ -20,6 +21,10 @@ export const longSuites = [
   "test/chaos/main.test.ts",
   "test/scheduling/planner-oracle.test.ts",
   "test/zoo/zoo.test.ts",
+  "test/ground/one-server.test.ts",
+  "test/ground/three-oldest.test.ts",
+  "test/ground/three-middle.test.ts",
+  "test/ground/three-newest.test.ts",
 ];
 
 export const shared = {

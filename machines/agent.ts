@@ -128,7 +128,7 @@ export const agentMachine = setup({
       on: { START: "alive" },
     },
     alive: {
-      description: "One incarnation: what it holds and owes ends with it.",
+      description: "One incarnation of the agent. Its attempts and unanswered results end with this state.",
       type: "parallel",
       exit: { type: "endIncarnation", params: ({ event }) => ({ signal: event }) },
       invoke: [{ src: "pushes" }, { src: "leases" }],

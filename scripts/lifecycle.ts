@@ -49,7 +49,7 @@ ${edges(root)
 `;
 }
 
-/** What the state means, and which actors run in it. */
+/** The description of a state, followed by the names of its actors. */
 function sentencesOf(state: AnyStateNode): string {
   const actors = state.invoke.map(({ src }) => `\`${String(src)}\``);
   const running = actors.length === 0 ? [] : [`Runs ${actors.join(", ")}.`];

@@ -185,7 +185,7 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "join",
-    subject: "agent.{agent}.join",
+    subject: "agent.{group}.{agent}.join",
     direction: "receive",
     summary: "Begin a life, or resume one.",
     schema: schemas.joinRequestSchema,
@@ -193,7 +193,7 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "leave",
-    subject: "agent.{agent}.leave",
+    subject: "agent.{group}.{agent}.leave",
     direction: "receive",
     summary: "End a life; what is open runs elsewhere.",
     schema: schemas.leaveRequestSchema,
@@ -201,7 +201,7 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "heartbeat",
-    subject: "agent.{agent}.heartbeat",
+    subject: "agent.{group}.{agent}.heartbeat",
     direction: "receive",
     summary: "Each second. With a reply subject, the answer renews the leases it listed.",
     schema: schemas.heartbeatSchema,
@@ -209,14 +209,14 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "progress",
-    subject: "agent.{agent}.progress",
+    subject: "agent.{group}.{agent}.progress",
     direction: "receive",
     summary: "Published; resets the stall limit.",
     schema: schemas.progressSchema,
   },
   {
     name: "result",
-    subject: "agent.{agent}.result",
+    subject: "agent.{group}.{agent}.result",
     direction: "receive",
     summary: "How attempts ended; repeated until answered.",
     schema: schemas.resultRequestSchema,
@@ -224,7 +224,7 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "acquire",
-    subject: "agent.{agent}.acquire",
+    subject: "agent.{group}.{agent}.acquire",
     direction: "receive",
     summary: "Acquire slots of resources; a wait ends with a push.",
     schema: slots.acquireRequestSchema,
@@ -232,7 +232,7 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "release",
-    subject: "agent.{agent}.release",
+    subject: "agent.{group}.{agent}.release",
     direction: "receive",
     summary: "Give slots back, or give up waiting for them.",
     schema: slots.releaseRequestSchema,
@@ -240,14 +240,14 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "assign",
-    subject: "agent.{agent}.assign",
+    subject: "agent.{group}.{agent}.assign",
     direction: "send",
     summary: "What the leader tells an agent.",
     schema: schemas.agentPushSchema,
   },
   {
     name: "log",
-    subject: "agent.{agent}.log",
+    subject: "agent.{group}.{agent}.log",
     direction: "send",
     summary: "The leader asks for what attempts wrote. Optional for an agent.",
     schema: logs.logRequestSchema,
@@ -255,14 +255,14 @@ const messages: readonly WireMessage[] = [
   },
   {
     name: "done",
-    subject: "client.{inbox}.done",
+    subject: "{notify}.done",
     direction: "send",
     summary: "How awaited tasks ended.",
     schema: schemas.donePushSchema,
   },
   {
     name: "client-progress",
-    subject: "client.{inbox}.progress",
+    subject: "{notify}.progress",
     direction: "send",
     summary: "Progress of awaited tasks.",
     schema: schemas.progressPushSchema,
@@ -390,10 +390,12 @@ function asyncApi(): string {
   const operations: Record<string, unknown> = {};
   const componentMessages: Record<string, unknown> = {};
   for (const { name, subject, direction, summary, schema, answer } of messages) {
-    const parameters = [...subject.matchAll(/\{([a-z]+)\}/g)].map(([, parameter]) => parameter as string);
+    // What a client is told goes below the inbox that it names, which stands under no swarm.
+    const address = subject.startsWith("{notify}") ? subject : `waggle.v1.{swarm}.${subject}`;
+    const parameters = [...address.matchAll(/\{([a-z]+)\}/g)].map(([, parameter]) => parameter as string);
     channels[name] = {
-      address: `waggle.v1.{swarm}.${subject}`,
-      parameters: Object.fromEntries(["swarm", ...parameters].map((parameter) => [parameter, {}])),
+      address,
+      parameters: Object.fromEntries(parameters.map((parameter) => [parameter, {}])),
       messages: { [name]: { $ref: `#/components/messages/${name}` } },
     };
     componentMessages[name] = { summary, contentType: "application/json", payload: jsonSchema(schema) };

@@ -10,6 +10,8 @@ export type SwarmId = Brand<string, "SwarmId">;
 export type ProjectId = Brand<string, "ProjectId">;
 /** 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
 export type AgentId = Brand<string, "AgentId">;
+/** Agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
+export type GroupId = Brand<string, "GroupId">;
 /** 1–128 printable characters without spaces. */
 export type UserId = Brand<string, "UserId">;
 /** 1–128 printable characters without spaces. */
@@ -41,8 +43,12 @@ export type Instant = Brand<number, "Instant">;
 export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 /** User, kind and task ids: printable, no spaces, no controls, no separators invisible to a reader. */
 export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
+/** An inbox: a subject of one user alone, of the common prefix or one of its own as `_INBOX_ann`, without wildcards. */
+export const INBOX_PATTERN = /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/;
 /** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
 export const NO_PROJECT = "_";
+/** Stands in the subjects of an agent that is in no group. */
+export const NO_GROUP = "_" as GroupId;
 /** Tasks belong to it whose submitter names no project. */
 export const DEFAULT_PROJECT = "default";
 
@@ -77,6 +83,11 @@ export interface TaskRef {
  *  project id has no slash, so the first one separates. */
 export function taskKey({ project, task }: { readonly project: string; readonly task: string }): string {
   return `${project}/${task}`;
+}
+
+/** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
+export function isInboxPrefix(prefix: string): boolean {
+  return INBOX_PATTERN.test(`${prefix}.x`);
 }
 
 /** What `taskKey` made a key of. */

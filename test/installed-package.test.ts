@@ -37,6 +37,13 @@ it("names the package that draws, and how to install it, before anything is simu
   expect(node(waggle, "simulate", "lucio-1", "--seeds", "1")).toMatchObject({ status: 0, stderr: "" });
 });
 
+it("gives the published rules, and the reader of the record, by their own names", () => {
+  const script =
+    'import { loads } from "waggledance/rules"; import { describeEvent } from "waggledance/audit"; console.log(typeof loads, typeof describeEvent);';
+  const run = node("--no-warnings", "--input-type=module", "-e", script);
+  expect(run).toMatchObject({ status: 0, stdout: "function function\n", stderr: "" });
+});
+
 it.each([
   [
     "import",

@@ -10,17 +10,17 @@ const connection = await connect({ servers: [...serverFromArguments().urls] });
 const prefix = "waggle.v1.bench";
 const incarnation = `flooding${process.pid}`;
 const inbox = createInbox();
-const held = [{ task: incarnation, attempt: 1 }];
+const notify = createInbox();
+const project = "flooding";
+const held = [{ project, task: incarnation, attempt: 1 }];
 const joining = { incarnation, kinds: ["flooding"], maxConcurrent: 1 };
 const messages = {
-  progress: { incarnation, task: incarnation, attempt: 1, fraction: 0.5, message: "step" },
+  progress: { incarnation, project, task: incarnation, attempt: 1, fraction: 0.5, message: "step" },
   heartbeat: { incarnation, status: "busy", inFlight: 1, seen: 1, held },
   join: { ...joining, held, seen: 1 },
   result: {
     incarnation,
-    results: [
-      { project: "default", task: incarnation, attempt: 9, token: "none", outcome: "completed", result: "" },
-    ],
+    results: [{ project, task: incarnation, attempt: 9, token: "none", outcome: "completed", result: "" }],
   },
   release: { incarnation, handle: "none" },
 };
@@ -29,15 +29,15 @@ let verb: Verb = "progress";
 let sentASecond = 0;
 let passedOn = 0;
 
-connection.subscribe(`${prefix}.client.flooding.progress`, {
+connection.subscribe(`${notify}.progress`, {
   callback: () => {
     passedOn += 1;
   },
 });
-const assigned = connection.subscribe(`${prefix}.agent.flooding.assign`, { max: 1 });
+const assigned = connection.subscribe(`${prefix}.agent._.flooding.assign`, { max: 1 });
 connection.subscribe(inbox, { callback: () => undefined });
-await ask("agent.flooding.join", joining);
-await ask("project.flooding.submit", { tasks: [{ id: incarnation, kind: "flooding" }], notify: "flooding" });
+await ask("agent._.flooding.join", joining);
+await ask("project.flooding.submit", { tasks: [{ id: incarnation, kind: "flooding" }], notify });
 for await (const _ of assigned); // one
 beat();
 setInterval(beat, 1_000);
@@ -58,11 +58,11 @@ function flood(): void {
   const message = JSON.stringify(messages[verb]);
   const options = verb === "progress" ? {} : { reply: inbox };
   for (let n = 0; n < (sentASecond * STEP_MS) / 1_000; n += 1)
-    connection.publish(`${prefix}.agent.flooding.${verb}`, message, options);
+    connection.publish(`${prefix}.agent._.flooding.${verb}`, message, options);
 }
 
 function tell(verb: string, message: object): void {
-  connection.publish(`${prefix}.agent.flooding.${verb}`, JSON.stringify(message));
+  connection.publish(`${prefix}.agent._.flooding.${verb}`, JSON.stringify(message));
 }
 
 async function ask(subject: string, message: object): Promise<void> {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Waggle agent in plain Python, no packages: joins, heartbeats, does tasks, drains on Ctrl-C or SIGTERM.
 
-    python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4]
+    python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4] [--group GROUP]
 
 Without --nats it reads .waggle/broker.json of this folder; it ends with 3 when the connection does. See docs/protocol.md.
 """
@@ -56,9 +56,9 @@ class Nats:
         os._exit(print("the connection to the server is gone", file=sys.stderr) or 3)
 
 class Agent:
-    def __init__(self, nats, swarm, name, kinds, places):
+    def __init__(self, nats, swarm, group, name, kinds, places):
         self.nats, self.name, self.kinds, self.places = nats, name, kinds, places
-        self.prefix = f"waggle.v1.{swarm}.agent.{name}."
+        self.prefix = f"waggle.v1.{swarm}.agent.{group}.{name}."
         self.incarnation, self.term, self.seen = fresh(), 0, 0
         self.early, self.held, self.revoked, self.draining = set(), {}, set(), False
         nats.subscribe(self.prefix + "assign", lambda _, data: self.pushed(json.loads(data)))
@@ -113,8 +113,8 @@ class Agent:
 if __name__ == "__main__":
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--kind", action="append", required=True)
-    for flag in ("--swarm", "--nats", "--id", "--max-concurrent"): flags.add_argument(flag)
+    for flag in ("--swarm", "--nats", "--group", "--id", "--max-concurrent"): flags.add_argument(flag)
     given = flags.parse_args()
     broker = {"url": given.nats} if given.nats else json.load(open(".waggle/broker.json"))
     name = given.id or f"{socket.gethostname().split('.')[0]}-{given.kind[0]}-{fresh()[:4]}"
-    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", name, given.kind, int(given.max_concurrent or 4)).live()
+    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", given.group or "_", name, given.kind, int(given.max_concurrent or 4)).live()

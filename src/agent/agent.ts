@@ -17,7 +17,7 @@ import {
 } from "../errors.ts";
 import { type AgentId, agentId, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { agentIdSchema, joinRequestSchema, labelsSchema } from "../protocol/schemas.ts";
+import { agentIdSchema, groupIdSchema, joinRequestSchema, labelsSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionLink, SessionNotice } from "./link.ts";
@@ -45,6 +45,9 @@ export interface AgentOptions {
   readonly role?: string;
   /** What it is, for people and rate limits: `claude-sonnet`, `gpu-a100`. */
   readonly type?: string;
+  /** Agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`. Its messages travel on `agent.<group>.<id>.…`,
+   *  so that a server can permit them to that credential alone. Default: the connection's, else none. */
+  readonly group?: string;
   readonly labels?: Readonly<Record<string, string>>;
   /** Stops the agent, as `stop()` does. */
   readonly signal?: AbortSignal;
@@ -255,6 +258,7 @@ const { shape } = joinRequestSchema;
 
 const sharedRules = {
   id: agentIdSchema,
+  group: groupIdSchema,
   maxConcurrent: shape.maxConcurrent,
   prefetch: shape.prefetch,
   role: shape.role,

@@ -3,8 +3,10 @@
 
 import type { z } from "zod";
 import { unreachable } from "../assert.ts";
+import { NO_GROUP } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
@@ -20,15 +22,22 @@ export type Answer<Value> =
 export class LeaderLine {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
+  readonly #group: string;
   readonly #agent: string;
   readonly #horizon: Horizon;
 
   /** @param horizon learns from each answer how far the journal went */
-  constructor(transport: Transport, subjects: Subjects, agent: string, horizon: Horizon) {
+  constructor(
+    transport: Transport,
+    subjects: Subjects,
+    { id, group = NO_GROUP }: { readonly id: string; readonly group?: string },
+    horizon: Horizon,
+  ) {
     this.#horizon = horizon;
     this.#transport = transport;
     this.#subjects = subjects;
-    this.#agent = agent;
+    this.#group = group;
+    this.#agent = id;
   }
 
   /** Bytes that a message may have. */
@@ -46,10 +55,14 @@ export class LeaderLine {
     signal?: AbortSignal,
   ): Promise<Answer<z.infer<Schema>>> {
     const knownWhenAsked = this.#horizon.known;
-    const outcome = await this.#transport.request(this.#subjects.agent(this.#agent, verb), bytesOf(message), {
-      timeoutMs: limits.requestTimeoutMs,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const outcome = await this.#transport.request(
+      this.#subjects.agent(this.#group, this.#agent, verb),
+      bytesOf(message),
+      {
+        timeoutMs: limits.requestTimeoutMs,
+        ...(signal === undefined ? {} : { signal }),
+      },
+    );
     switch (outcome.kind) {
       case "answered": {
         const answer = readAnswer(outcome.data, schema);
@@ -60,6 +73,8 @@ export class LeaderLine {
         return { kind: "unanswered", why: "there is no leader" };
       case "timeout":
         return { kind: "unanswered", why: "no answer came in time" };
+      case "forbidden":
+        return { kind: "refused", refusal: forbidden(outcome) };
       case "disconnected":
         return { kind: "unanswered", why: "the connection to the server was lost" };
       default:
@@ -68,7 +83,7 @@ export class LeaderLine {
   }
 
   tell(verb: AgentVerb, message: object): void {
-    this.#transport.publish(this.#subjects.agent(this.#agent, verb), encode(message));
+    this.#transport.publish(this.#subjects.agent(this.#group, this.#agent, verb), encode(message));
   }
 }
 

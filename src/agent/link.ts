@@ -33,6 +33,8 @@ export interface PlainError {
 /** Who an agent is and what it takes: what it says when it joins. */
 export interface AgentProfile {
   readonly id: string;
+  /** Absent: none. */
+  readonly group?: string;
   readonly kinds: readonly string[];
   readonly role?: string;
   readonly type?: string;

@@ -42,9 +42,10 @@ import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
 import { schedulerOn } from "../clock-scheduler.ts";
 import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
-import { incarnation, type SwarmId } from "../ids.ts";
+import { incarnation, NO_GROUP, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import { logRequestSchema } from "../protocol/log-schemas.ts";
 import {
@@ -129,7 +130,7 @@ export class AgentSession implements SessionLink {
     horizon.onLoss(({ message, known, found }) =>
       deps.log.error({ known, found }, `${message} Results that this agent reported may be among it.`),
     );
-    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile.id, horizon);
+    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile, horizon);
     const backOff = { pauseMs: limits.agentRetryMs, pauseMsMax: limits.agentRetryMsMax };
     this.#pace = { clock, random, backOff, hurry$: this.#hurry$, stop$: this.#closed$ };
     this.#leases = new LeaseWatch({
@@ -268,8 +269,9 @@ export class AgentSession implements SessionLink {
   #connection(): Observable<AgentSignal> {
     const { transport, swarm, profile } = this.#deps;
     return new Observable((subscriber) => {
-      const questions = transport.subscribe(subjectsOf(swarm).agentLog(profile.id), (question) =>
-        this.#onLogQuestion(question),
+      const questions = transport.subscribe(
+        subjectsOf(swarm).agentLog(profile.group ?? NO_GROUP, profile.id),
+        (question) => this.#onLogQuestion(question),
       );
       const obey = (status: ConnectionStatus) => {
         if (status === "closed")
@@ -292,7 +294,11 @@ export class AgentSession implements SessionLink {
 
   #listen(): () => void {
     const { transport, swarm, profile } = this.#deps;
-    const pushes = transport.subscribe(subjectsOf(swarm).assign(profile.id), (push) => this.#onPush(push));
+    const pushes = transport.subscribe(
+      subjectsOf(swarm).assign(profile.group ?? NO_GROUP, profile.id),
+      (push) => this.#onPush(push),
+      { onForbidden: (violation) => this.#signal(signalOfRefusal(forbidden(violation))) },
+    );
     return () => pushes.unsubscribe();
   }
 

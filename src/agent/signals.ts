@@ -22,7 +22,8 @@ export function signalling<Input>(signals$: (input: Input) => Observable<AgentSi
 export function signalOfRefusal({ code, message }: CodedError): AgentSignal {
   if (code === "WAGGLE_FENCED") return { type: "FENCED" };
   if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know it" };
-  const error = new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`);
+  const sentence = code === "WAGGLE_FORBIDDEN" ? message : `the leader refuses this agent: ${message}`;
+  const error = new WaggleError(code as WaggleErrorCode, sentence);
   return { type: "FAILED", error };
 }
 

@@ -231,6 +231,7 @@ function describeAgent(agent: EventOf<"AgentJoined">): string {
     agent.kinds.length === 0 ? "no kinds" : agent.kinds.join(", "),
     agent.role !== undefined && `role ${agent.role}`,
     agent.agentType !== undefined && `type ${agent.agentType}`,
+    agent.group !== undefined && `group ${agent.group}`,
     `max concurrent ${agent.maxConcurrent}`,
     agent.prefetch !== undefined && agent.prefetch > 0 && `prefetch ${agent.prefetch}`,
   ];

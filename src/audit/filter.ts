@@ -1,4 +1,4 @@
-// Which events a reader wants. Says of one event what it names.
+// Filters events by task, agent, project and type, and extracts the task and the agent that an event names.
 
 import { projectOf } from "../core/effect.ts";
 import type { Event } from "../state/event.ts";

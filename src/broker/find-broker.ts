@@ -18,6 +18,8 @@ export interface FindBrokerOptions extends NamedServerOptions {
   readonly mode: "find-only" | "find-or-start";
   /** Absolute path of the folder (`.waggle`); made when a broker is started there. */
   readonly dataFolder: string;
+  /** Goes before what a NATS context asks for. */
+  readonly inboxPrefix?: string | undefined;
   /** Starts this kind of broker, whatever the data folder had. A running one is joined all the same. */
   readonly kind?: BrokerKind | undefined;
 }
@@ -28,7 +30,7 @@ export interface FoundBroker {
   readonly kind: "named" | BrokerKind;
   /** For `connectNats`. */
   readonly address: ServerAddress;
-  /** What a NATS context asks for. */
+  /** As given, or as a NATS context asks for. */
   readonly inboxPrefix: string | undefined;
   /** Which one it is, for people; nothing secret. */
   readonly sentence: string;
@@ -51,6 +53,11 @@ export interface LocalBroker {
  *  @throws UnreachableError in mode `find-only` when no broker runs
  *  @throws BrokerError when none can be started, or the data folder's record is damaged */
 export async function findBroker(options: FindBrokerOptions): Promise<FoundBroker> {
+  const found = await find(options);
+  return { ...found, inboxPrefix: options.inboxPrefix ?? found.inboxPrefix };
+}
+
+async function find(options: FindBrokerOptions): Promise<FoundBroker> {
   const named = await findNamedServer(options);
   if (named !== undefined) return { kind: "named", local: undefined, ...named };
 

@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
-import { isInboxPrefix } from "../protocol/subjects.ts";
+import { isInboxPrefix } from "../ids.ts";
 import { parseServerUrls, type ServerAddress, type ServerCredentials } from "../transport/server-address.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -120,7 +120,7 @@ class NatsWire implements StreamWire {
     else this.#connection.publish(subject, data, { reply, headers: toHeaders(fields) });
   }
 
-  /** The library knows that it ended before it says so. */
+  /** The NATS library closes a connection before its status event arrives, so both are checked. */
   get #isConnected(): boolean {
     return this.#status === "connected" && !this.#connection.isClosed();
   }

@@ -1,5 +1,5 @@
 // Appends records to a segment, each until it is known to be stored: the records that open a segment and end it, and
-// copies of batches. Not here: batches, of which two may be in flight (coordinator/leader/writer.ts).
+// copies of batches. Not here: the leader's batches, of which two may be in flight.
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError, WaggleError } from "../errors.ts";

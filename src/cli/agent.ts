@@ -24,6 +24,7 @@ interface AgentFlags {
   readonly prefetch?: number;
   readonly role?: string;
   readonly type?: string;
+  readonly group?: string;
   readonly label?: Readonly<Record<string, string>>;
 }
 
@@ -58,6 +59,11 @@ export function agentCommand(program: Program): Command {
       "--type <type>",
       "type of the agent, for rates and cheaper types: claude-sonnet, gpu-a100",
       plainName,
+    )
+    .option(
+      "--group <group>",
+      "group of agents that share a credential: subjects are agent.<group>.<id>.…; default none",
+      subjectToken,
     )
     .option("--label <name=value>", "label that status shows; may be repeated", labelMap)
     .addHelpText("after", examples)
@@ -119,7 +125,7 @@ function handlerOf({ kind, exec, http }: AgentFlags): Handler {
   throw missing("say how it does it: --exec COMMAND or --http URL");
 }
 
-function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, label }: AgentFlags) {
+function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, label }: AgentFlags) {
   return {
     kinds: kind,
     maxConcurrent,
@@ -127,6 +133,7 @@ function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, label }
     ...(prefetch === undefined ? {} : { prefetch }),
     ...(role === undefined ? {} : { role }),
     ...(type === undefined ? {} : { type }),
+    ...(group === undefined ? {} : { group }),
     ...(label === undefined ? {} : { labels: label }),
   };
 }

@@ -24,6 +24,7 @@ export async function openSwarm({
   logger,
   signal,
 }: Pick<VerbContext, "settings" | "signal"> & Partial<Pick<VerbContext, "logger">>): Promise<Swarm> {
-  const { nats, natsContext, credentials, swarm, project, user, dataFolder } = settings;
-  return await connect({ nats, natsContext, credentials, swarm, project, user, dataFolder, logger, signal });
+  const { nats, natsContext, credentials, inboxPrefix, swarm, project, user, dataFolder } = settings;
+  const server = { nats, natsContext, credentials, inboxPrefix, dataFolder };
+  return await connect({ ...server, swarm, project, user, logger, signal });
 }

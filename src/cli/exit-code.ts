@@ -26,7 +26,7 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.taskFailed, "a task failed"],
   [
     exitCodes.rejected,
-    "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent",
+    "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent, not permitted",
   ],
   [exitCodes.waitTimedOut, "the wait timed out; the task goes on"],
   [exitCodes.journalDamaged, "the journal is damaged"],
@@ -104,6 +104,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_GONE":
     case "WAGGLE_AUDIT_TRIMMED":
     case "WAGGLE_STALE_TOKEN":
+    case "WAGGLE_FORBIDDEN":
       return exitCodes.rejected;
     case "WAGGLE_WAIT_TIMED_OUT":
     case "WAGGLE_ACQUIRE_TIMED_OUT":

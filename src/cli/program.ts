@@ -99,6 +99,10 @@ function globalOptions(): Option[] {
     new Option("--tls-ca <file>", "certificate authority for TLS (NATS_CA)"),
     new Option("--tls-cert <file>", "client certificate for TLS (NATS_CERT)"),
     new Option("--tls-key <file>", "client key for TLS (NATS_KEY)"),
+    new Option(
+      "--inbox-prefix <subject>",
+      "prefix of the subjects on which answers are heard, as _INBOX_ann (NATS_INBOX_PREFIX; default: _INBOX)",
+    ),
     new Option("--swarm <name>", "name of the swarm (WAGGLE_SWARM; default: default)"),
     new Option(
       "--data-folder <folder>",

@@ -48,8 +48,16 @@ export interface RunCoordinatorDeps {
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
   const pace = snapshotPace(env);
-  const { dataFolder, nats, natsContext, credentials } = settings;
-  const broker = await findBroker({ mode: "find-or-start", dataFolder, nats, natsContext, credentials, env });
+  const { dataFolder, nats, natsContext, credentials, inboxPrefix } = settings;
+  const broker = await findBroker({
+    mode: "find-or-start",
+    dataFolder,
+    nats,
+    natsContext,
+    credentials,
+    inboxPrefix,
+    env,
+  });
   deps.onBroker?.(broker);
 
   const id = coordinatorId(settings.name ?? hostName());

@@ -61,6 +61,7 @@ function placeFlags(flags: GlobalFlags): string[] {
     ["--tls-ca", flags.tlsCa],
     ["--tls-cert", flags.tlsCert],
     ["--tls-key", flags.tlsKey],
+    ["--inbox-prefix", flags.inboxPrefix],
     ["--swarm", flags.swarm],
     ["--data-folder", flags.dataFolder],
     ["--config", flags.config],

@@ -18,6 +18,7 @@ import {
 } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
@@ -162,6 +163,8 @@ export class Asker {
         };
       case "disconnected":
         return { kind: "unknown", why: "the connection to the server was lost" };
+      case "forbidden":
+        return { kind: "refused", refusal: forbidden(outcome) };
       case "answered": {
         const answer = readAnswer(outcome.data, question.schema);
         if (answer.kind === "answered" && question.kind === "deed")

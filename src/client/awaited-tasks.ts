@@ -13,6 +13,7 @@ import { UnreachableError, type WaggleError } from "../errors.ts";
 import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
@@ -48,12 +49,18 @@ export class AwaitedTasks {
   readonly #subscription: Subscription;
   readonly #stops: readonly (() => void)[];
   #cancelSweep: (() => void) | undefined;
+  /** The server does not permit the inbox. */
+  #deafness: WaggleError | undefined;
   #isAsking = false;
 
   constructor(deps: AwaitedTasksDeps) {
     this.#deps = deps;
-    this.#subscription = deps.transport.subscribe(doneSubject(deps.inbox), (message) =>
-      this.#notice(message),
+    this.#subscription = deps.transport.subscribe(
+      doneSubject(deps.inbox),
+      (message) => this.#notice(message),
+      {
+        onForbidden: (violation) => this.#cannotHear(errorFrom(forbidden(violation))),
+      },
     );
     this.#stops = [
       deps.horizon.onTerm((term) => this.#askAboutAllToldBefore(term)),
@@ -89,7 +96,7 @@ export class AwaitedTasks {
   /** Has a leader tell about a task that may have been submitted by anybody. */
   watch(id: string, project: string): AwaitedTask {
     const task = this.expect(id, project);
-    if (task.isWatched) return task;
+    if (task.isWatched || task.hasEnded) return task;
     task.isWatched = true;
     this.#askAbout(task);
     return task;
@@ -132,7 +139,17 @@ export class AwaitedTasks {
     this.#toAsk.clear();
   }
 
+  /** No outcome can come: every wait ends, now and later. */
+  #cannotHear(error: WaggleError): void {
+    this.#deafness = error;
+    for (const task of [...this.#taskByKey.values()]) if (task.isWatched) this.#fail(task, error);
+  }
+
   #add(task: AwaitedTask): AwaitedTask {
+    if (this.#deafness !== undefined) {
+      task.fail(this.#deafness);
+      return task;
+    }
     if (this.#closed.signal.aborted) {
       task.fail(new UnreachableError("The connection to the swarm is closed"));
       return task;

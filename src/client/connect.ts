@@ -9,7 +9,7 @@ import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts"
 import { programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { userIdSchema } from "../protocol/schemas.ts";
+import { groupIdSchema, userIdSchema } from "../protocol/schemas.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -27,12 +27,18 @@ export interface ConnectOptions {
   readonly natsContext?: string | undefined;
   /** Paths of files that say who we are to the server. Default: NATS_CREDS, NATS_NKEY, NATS_CA, NATS_CERT, NATS_KEY. */
   readonly credentials?: CredentialFiles | undefined;
+  /** Begins every subject on which this connection hears answers, where the server permits no other: `_INBOX_ann`. It
+   *  begins with `_INBOX`. Default: NATS_INBOX_PREFIX, the NATS context's, or `_INBOX`. */
+  readonly inboxPrefix?: string | undefined;
   /** Default: WAGGLE_SWARM, or `default`. */
   readonly swarm?: string | undefined;
   /** Of tasks that name none. Default: WAGGLE_PROJECT, or `default`. */
   readonly project?: string | undefined;
   /** Of tasks that name none. Default: WAGGLE_USER, or nobody in particular. */
   readonly user?: string | undefined;
+  /** Group of the agents that this connection makes, the one that acquires slots included: agents that share a
+   *  credential. Default: none. */
+  readonly group?: string | undefined;
   /** Where `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
   /** Default: silent. Never given payloads or credentials. */
@@ -59,6 +65,7 @@ export async function connect(given?: ConnectOptions): Promise<Swarm> {
     swarm: swarmId(swarm),
     project,
     user,
+    ...(options.group === undefined ? {} : { group: options.group }),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     logger,
@@ -79,9 +86,11 @@ const readOptions = readerOf<ConnectOptions>(
         each: { creds: text, nkey: text, tls: tlsFiles },
         example: '{ creds: "me.creds" }',
       }),
+      inboxPrefix: text,
       swarm: text,
       project: projectName,
       user: userIdSchema,
+      group: groupIdSchema,
       dataFolder: text,
       logger: having<Logger>("a pino logger", "child", "isLevelEnabled", "info", "warn", "error"),
       signal: abortSignal,
@@ -124,7 +133,7 @@ type ProgramSettings = ReturnType<typeof programSettings>;
 
 /** @throws InvalidConfigError */
 function settingsOf(options: ConnectOptions): ProgramSettings {
-  const { nats, natsContext, credentials, swarm, project, user, dataFolder } = options;
+  const { nats, natsContext, credentials, inboxPrefix, swarm, project, user, dataFolder } = options;
   return programSettings({
     options: {
       nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
@@ -134,6 +143,7 @@ function settingsOf(options: ConnectOptions): ProgramSettings {
       tlsCa: credentials?.tls?.ca,
       tlsCert: credentials?.tls?.cert,
       tlsKey: credentials?.tls?.key,
+      inboxPrefix,
       swarm,
       project,
       user,

@@ -17,7 +17,7 @@ export interface JournalNewsDeps {
 
 export class JournalNews {
   readonly #deps: JournalNewsDeps;
-  /** Followers by whose events they read; none of them 0. */
+  /** Number of followers per project; each entry counts at least one. */
   readonly #followersByProject = new Map<string, { count: number; readonly subscription: Subscription }>();
   #beats: Subscription | undefined;
   #lastIdx = 0;

@@ -295,6 +295,8 @@ export interface SwarmDeps {
   readonly swarm: SwarmId;
   readonly project: string;
   readonly user: string | undefined;
+  /** Of agents that name none. */
+  readonly group?: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -499,9 +501,12 @@ export class SwarmClient implements Swarm {
   }
 
   async agent(options: AgentOptions | TypedAgentOptions<TypedKind>): Promise<Agent> {
-    const { swarm, transport, clock, random, logger } = this.#deps;
+    const { swarm, transport, clock, random, logger, group } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
-    return await this.#agents.start(readAgentOptions(options), { swarm, connection, clock, random, logger });
+    return await this.#agents.start(
+      { ...(group === undefined ? {} : { group }), ...readAgentOptions(options) },
+      { swarm, connection, clock, random, logger },
+    );
   }
 
   async acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot> {

@@ -3,7 +3,7 @@
 // Not here: where else a setting may come from (settings.ts).
 
 import { z } from "zod";
-import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { isInboxPrefix, NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";
 import { retentionIn } from "./retention.ts";
@@ -44,6 +44,9 @@ export const credentialsSchema = z.strictObject({
   tls: tlsSchema.optional(),
 });
 
+const inboxPrefixSentence =
+  "must begin with _INBOX and a word of A–Z a–z 0–9 _ -, as _INBOX_ann: coordinators answer to no other";
+
 /** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
 export const configSchema = z
   .strictObject({
@@ -56,6 +59,13 @@ export const configSchema = z
     natsContext: text("must be the name of a context of the nats tool, like production")
       .optional()
       .describe("Name of a context of the nats command-line tool."),
+    inboxPrefix: z
+      .string(inboxPrefixSentence)
+      .refine(isInboxPrefix, inboxPrefixSentence)
+      .optional()
+      .describe(
+        "Begins every subject on which answers are heard, where the server permits no other. Default: _INBOX.",
+      ),
     credentials: credentialsSchema.optional().describe("Paths are relative to this file."),
     swarm: subjectToken.optional().describe("Name of the swarm. Default: default."),
     project: subjectToken.optional().describe("Project of what is submitted. Default: default."),

@@ -28,6 +28,8 @@ export interface Settings {
   readonly nats: string | undefined;
   readonly natsContext: string | undefined;
   readonly credentials: Credentials | undefined;
+  /** Begins every subject on which answers are heard; undefined: the context's, else `_INBOX`. */
+  readonly inboxPrefix: string | undefined;
   readonly swarm: string;
   readonly project: string;
   readonly user: string;
@@ -54,6 +56,7 @@ export interface SettingNames {
   readonly tlsCa?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
+  readonly inboxPrefix?: string;
   readonly swarm?: string;
   readonly project?: string;
   readonly user?: string;
@@ -80,6 +83,7 @@ export const environmentVariables = {
   tlsCa: "NATS_CA",
   tlsCert: "NATS_CERT",
   tlsKey: "NATS_KEY",
+  inboxPrefix: "NATS_INBOX_PREFIX",
   swarm: "WAGGLE_SWARM",
   project: "WAGGLE_PROJECT",
   user: "WAGGLE_USER",
@@ -158,6 +162,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
   return {
     ...serverOf(layers),
     credentials: credentialsOf(path),
+    inboxPrefix: text("inboxPrefix"),
     swarm: text("swarm") ?? "default",
     project: text("project") ?? DEFAULT_PROJECT,
     user: text("user"),
@@ -332,6 +337,7 @@ const checkedBy: Record<SettingName, z.ZodType> = {
   tlsCa: tlsSchema.shape.ca,
   tlsCert: tlsSchema.shape.cert,
   tlsKey: tlsSchema.shape.key,
+  inboxPrefix: shape.inboxPrefix,
   swarm: shape.swarm,
   project: shape.project,
   user: shape.user,

@@ -7,6 +7,7 @@ import type {
   AssignmentNumber,
   AttemptNumber,
   BatchIndex,
+  GroupId,
   Incarnation,
   Kind,
   ProjectId,
@@ -97,6 +98,8 @@ export type Command =
   | {
       readonly type: "JoinAgent";
       readonly agent: AgentId;
+      /** Absent: none. */
+      readonly group?: GroupId;
       readonly incarnation: Incarnation;
       readonly kinds: readonly Kind[];
       readonly role?: string;
@@ -253,6 +256,8 @@ export type Reply =
   | { readonly kind: "life-over"; readonly agent: AgentId }
   /** A later start under the same id has put an end to this life. */
   | { readonly kind: "fenced"; readonly agent: AgentId }
+  /** An agent of this id is online in another group. */
+  | { readonly kind: "other-group"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
   /** The complete settings that hold now; null where none do any more. */
   | {

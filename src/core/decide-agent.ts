@@ -2,7 +2,14 @@
 // The one thing to know: an attempt the agent was sent (its number ≤ `seen`) and does not hold is lost, because
 // an agent holds an attempt until its result was answered; one it has not seen yet is sent again instead.
 
-import { type AgentId, assignmentNumber, attemptKey, type Incarnation, type Instant } from "../ids.ts";
+import {
+  type AgentId,
+  assignmentNumber,
+  attemptKey,
+  type Incarnation,
+  type Instant,
+  NO_GROUP,
+} from "../ids.ts";
 import { limits } from "../limits.ts";
 import { findOpen } from "../state/agent-rows.ts";
 import type { Event, LeaveReason } from "../state/event.ts";
@@ -16,13 +23,16 @@ const noSlots: ListedSlots = { held: [], waiting: [] };
 
 type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
 
-/** A known incarnation resumes; a new one ends the life before it. An agent whose attempts are too many for one
+/** An id belongs to one group while its agent is online: a credential of another group ends nothing of it. A known
+ *  incarnation resumes; a new one ends the life before it. An agent whose attempts are too many for one
  *  batch is closed over several: the reply `again` asks for the same command in the next. Meanwhile it drains, or
  *  it would be assigned again what it has just lost. */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
   if (row === undefined && state.agentById.size >= limits.agentsMax)
     return joinInPlaceOfAnother(state, command);
+  if (row?.online === true && row.group !== (command.group ?? NO_GROUP))
+    return answered({ kind: "other-group", agent: row.id });
   if (row?.incarnation === command.incarnation)
     return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
   // Its own join may have been answered, and lost, before the other's: asked again it must not fence the other.
@@ -125,9 +135,10 @@ function online(state: SwarmState, agent: AgentId, incarnation: Incarnation): Ag
 }
 
 /** What it said when it joined. */
-function profileOf({ id, incarnation, kinds, role, agentType, labels, prefetch }: AgentRow) {
+function profileOf({ id, group, incarnation, kinds, role, agentType, labels, prefetch }: AgentRow) {
   return {
     agent: id,
+    ...(group === NO_GROUP ? {} : { group }),
     incarnation,
     kinds: [...kinds],
     ...(role === undefined ? {} : { role }),
@@ -139,6 +150,7 @@ function profileOf({ id, incarnation, kinds, role, agentType, labels, prefetch }
 
 function joined({
   agent,
+  group,
   incarnation,
   kinds,
   role,
@@ -150,6 +162,7 @@ function joined({
   return {
     type: "AgentJoined",
     agent,
+    ...(group === undefined ? {} : { group }),
     incarnation,
     kinds,
     ...(role === undefined ? {} : { role }),

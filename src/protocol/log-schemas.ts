@@ -16,7 +16,7 @@ export const logQuerySchema = z.object({
   attempt: attempt.optional().describe("only this one"),
 });
 
-/** The leader's request on `agent.<a>.log`. */
+/** The leader's request on `agent.<g>.<a>.log`. */
 export const logRequestSchema = z.object({
   v: version,
   project: projectIdSchema.describe("of the asking client; an agent shows no attempt of another"),

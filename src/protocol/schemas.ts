@@ -8,6 +8,7 @@ import type {
   AgentId,
   AssignmentNumber,
   AttemptNumber,
+  GroupId,
   Incarnation,
   Instant,
   Kind,
@@ -34,6 +35,7 @@ const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 cha
 export const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
 
 export const agentIdSchema = branded<AgentId>(subjectToken);
+export const groupIdSchema = branded<GroupId>(subjectToken);
 export const incarnationSchema = branded<Incarnation>(subjectToken);
 export const projectIdSchema = branded<ProjectId>(subjectToken);
 export const taskIdSchema = branded<TaskId>(name);
@@ -451,7 +453,7 @@ export const assignmentSchema = z.object({
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 
-/** On `agent.<a>.assign`. An agent ignores another incarnation, a lower term than it has seen, and a
+/** On `agent.<g>.<a>.assign`. An agent ignores another incarnation, a lower term than it has seen, and a
  *  (task, attempt) it has already started. `fenced` is final; `rejoin`: its attempts were given away, it aborts
  *  them and joins as a new incarnation. */
 export const agentPushSchema = z.discriminatedUnion("type", [
@@ -507,6 +509,8 @@ const counts = z.record(z.string(), z.int());
 
 export const agentStatusSchema = z.object({
   id: z.string(),
+  /** Absent: none. */
+  group: z.string().optional(),
   status: z.enum(["ready", "busy", "offline"]),
   /** Every slot is taken. */
   saturated: z.boolean(),

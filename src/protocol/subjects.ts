@@ -1,7 +1,7 @@
 // The subjects of the wire, v1 (docs/protocol.md). What a server must be able to permit is a subject token,
 // and a message never overrides it.
 
-import { type AgentId, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
+import { INBOX_PATTERN, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
 
 /** Prefix of all subjects of one swarm. */
 export function swarmPrefix(swarm: SwarmId): string {
@@ -38,11 +38,11 @@ export function subjectsOf(swarm: SwarmId) {
     project: (project: ProjectId | string, verb: ProjectVerb) => `${prefix}.project.${project}.${verb}`,
     query: (project: ProjectId | string, what: QueryName) => `${prefix}.project.${project}.query.${what}`,
     operator: (verb: OperatorVerb) => `${prefix}.operator.${verb}`,
-    agent: (agent: AgentId | string, verb: AgentVerb) => `${prefix}.agent.${agent}.${verb}`,
+    agent: (group: string, agent: string, verb: AgentVerb) => `${prefix}.agent.${group}.${agent}.${verb}`,
     /** Leader to agent: assign, revoke, drain, fenced, rejoin, and what becomes of its slots. */
-    assign: (agent: AgentId | string) => `${prefix}.agent.${agent}.assign`,
+    assign: (group: string, agent: string) => `${prefix}.agent.${group}.${agent}.assign`,
     /** Leader to agent, a request: what attempts wrote. */
-    agentLog: (agent: AgentId | string) => `${prefix}.agent.${agent}.log`,
+    agentLog: (group: string, agent: string) => `${prefix}.agent.${group}.${agent}.log`,
     event: (project: ProjectId | string, noun: string, verb: string) =>
       `${prefix}.event.${project}.${noun}.${verb}`,
     /** All events of a project; `_`: of the swarm and of every project. */
@@ -61,13 +61,13 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.project.*.retry`,
       `${prefix}.project.*.await`,
       `${prefix}.operator.*`,
-      `${prefix}.agent.*.join`,
-      `${prefix}.agent.*.leave`,
-      `${prefix}.agent.*.heartbeat`,
-      `${prefix}.agent.*.progress`,
-      `${prefix}.agent.*.result`,
-      `${prefix}.agent.*.acquire`,
-      `${prefix}.agent.*.release`,
+      `${prefix}.agent.*.*.join`,
+      `${prefix}.agent.*.*.leave`,
+      `${prefix}.agent.*.*.heartbeat`,
+      `${prefix}.agent.*.*.progress`,
+      `${prefix}.agent.*.*.result`,
+      `${prefix}.agent.*.*.acquire`,
+      `${prefix}.agent.*.*.release`,
     ],
     /** What any coordinator answers. */
     queryPattern: `${prefix}.project.*.query.*`,
@@ -89,10 +89,5 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 /** A reply subject that an asker may name: an inbox, of the common prefix or one of the asker's own as `_INBOX_ann`,
  *  without wildcards. Everything else could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
-  return /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/.test(reply);
-}
-
-/** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
-export function isInboxPrefix(prefix: string): boolean {
-  return isInbox(`${prefix}.x`);
+  return INBOX_PATTERN.test(reply);
 }

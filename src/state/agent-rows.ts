@@ -1,7 +1,14 @@
 // How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
 
 import { assert } from "../assert.ts";
-import type { AgentId, AssignmentNumber, Instant, Kind, TaskRef } from "../ids.ts";
+import {
+  type AgentId,
+  type AssignmentNumber,
+  type Instant,
+  type Kind,
+  NO_GROUP,
+  type TaskRef,
+} from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
@@ -26,6 +33,7 @@ export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, contex
   row.joinedOrder = state.joins;
   row.kinds = new Set(event.kinds);
   row.kindRows = Array.from(row.kinds, (kind) => kindRowOf(state, kind));
+  row.group = event.group ?? NO_GROUP;
   row.role = event.role;
   row.agentType = event.agentType;
   row.labels = event.labels ?? {};
@@ -186,6 +194,7 @@ function recordIn(recordByKind: Map<Kind, SuccessRecord>, kind: Kind, at: Instan
 function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
   return {
     id: event.agent,
+    group: NO_GROUP,
     incarnation: event.incarnation,
     online: false,
     draining: false,

@@ -7,6 +7,7 @@ import type {
   AssignmentNumber,
   AttemptNumber,
   BatchIndex,
+  GroupId,
   Incarnation,
   Instant,
   Kind,
@@ -233,6 +234,8 @@ export type Event =
   | {
       readonly type: "AgentJoined";
       readonly agent: AgentId;
+      /** Absent: none. */
+      readonly group?: GroupId;
       readonly incarnation: Incarnation;
       readonly kinds: readonly Kind[];
       readonly role?: string;

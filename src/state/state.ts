@@ -9,6 +9,7 @@ import type {
   AssignmentNumber,
   AttemptNumber,
   BatchIndex,
+  GroupId,
   Incarnation,
   Instant,
   Kind,
@@ -145,6 +146,8 @@ export interface Suspension {
 
 export interface AgentRow {
   readonly id: AgentId;
+  /** Of its present or last life; `_`: none. */
+  group: GroupId;
   incarnation: Incarnation;
   online: boolean;
   draining: boolean;

@@ -16,6 +16,7 @@ import {
   type Msg,
   type NatsConnection,
   nkeyAuthenticator,
+  PermissionViolationError,
   type Status,
   tokenAuthenticator,
   usernamePasswordAuthenticator,
@@ -36,12 +37,14 @@ import type { ServerAddress, ServerCredentials, ServerTls } from "./server-addre
 import { isValidPattern } from "./subject-index.ts";
 import type {
   ConnectionStatus,
+  Forbidden,
   Message,
   RequestOptions,
   RequestOutcome,
   SubscribeOptions,
   Subscription,
   Transport,
+  Violation,
 } from "./transport.ts";
 import { settledWithin, unlessAborted } from "./waiting.ts";
 
@@ -95,7 +98,7 @@ class WireTransport implements NatsTransport {
   readonly #connection: NatsConnection;
   readonly #onError: (error: Error) => void;
   readonly #inbox: ReplyInbox;
-  readonly #requests = new OpenRequests(systemClock);
+  readonly #requests = new OpenRequests<Forbidden>(systemClock);
   readonly #kept = new KeptPublishes();
   readonly #listeners = new Listeners<[ConnectionStatus]>();
   #status: ConnectionStatus = "connected";
@@ -126,12 +129,16 @@ class WireTransport implements NatsTransport {
     else if (this.#status === "reconnecting") this.#kept.keep({ subject, data, reply });
   }
 
-  async request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+  async request(
+    subject: string,
+    data: Uint8Array,
+    options: RequestOptions,
+  ): Promise<RequestOutcome | Forbidden> {
     checkOutgoing(subject, data, this.maxPayloadBytes);
     if (this.#status !== "connected") return ended.disconnected;
     if (options.signal?.aborted) return ended.timeout;
     this.#inbox.open();
-    const { token, outcome } = this.#requests.open(options);
+    const { token, outcome } = this.#requests.open(options, subject);
     this.#send(subject, data, this.#inbox.replyTo(token));
     return await outcome;
   }
@@ -139,14 +146,14 @@ class WireTransport implements NatsTransport {
   subscribe(
     subject: string,
     handler: (message: Message) => void,
-    { queue }: SubscribeOptions = {},
+    { queue, onForbidden }: SubscribeOptions = {},
   ): Subscription {
     if (!isValidPattern(subject)) throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
     if (this.#status === "closed") return deadSubscription;
     const subscription = this.#connection.subscribe(subject, {
       ...(queue === undefined ? {} : { queue }),
       callback: (error, message) => {
-        if (error !== null) this.#onError(error);
+        if (error !== null) this.#refused(error, onForbidden);
         else if (this.#mayReach(message)) callHandler(handler, new WireMessage(message));
       },
     });
@@ -195,11 +202,29 @@ class WireTransport implements NatsTransport {
     return this.#status !== "closed" && !isNoResponders(message);
   }
 
+  /** A subscription ended: by the server's permissions, or with the connection. */
+  #refused(error: Error, onForbidden: SubscribeOptions["onForbidden"]): void {
+    const violation = violationIn(error);
+    if (violation === undefined) this.#onError(error);
+    else onForbidden?.(violation);
+  }
+
+  /** Subscriptions hear of their own violations, too; the log hears of all. */
+  #complain(error: Error): void {
+    const violation = violationIn(error);
+    if (violation?.operation === "publish")
+      this.#requests.settleOf(violation.subject, { kind: "forbidden", ...violation });
+    this.#onError(error);
+  }
+
   #listenForAnswers(pattern: string): void {
     this.#connection.subscribe(pattern, {
       callback: (error, message) => {
-        if (error === null) this.#answer(message);
-        else this.#onError(error);
+        if (error === null) return this.#answer(message);
+        this.#inbox.forget();
+        const violation = violationIn(error);
+        if (violation === undefined) this.#onError(error);
+        else this.#requests.settleOf(undefined, { kind: "forbidden", ...violation }); // no answer to any of them can be heard
       },
     });
   }
@@ -226,7 +251,7 @@ class WireTransport implements NatsTransport {
         this.#become("connected");
         break;
       case "error":
-        this.#onError(status.error);
+        this.#complain(status.error);
         break;
       default:
         break; // pings, cluster changes and the like say nothing about this connection
@@ -272,6 +297,12 @@ class WireMessage implements Message {
 
 const DEFAULT_INBOX_PREFIX = "_INBOX";
 const deadSubscription: Subscription = { unsubscribe: () => undefined };
+
+/** The client library's name for what is not permitted, and its subject. */
+function violationIn(error: Error): Violation | undefined {
+  if (!(error instanceof PermissionViolationError)) return undefined;
+  return { operation: error.operation === "subscription" ? "subscribe" : "publish", subject: error.subject };
+}
 
 /** The server's own message in place of an answer. */
 function isNoResponders(message: Msg): boolean {

@@ -8,22 +8,25 @@ import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { RequestFailure, RequestOptions, RequestOutcome } from "./transport.ts";
 
-export interface OpenRequest {
+export interface OpenRequest<Ending> {
   /** Names the request in its reply subject; unique within the connection. */
   readonly token: string;
-  readonly outcome: Promise<RequestOutcome>;
+  readonly outcome: Promise<RequestOutcome | Ending>;
 }
 
-interface Waiting {
+interface Waiting<Ending> {
+  /** Where it was sent. */
+  readonly subject: string;
   readonly deadline: number;
-  readonly resolve: (outcome: RequestOutcome) => void;
+  readonly resolve: (outcome: RequestOutcome | Ending) => void;
   readonly signal: AbortSignal | undefined;
   readonly onAbort: (() => void) | undefined;
 }
 
-export class OpenRequests {
+/** `Ending`: how requests of this connection end, too, beside the endings that all connections have. */
+export class OpenRequests<Ending = never> {
   readonly #clock: Clock;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, Waiting<Ending>>();
   #opened = 0;
   #timerDeadline = Number.POSITIVE_INFINITY;
   #cancelTimer: () => void = () => undefined;
@@ -33,13 +36,13 @@ export class OpenRequests {
   }
 
   /** An aborted `signal` ends it as `timeout`: nobody waits any longer, and somebody may still act. */
-  open({ timeoutMs, signal }: RequestOptions): OpenRequest {
+  open({ timeoutMs, signal }: RequestOptions, subject = ""): OpenRequest<Ending> {
     this.#opened += 1;
     const token = this.#opened.toString(36);
     const deadline = this.#clock.monotonicMs() + timeoutMs;
-    const outcome = new Promise<RequestOutcome>((resolve) => {
+    const outcome = new Promise<RequestOutcome | Ending>((resolve) => {
       const onAbort = signal === undefined ? undefined : () => this.settle(token, ended.timeout);
-      this.#waiting.set(token, { deadline, resolve, signal, onAbort });
+      this.#waiting.set(token, { subject, deadline, resolve, signal, onAbort });
       if (onAbort !== undefined) signal?.addEventListener("abort", onAbort);
     });
     if (signal?.aborted) this.settle(token, ended.timeout);
@@ -48,13 +51,19 @@ export class OpenRequests {
   }
 
   /** Answers for a request that has ended are ignored. */
-  settle(token: string, outcome: RequestOutcome): void {
+  settle(token: string, outcome: RequestOutcome | Ending): void {
     const waiting = this.#waiting.get(token);
     if (waiting === undefined) return;
     this.#waiting.delete(token);
     if (waiting.onAbort !== undefined) waiting.signal?.removeEventListener("abort", waiting.onAbort);
     waiting.resolve(outcome);
     if (this.#waiting.size === 0) this.#dropTimer(); // an idle connection keeps no process alive
+  }
+
+  /** Ends the requests that were sent to one subject, or all. */
+  settleOf(subject: string | undefined, ending: Ending): void {
+    for (const [token, waiting] of [...this.#waiting])
+      if (subject === undefined || waiting.subject === subject) this.settle(token, ending);
   }
 
   settleAll(failure: RequestFailure): void {

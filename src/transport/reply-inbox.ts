@@ -19,6 +19,11 @@ export class ReplyInbox {
     this.#listen(`${this.#name}.*`);
   }
 
+  /** The subscription is no more: the next request makes it again. */
+  forget(): void {
+    this.#isOpen = false;
+  }
+
   /** The subject on which the request `token` is answered. */
   replyTo(token: string): string {
     return `${this.#name}.${token}`;

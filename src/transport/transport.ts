@@ -12,6 +12,8 @@ export interface Message {
 export interface SubscribeOptions {
   /** Members of one queue group share the messages: each goes to one of them. */
   readonly queue?: string;
+  /** The server does not permit the subscription: no message comes. Default: the transport's log says so. */
+  readonly onForbidden?: (violation: Violation) => void;
 }
 
 export interface Subscription {
@@ -28,6 +30,16 @@ export type RequestFailure = "no-responders" | "timeout" | "disconnected";
 export type RequestOutcome =
   | { readonly kind: "answered"; readonly data: Uint8Array }
   | { readonly kind: RequestFailure };
+
+/** What the server does not permit this user. A request that may not be published was not sent; where the answer's
+ *  inbox may not be subscribed to, it was, and whether it was done is unknown. */
+export interface Violation {
+  readonly operation: "publish" | "subscribe";
+  readonly subject: string;
+}
+
+/** A request ended because the server does not permit it. */
+export type Forbidden = { readonly kind: "forbidden" } & Violation;
 
 export interface RequestOptions {
   /** May be late by `limits.requestTimeoutGrainMs`, never early. */
@@ -48,7 +60,7 @@ export interface Transport {
   /** Never throws for the wire's sake: every ending is a value. Not queued: while reconnecting it ends as
    *  `disconnected` at once. An aborted `signal` ends it as `timeout`, for somebody may still act.
    *  @throws InvalidMessageError when larger than `maxPayloadBytes` (a rejection) */
-  request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome>;
+  request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome | Forbidden>;
 
   /** Calls `handler` for each message, in order of arrival; restored after a reconnect. `*` matches one token,
    *  `>` the rest. `handler` must not throw. */

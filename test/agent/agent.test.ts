@@ -172,11 +172,11 @@ describe("an agent", () => {
 
   it("that was given up is given nothing to hold while handlers of its earlier life are in its places", async () => {
     const { handler, started, release } = held();
-    const joins = swarm.client.listen<{ incarnation: string }>(subjects.agent("a1", "join"));
+    const joins = swarm.client.listen<{ incarnation: string }>(subjects.agent("_", "a1", "join"));
     const agent = await anAgent({ handler });
     await swarm.client.submit([{ id: "t1", kind: "count", payload: "p" }]);
     await started("t1");
-    await swarm.client.ask(subjects.agent("a1", "leave"), await joins.next());
+    await swarm.client.ask(subjects.agent("_", "a1", "leave"), await joins.next());
     await expect.poll(() => agent.status(), { timeout: 5_000 }).toBe("offline");
     expect((await swarm.client.task("t1")).state, "nobody has a place for it").toBe("queued");
     const other = await anAgent({ id: "a2" });

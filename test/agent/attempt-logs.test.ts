@@ -170,7 +170,7 @@ describe("logs through a swarm", () => {
     swarm = await connect({ swarm: "test", transport: there.hub.connect(), project: "red" });
     const party = there.hub.connect();
     let answer: Uint8Array | undefined;
-    party.subscribe(subjects.agentLog("a1"), ({ reply }) => {
+    party.subscribe(subjects.agentLog("_", "a1"), ({ reply }) => {
       if (answer !== undefined && reply !== undefined) party.publish(reply, answer);
     });
     const askedAt = performance.now();

@@ -69,7 +69,9 @@ export class FakeLeader {
     this.term = term;
     if (this.#subscriptions.length > 0) return;
     this.#subscriptions = agentVerbs.map((verb) =>
-      this.#transport.subscribe(subjects.agent(this.#agent, verb), (message) => this.#take(verb, message)),
+      this.#transport.subscribe(subjects.agent("_", this.#agent, verb), (message) =>
+        this.#take(verb, message),
+      ),
     );
   }
 
@@ -144,7 +146,7 @@ export class FakeLeader {
 
   send(message: unknown): void {
     const bytes = message instanceof Uint8Array ? message : encode(message);
-    this.#transport.publish(subjects.assign(this.#agent), bytes);
+    this.#transport.publish(subjects.assign("_", this.#agent), bytes);
   }
 
   #take(verb: AgentVerb, { data, reply }: Message): void {

@@ -7,7 +7,7 @@ import { connect } from "@nats-io/transport-node";
 
 const { server, agent, heartbeatMs, leaseTtlMs } = workerData;
 const connection = await connect({ servers: server });
-const subject = (verb) => `waggle.v1.test.agent.${agent}.${verb}`;
+const subject = (verb) => `waggle.v1.test.agent._.${agent}.${verb}`;
 const beats = [];
 
 on("join", (join, message) => {

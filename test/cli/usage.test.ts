@@ -67,7 +67,9 @@ describe("help", () => {
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, "m"));
     for (const exit of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(stdout).toMatch(new RegExp(`^ +${exit}  `, "m"));
     const unbroken = stdout.replaceAll(/\s+/g, " ");
-    expect(unbroken).toMatch(/ 5 rejected: .*journal in use, no standby, id taken by a later agent 6 /);
+    expect(unbroken).toMatch(
+      / 5 rejected: .*journal in use, no standby, id taken by a later agent, not permitted 6 /,
+    );
   });
 
   it("fits the terminal", async () => {

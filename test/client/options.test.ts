@@ -216,6 +216,7 @@ const swarmCalls: Calls<Swarm> = {
     options: taking<AgentOptions>()<Swarm>(
       {
         id: wrong.name,
+        group: wrong.name,
         kinds: [null, "count", 5, [5], [null]],
         handler: wrong.callback,
         maxConcurrent: wrong.whole,
@@ -425,9 +426,11 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         nats: wrong.texts,
         natsContext: wrong.text,
         credentials: [null, 5, [], { creds: 5 }, { cred: "x" }, { tls: { ca: 5 } }],
+        inboxPrefix: wrong.text,
         swarm: wrong.text,
         project: task.project,
         user: wrong.name,
+        group: wrong.name,
         dataFolder: wrong.text,
         logger: [null, 5, {}, console],
         signal: wrong.signal,

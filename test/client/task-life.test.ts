@@ -95,7 +95,7 @@ describe("a handle", () => {
       fraction: 0.5,
       message: "half",
     };
-    agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(progress)));
+    agent.transport.publish(subjects.agent("_", "a1", "progress"), Buffer.from(JSON.stringify(progress)));
     expect(await updatesUntil(progressed)).toContain("progress");
     await agent.report(first, "infrastructure", { error: "quota" });
     await agent.complete(await agent.assignment(), "5");
@@ -142,7 +142,7 @@ describe("a handle", () => {
     for (const fraction of [0.25, 0.5]) {
       await test.client.status(); // both subscribe before a report is made
       const report = { incarnation: "a1-1", project: "default", task: "t1", attempt: 1, fraction };
-      agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
+      agent.transport.publish(subjects.agent("_", "a1", "progress"), Buffer.from(JSON.stringify(report)));
     }
     await heard;
     await test.client.status();

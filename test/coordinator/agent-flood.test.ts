@@ -47,7 +47,7 @@ async function reporter(id: string, task: object, places = 1): Promise<Reporter>
 function report({ agent, assignment: { project, task, attempt } }: Reporter, fraction: number): void {
   const { incarnation } = agent.joinMessage;
   const message = JSON.stringify({ incarnation, project, task, attempt, fraction });
-  agent.transport.publish(subjects.agent(agent.id, "progress"), Buffer.from(message));
+  agent.transport.publish(subjects.agent("_", agent.id, "progress"), Buffer.from(message));
 }
 
 /** Ten seconds, in each of which `each` happens first. */
@@ -103,7 +103,7 @@ it("after a burst is heard again as time passes; what the SDK sends is never too
 
 it("of an agent that is not there is not looked at", async () => {
   const gone = await reporter("a1", {});
-  await gone.agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+  await gone.agent.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
   report(gone, 0.5);
   await clock.settle();
   expect(gone.heard.all).toEqual([]);
@@ -141,7 +141,7 @@ it.each(floods)("of $verb messages is answered as far as one agent may send", as
   const most = limits.agentMessagesMax[sort];
   const sent = most + 3_000;
   const bytes = Buffer.from(JSON.stringify({ incarnation: agent.joinMessage.incarnation, ...message }));
-  for (let n = 0; n < sent; n += 1) agent.transport.publish(subjects.agent("a1", verb), bytes, inbox);
+  for (let n = 0; n < sent; n += 1) agent.transport.publish(subjects.agent("_", "a1", verb), bytes, inbox);
   await clock.settle();
   const refused = answers.all.filter(({ code }) => code === "WAGGLE_BACKPRESSURE");
   expect(answers.all.length - refused.length).toBe(most);
@@ -149,7 +149,7 @@ it.each(floods)("of $verb messages is answered as far as one agent may send", as
   expect((await swarm.client.status()).counters[`too-many-${sort}`]).toBe(sent - most);
   expect(log.lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
   await clock.advance(1_000);
-  agent.transport.publish(subjects.agent("a1", verb), bytes, inbox);
+  agent.transport.publish(subjects.agent("_", "a1", verb), bytes, inbox);
   await clock.settle();
   expect(answers.all.at(-1)?.code).not.toBe("WAGGLE_BACKPRESSURE");
 });
@@ -157,7 +157,10 @@ it.each(floods)("of $verb messages is answered as far as one agent may send", as
 it("of joins keeps no other agent from joining", async () => {
   const agent = await swarm.agent("a1");
   for (let n = 0; n < 100; n += 1)
-    agent.transport.publish(subjects.agent("a1", "join"), Buffer.from(JSON.stringify(agent.joinMessage)));
+    agent.transport.publish(
+      subjects.agent("_", "a1", "join"),
+      Buffer.from(JSON.stringify(agent.joinMessage)),
+    );
   await swarm.agent("a2");
   const { agents } = await swarm.client.status();
   expect(agents.map(({ id }: { id: string }) => id)).toContain("a2");

@@ -205,7 +205,7 @@ describe("two leaders", () => {
   /** Everything the first leader said to the agent, to be said again. */
   function wordsTo(agent: string, tap: WireTap): Buffer[] {
     return tap.all
-      .filter(({ subject }) => subject === subjects.assign(agent))
+      .filter(({ subject }) => subject === subjects.assign("_", agent))
       .map(({ text }) => Buffer.from(text));
   }
 
@@ -244,7 +244,7 @@ describe("two leaders", () => {
       said({ type: "fenced" }),
     ];
     for (const word of words) {
-      swarm.client.transport.publish(subjects.assign("a1"), word);
+      swarm.client.transport.publish(subjects.assign("_", "a1"), word);
       await swarm.submit(`n${starts.length}`); // the new leader speaks in between
       await clock.settle();
       for (const id of [...running.keys()].filter((name) => name.startsWith("n"))) await end(id);

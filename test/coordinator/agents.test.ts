@@ -91,7 +91,7 @@ describe("joining", () => {
     const old = await swarm.agent("a1");
     const young = await swarm.agent("a1", { incarnation: "a1-2" });
     expect(await old.join()).toMatchObject({ ok: false, code: "WAGGLE_FENCED", field: "incarnation" });
-    await young.ask(subjects.agent("a1", "leave"), { incarnation: "a1-2" });
+    await young.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-2" });
     expect(await old.join()).toMatchObject({ ok: false, code: "WAGGLE_FENCED" });
     expect(await young.join()).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_AGENT" });
     expect(await statusOf("a1")).toMatchObject({ status: "offline" });
@@ -99,7 +99,7 @@ describe("joining", () => {
 
   it.each([
     ["beats", (old: WireAgent) => void old.beat([], 0)],
-    ["leaves", (old: WireAgent) => old.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })],
+    ["leaves", (old: WireAgent) => old.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" })],
     ["joins", (old: WireAgent) => old.join()],
     ["reports", (old: WireAgent) => old.complete({ task: "t1", attempt: 1, token: "1.1" } as Assignment)],
   ])("once fenced, a life that %s shows that two processes use the id", async (_, speak) => {
@@ -118,7 +118,7 @@ describe("joining", () => {
 
   it("again with a life that is over is refused, naming the field", async () => {
     const agent = await swarm.agent("a1");
-    await agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    await agent.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     expect(await agent.join()).toMatchObject({
       ok: false,
       code: "WAGGLE_UNKNOWN_AGENT",
@@ -172,7 +172,7 @@ describe("silence", () => {
       "progress",
       async (agent: WireAgent) => {
         const report = { incarnation: "a1-1", project: "default", task: "t1", attempt: 1 };
-        agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
+        agent.transport.publish(subjects.agent("_", "a1", "progress"), Buffer.from(JSON.stringify(report)));
       },
     ],
   ])("is broken by %s", async (_, speak) => {
@@ -358,8 +358,8 @@ describe("a heartbeat", () => {
   it("of an agent nobody knows has it join", async () => {
     const stranger = await swarm.agent("a1");
     const other = { ...stranger.joinMessage, status: "ready", inFlight: 0, held: [], seen: 0 };
-    const pushes = stranger.listen<{ type: string }>(subjects.assign("a9"));
-    stranger.transport.publish(subjects.agent("a9", "heartbeat"), Buffer.from(JSON.stringify(other)));
+    const pushes = stranger.listen<{ type: string }>(subjects.assign("_", "a9"));
+    stranger.transport.publish(subjects.agent("_", "a9", "heartbeat"), Buffer.from(JSON.stringify(other)));
     expect(await pushes.next()).toMatchObject({ type: "rejoin", incarnation: "a1-1" });
   });
 });
@@ -405,10 +405,12 @@ describe("draining and leaving", () => {
     await swarm.submit("t1", "t2");
     await assignments(one, 1);
     const second = await other.assignment();
-    await one.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    await one.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     await other.complete(second);
     expect(await other.assignment()).toMatchObject({ task: "t1", attempt: 2 });
-    expect(await one.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })).toMatchObject({ ok: true });
+    expect(await one.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" })).toMatchObject({
+      ok: true,
+    });
   });
 
   it("with six hundred attempts closes each once", async () => {
@@ -416,7 +418,7 @@ describe("draining and leaving", () => {
     const ids = Array.from({ length: 600 }, (_, at) => `t${at}`);
     await swarm.submit(...ids);
     await assignments(agent, ids.length);
-    expect(await agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })).toMatchObject({
+    expect(await agent.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" })).toMatchObject({
       ok: true,
     });
     expect((await swarm.client.status()).tasks).toMatchObject({
@@ -461,7 +463,10 @@ describe("a result", () => {
       { project: "default", task: "t1", attempt, token, outcome: "completed", result: "ok" },
       { project: "default", task: "t1", attempt, token, outcome: "failed" },
     ];
-    const { answers } = await agent.ask(subjects.agent("a1", "result"), { incarnation: "a1-1", results });
+    const { answers } = await agent.ask(subjects.agent("_", "a1", "result"), {
+      incarnation: "a1-1",
+      results,
+    });
     expect(answers).toMatchObject([
       { ok: true, status: "gone" },
       { ok: false, code: "WAGGLE_INVALID_MESSAGE", field: "results[1].outcome" },

@@ -144,7 +144,7 @@ describe("a stall limit", () => {
       fraction: 0.5,
       ...more,
     };
-    agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
+    agent.transport.publish(subjects.agent("_", "a1", "progress"), Buffer.from(JSON.stringify(report)));
   };
 
   it("ends an attempt that reports no progress though its agent lives", async () => {

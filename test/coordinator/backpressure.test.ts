@@ -104,7 +104,7 @@ describe("a leader with as much waiting as may", () => {
     void swarm.client.submit([{ id: "t2", kind: "count" }]);
     await clock.settle();
     for (let n = 2; n < limits.inboxDepthMax; n += 1)
-      swarm.client.transport.publish(subjects.agent(`nobody-${n}`, "leave"), message, "_INBOX.flood");
+      swarm.client.transport.publish(subjects.agent("_", `nobody-${n}`, "leave"), message, "_INBOX.flood");
     await clock.settle();
     expect(answered).toBe(0);
     const refusal = { ok: false, code: "WAGGLE_BACKPRESSURE", retryAfterMs: limits.retryAfterMs };

@@ -65,11 +65,11 @@ const on = {
   submit: subjects.project("default", "submit"),
   cancel: subjects.project("default", "cancel"),
   await: subjects.project("default", "await"),
-  join: subjects.agent("a1", "join"),
-  leave: subjects.agent("a1", "leave"),
-  heartbeat: subjects.agent("a1", "heartbeat"),
-  progress: subjects.agent("a1", "progress"),
-  result: subjects.agent("a1", "result"),
+  join: subjects.agent("_", "a1", "join"),
+  leave: subjects.agent("_", "a1", "leave"),
+  heartbeat: subjects.agent("_", "a1", "heartbeat"),
+  progress: subjects.agent("_", "a1", "progress"),
+  result: subjects.agent("_", "a1", "result"),
   drain: subjects.operator("drain"),
   undrain: subjects.operator("undrain"),
   project: subjects.operator("project"),
@@ -132,8 +132,8 @@ const refused: readonly (readonly [
   ["a project with a wildcard", subjects.project("a*b", "submit"), submitted({}), "project"],
   ["a project in another script", subjects.project("蜂", "cancel"), ended("t1"), "project"],
   ["a project of 65 characters", subjects.project("p".repeat(65), "submit"), submitted({}), "project"],
-  ["an agent with a wildcard", subjects.agent(">x", "join"), joined({}), "agent"],
-  ["an agent of 65 characters", subjects.agent("a".repeat(65), "result"), result({}), "agent"],
+  ["an agent with a wildcard", subjects.agent("_", ">x", "join"), joined({}), "agent"],
+  ["an agent of 65 characters", subjects.agent("_", "a".repeat(65), "result"), result({}), "agent"],
   ["an incarnation with a dot", on.join, joined({ incarnation: "a.1" }), "incarnation"],
   ["no incarnation", on.leave, {}, "incarnation"],
   ["a kind with a space", on.join, joined({ kinds: ["fine", "not fine"] }), "kinds[1]"],
@@ -381,7 +381,7 @@ const items: readonly (readonly [
   ["a stale token", on.result, result({ token: "1.9" }), "STALE_TOKEN", "token"],
   [
     "somebody else's attempt",
-    subjects.agent("a2", "result"),
+    subjects.agent("_", "a2", "result"),
     { ...result({}), incarnation: "a2-1" },
     "STALE_TOKEN",
     "token",
@@ -521,7 +521,7 @@ describe("dropped and counted", () => {
     await send(on.heartbeat, beat({ seen: "all" }));
     await send(on.progress, { incarnation: "a1-1", project: "default", task: "t1", attempt: "first" });
     await send(on.progress, { incarnation: "a1-1", project: "default", task: "nothing", attempt: 1 });
-    await send(subjects.agent("a*", "heartbeat"), beat({}));
+    await send(subjects.agent("_", "a*", "heartbeat"), beat({}));
     expect(await counters()).toMatchObject({ "invalid-publish": 4 });
     expect(await snapshot()).toEqual(before);
   });
@@ -540,7 +540,7 @@ describe("dropped and counted", () => {
     "$JS.API.STREAM.DELETE.WAGGLE_test",
     "$JS.API.STREAM.PURGE.WAGGLE_test",
     "$SYS.REQ.SERVER.PING",
-    subjects.assign("a2"),
+    subjects.assign("_", "a2"),
     subjects.project("default", "submit"),
     "_INBOX",
     "_INBOX$JS.API.STREAM.DELETE.WAGGLE_test",

@@ -57,7 +57,7 @@ describe("while a batch is not committed", () => {
     held.release();
     expect(await answer).toMatchObject({ idx: 3, answers: [{ ok: true }] });
     expect(await said()).toEqual([
-      "agent.a1.assign",
+      "agent._.a1.assign",
       "answer",
       "event.default.task.assigned",
       "event.default.task.submitted",

@@ -79,7 +79,7 @@ async function live(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     await clock.advance(1_000);
     agent.transport.publish(
-      `waggle.v1.test.agent.a1.heartbeat`,
+      `waggle.v1.test.agent._.a1.heartbeat`,
       Buffer.from(
         JSON.stringify({
           incarnation: "a1-1",

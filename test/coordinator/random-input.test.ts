@@ -103,15 +103,15 @@ class Chaos {
           body: { tasks: [this.#task(), this.#task()], notify: "_INBOX.me" },
         };
       case 5:
-        return { subject: subjects.agent(agent, "join"), body: this.#join(agent) };
+        return { subject: subjects.agent("_", agent, "join"), body: this.#join(agent) };
       case 6:
-        return { subject: subjects.agent(agent, "leave"), body: { incarnation: this.#life(agent) } };
+        return { subject: subjects.agent("_", agent, "leave"), body: { incarnation: this.#life(agent) } };
       case 7:
       case 8:
-        return { subject: subjects.agent(agent, "heartbeat"), body: this.#beat(agent) };
+        return { subject: subjects.agent("_", agent, "heartbeat"), body: this.#beat(agent) };
       case 9:
         return {
-          subject: subjects.agent(agent, "progress"),
+          subject: subjects.agent("_", agent, "progress"),
           body: { ...this.#attempt(), fraction: dice.next() },
         };
       case 10:
@@ -123,11 +123,11 @@ class Chaos {
         return this.#setting();
       case 14:
       case 15:
-        return { subject: subjects.agent(agent, "acquire"), body: this.#acquisition(agent) };
+        return { subject: subjects.agent("_", agent, "acquire"), body: this.#acquisition(agent) };
       case 16:
       case 17:
         return {
-          subject: subjects.agent(agent, "release"),
+          subject: subjects.agent("_", agent, "release"),
           body: { incarnation: this.#life(agent), handle: this.#handle() },
         };
       default:
@@ -255,7 +255,7 @@ class Chaos {
     const { agent, incarnation, project, task, attempt, token } = this.#attempt();
     const outcome = this.#pick(["completed", "completed", "failed", "infrastructure", "invalid", "revoked"]);
     const results = [{ project, task, attempt, token, outcome, result: "ok", error: "no" }];
-    return { subject: subjects.agent(agent, "result"), body: { incarnation, results } };
+    return { subject: subjects.agent("_", agent, "result"), body: { incarnation, results } };
   }
 
   #query(project: string): { readonly subject: string; readonly body: object } {
@@ -336,8 +336,8 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   });
   const chaos = new Chaos(dice, clock);
   const { transport } = swarm.client;
-  transport.subscribe(subjects.assign("*"), ({ subject, data }) =>
-    chaos.hear(subject.split(".")[4] ?? "", JSON.parse(Buffer.from(data).toString())),
+  transport.subscribe(subjects.assign("_", "*"), ({ subject, data }) =>
+    chaos.hear(subject.split(".")[5] ?? "", JSON.parse(Buffer.from(data).toString())),
   );
   let answers = 0;
   transport.subscribe("_INBOX.chaos.*", ({ data }) => {

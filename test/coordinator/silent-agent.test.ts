@@ -135,5 +135,5 @@ describe("whose batch is stored long after it fell silent", () => {
   });
 
   const slot = (agent: WireAgent, verb: "acquire" | "release", asked: object) =>
-    agent.ask(subjects.agent(agent.id, verb), { incarnation: agent.joinMessage.incarnation, ...asked });
+    agent.ask(subjects.agent("_", agent.id, verb), { incarnation: agent.joinMessage.incarnation, ...asked });
 });

@@ -45,11 +45,16 @@ const setResource = (resource: string, slots: number, more: object = {}) =>
 
 function acquire(agent: WireAgent, handle: string, more: object = {}) {
   const { incarnation } = agent.joinMessage;
-  return agent.ask(subjects.agent(agent.id, "acquire"), { incarnation, handle, resources: ["gpu"], ...more });
+  return agent.ask(subjects.agent("_", agent.id, "acquire"), {
+    incarnation,
+    handle,
+    resources: ["gpu"],
+    ...more,
+  });
 }
 
 function release(agent: WireAgent, handle: string) {
-  return agent.ask(subjects.agent(agent.id, "release"), {
+  return agent.ask(subjects.agent("_", agent.id, "release"), {
     incarnation: agent.joinMessage.incarnation,
     handle,
   });
@@ -167,7 +172,7 @@ describe("acquiring", () => {
   });
 
   it("refuses a life that is over", async () => {
-    await a1.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    await a1.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     expect(await acquire(a1, "h1")).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_AGENT" });
   });
 });
@@ -288,7 +293,7 @@ describe("who dies", () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await acquire(a3, "h3");
-    await a2.ask(subjects.agent("a2", "join"), { ...a2.joinMessage, incarnation: "a2-2" });
+    await a2.ask(subjects.agent("_", "a2", "join"), { ...a2.joinMessage, incarnation: "a2-2" });
     await release(a1, "h1");
     expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
   });

@@ -66,7 +66,7 @@ class Chart {
 
 type Known = { online: boolean; isOwnDrain: boolean; draining: boolean; inFlight: number };
 
-/** What the coordinator records once it has heard of it. */
+/** The coordinator's row of an agent after a signal of that agent arrived. */
 function rowAfter(row: Known, { type }: AgentSignal): Known {
   switch (type) {
     case "JOINED":

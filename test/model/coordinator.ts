@@ -19,7 +19,7 @@ import {
 /** Each is one sentence of the rules, which a search can leave out. */
 export const rules = [
   "seal-before-reading",
-  "append-until-sealed",
+  "nothing-behind-a-seal",
   "compare-with-held",
   "ask-the-others",
   "list-again",
@@ -124,7 +124,7 @@ export class Coordinator {
   #epoch = 0;
   #seen = { segment: 0, written: 0 };
   #inFlight: Batch[] = [];
-  readonly #growth = new Map<number, { length: number; at: number }>();
+  readonly #growth = new Map<number, { written: number; at: number }>();
 
   constructor(id: string, life: string, world: Surroundings) {
     this.id = id;
@@ -277,10 +277,12 @@ export class Coordinator {
     for (const segment of [...segments].reverse()) {
       const stored = yield* this.#read(segment);
       if (stored === undefined) continue;
-      if (viewOf(segment, stored).isLive) return undefined;
+      const view = viewOf(segment, stored);
+      if (view.isLive) return undefined;
+      if (view.isSealed) continue;
       const before = this.#growth.get(segment);
-      const hasGrown = before === undefined || before.length !== stored.length;
-      if (hasGrown) this.#growth.set(segment, { length: stored.length, at: this.#world.now() });
+      const hasGrown = before === undefined || before.written !== view.written;
+      if (hasGrown) this.#growth.set(segment, { written: view.written, at: this.#world.now() });
       const since = this.#growth.get(segment)?.at ?? 0;
       if (this.#world.has("growth-is-life") && this.#world.now() - since < LEADER_TIMEOUT) {
         yield { ask: "time", steps: 10 };
@@ -316,18 +318,14 @@ export class Coordinator {
     return (yield* this.#seal(segment)) ? undefined : "stand-by";
   }
 
-  /** Until an append is refused because the segment is sealed: only then its end stays. */
+  /** Appends a record that ends the segment, wherever it ends by then. @returns whether it is stored */
   *#seal(segment: number): Steps<boolean> {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const answer = yield* this.#send({ op: "seal", segment });
-      if (answer.kind === "refused") return false;
-      if (!this.#world.has("append-until-sealed")) return true;
       const stored = yield* this.#read(segment);
       if (stored === undefined) return false;
-      const record: StoredRecord = { kind: "probe", life: this.life };
-      const probed = yield* this.#send({ op: "append", segment, expected: stored.length, record });
-      if (probed.kind === "refused" && probed.why === "sealed") return true;
-      if (probed.kind === "refused" && probed.why === "no-stream") return false;
+      if (viewOf(segment, stored).isSealed) return true;
+      const record: StoredRecord = { kind: "seal", life: this.life };
+      yield* this.#once({ op: "append", segment, expected: undefined, record });
     }
     return false;
   }
@@ -484,6 +482,8 @@ export class Coordinator {
     const newest = yield* this.#newestLive();
     if (newest === undefined) return "again";
     if (newest.view.segment > this.#segment) return "stand-by";
+    // A power loss took the segment, and another coordinator claimed its number again.
+    if (newest.view.segment === this.#segment && newest.view.writer !== this.life) return "stand-by";
     if (
       newest.view.segment < this.#segment ||
       newest.log === "unreadable" ||
@@ -553,7 +553,6 @@ export class Coordinator {
       if (stored > 0 && this.#inFlight.length === 0) return "goes on";
       const refused = answers.slice(stored).find(({ kind }) => kind === "refused");
       if (refused?.kind !== "refused") continue; // unknown: the same bytes again
-      if (refused.why === "sealed") return "stand-by";
       if (refused.why === "no-stream") return "again";
       const looked = yield* this.#lookAtPosition();
       if (looked !== "goes on") return looked;
@@ -586,6 +585,7 @@ export class Coordinator {
     if (records === undefined || records.length < this.#position) return "again";
     for (const record of records.slice(this.#position)) {
       if (record.kind === "lost") return "again";
+      if (record.kind === "seal" && this.#world.has("nothing-behind-a-seal")) return "stand-by";
       const [batch] = this.#inFlight;
       if (batch !== undefined && isSame(record, batch, this.life)) this.#take(1);
       else if (record.life !== this.life) this.#position += 1;

@@ -1,5 +1,5 @@
-// The journal's server in the model of segments: streams that take appends at an expected position, are sealed, deleted
-// and read. A power loss takes what was not synced: the end of a stream, a seal, a new stream. What it does at each
+// The journal's server in the model of segments: streams that take appends at an expected position or at any, are
+// deleted and read. A power loss takes what was not synced: the end of a stream, a new stream. What it does at each
 // uncertain moment is a choice, so that a search can try all of them. Not here: who appends (coordinator.ts).
 
 import type { StoredRecord } from "./records.ts";
@@ -14,10 +14,10 @@ type StreamOperation =
   | {
       readonly op: "append";
       readonly segment: number;
-      readonly expected: number;
+      /** Undefined: wherever the stream ends by then, as a seal is appended (docs/adr/0025). */
+      readonly expected: number | undefined;
       readonly record: StoredRecord;
     }
-  | { readonly op: "seal"; readonly segment: number }
   | { readonly op: "read"; readonly segment: number }
   | { readonly op: "delete"; readonly segment: number };
 
@@ -25,16 +25,14 @@ export type Answer =
   | { readonly kind: "listed"; readonly segments: readonly number[] }
   | { readonly kind: "done" }
   | { readonly kind: "stored"; readonly position: number }
-  | { readonly kind: "read"; readonly records: readonly StoredRecord[]; readonly isSealed: boolean }
-  | { readonly kind: "refused"; readonly why: "sealed" | "wrong-position" | "no-stream" }
+  | { readonly kind: "read"; readonly records: readonly StoredRecord[] }
+  | { readonly kind: "refused"; readonly why: "wrong-position" | "no-stream" }
   /** No answer came: the operation may have been done, may be done later, or never. */
   | { readonly kind: "unknown" };
 
 interface Stream {
   records: StoredRecord[];
-  /** `asked`: on three replicas a seal takes effect some appends after its acknowledgement. */
-  seal: "open" | "asked" | "sealed";
-  synced: { exists: boolean; length: number; isSealed: boolean };
+  synced: { exists: boolean; length: number };
 }
 
 /** Picks one of `count` outcomes; 0 is the one of a quiet day. */
@@ -60,7 +58,6 @@ export class LogService {
       case "create":
         return this.#create(operation.segment);
       case "append":
-      case "seal":
       case "read":
       case "delete": {
         const stream = this.#streams.get(operation.segment);
@@ -73,11 +70,8 @@ export class LogService {
     switch (operation.op) {
       case "append":
         return this.#append(stream, operation.expected, operation.record);
-      case "seal":
-        if (stream.seal === "open") stream.seal = this.#store === "one" ? "sealed" : "asked";
-        return { kind: "done" };
       case "read":
-        return { kind: "read", records: [...stream.records], isSealed: stream.seal !== "open" };
+        return { kind: "read", records: [...stream.records] };
       case "delete":
         this.#streams.delete(operation.segment);
         return { kind: "done" };
@@ -91,7 +85,7 @@ export class LogService {
 
   sync(): void {
     for (const stream of this.#streams.values())
-      stream.synced = { exists: true, length: stream.records.length, isSealed: stream.seal === "sealed" };
+      stream.synced = { exists: true, length: stream.records.length };
   }
 
   /** @param mayLose whether the records from `length` on of a segment may go; the fault model decides */
@@ -112,10 +106,6 @@ export class LogService {
         lost.push(`${stream.records.length - length} of segment ${segment}`);
         stream.records.length = length;
       }
-      if (stream.seal === "sealed" && !stream.synced.isSealed && this.#choose(2, "seal lost") === 1) {
-        stream.seal = "open";
-        lost.push(`the seal of ${segment}`);
-      }
     }
     this.sync();
     return lost.join(", ") || "nothing";
@@ -131,16 +121,14 @@ export class LogService {
     if (!this.#streams.has(segment))
       this.#streams.set(segment, {
         records: [],
-        seal: "open",
-        synced: { exists: this.#store === "three", length: 0, isSealed: false },
+        synced: { exists: this.#store === "three", length: 0 },
       });
     return { kind: "done" };
   }
 
-  #append(stream: Stream, expected: number, record: StoredRecord): Answer {
-    if (stream.seal === "asked" && this.#choose(2, "the seal is late") === 0) stream.seal = "sealed";
-    if (stream.seal === "sealed") return { kind: "refused", why: "sealed" };
-    if (stream.records.length !== expected) return { kind: "refused", why: "wrong-position" };
+  #append(stream: Stream, expected: number | undefined, record: StoredRecord): Answer {
+    if (expected !== undefined && stream.records.length !== expected)
+      return { kind: "refused", why: "wrong-position" };
     stream.records.push(record);
     return { kind: "stored", position: stream.records.length };
   }

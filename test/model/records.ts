@@ -31,7 +31,9 @@ export type StoredRecord =
     }
   | { readonly kind: "batch"; readonly life: string; readonly batch: Batch }
   | { readonly kind: "closing"; readonly life: string }
-  | { readonly kind: "probe"; readonly life: string }
+  /** The first one ends the segment: no record behind it counts. */
+  | { readonly kind: "seal"; readonly life: string }
+  | { readonly kind: "foreign"; readonly life: string }
   | { readonly kind: "lost" };
 
 export interface SegmentEnd {

@@ -17,10 +17,11 @@ export interface SegmentView {
   readonly isLive: boolean;
   readonly batches: readonly Batch[];
   readonly isClosing: boolean;
+  readonly isSealed: boolean;
   /** A record is missing before the end. */
   readonly isDamaged: boolean;
   readonly length: number;
-  /** Records of the writer, wherever they stand: they alone show that it lives. */
+  /** Number of the writer's own records at any position. Only growth of this number shows that the writer lives. */
   readonly written: number;
 }
 
@@ -29,8 +30,10 @@ export const BASE_PARTS = 2;
 export function viewOf(segment: number, records: readonly StoredRecord[]): SegmentView {
   const [first] = records;
   const writer = first?.kind === "claim" && first.segment === segment ? first.life : undefined;
-  const lostAt = records.findIndex(({ kind }) => kind === "lost");
-  const own = (lostAt === -1 ? records : records.slice(0, lostAt)).filter(
+  const sealAt = records.findIndex(({ kind }) => kind === "seal");
+  const counted = sealAt === -1 ? records : records.slice(0, sealAt);
+  const lostAt = counted.findIndex(({ kind }) => kind === "lost");
+  const own = (lostAt === -1 ? counted : counted.slice(0, lostAt)).filter(
     (record) => record.kind !== "lost" && record.life === writer,
   );
   const openedAt = own.findIndex(({ kind }) => kind === "opened");
@@ -50,6 +53,7 @@ export function viewOf(segment: number, records: readonly StoredRecord[]): Segme
       ? own.slice(openedAt).flatMap((record) => (record.kind === "batch" ? [record.batch] : []))
       : [],
     isClosing: own.some(({ kind }) => kind === "closing"),
+    isSealed: sealAt !== -1,
     isDamaged: lostAt !== -1,
     length: records.length,
     written: records.filter((record) => record.kind !== "lost" && record.life === writer).length,

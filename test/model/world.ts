@@ -406,7 +406,7 @@ export class World implements Surroundings {
     if (segment === undefined) return;
     const expected = contents.get(segment)?.length ?? 0;
     this.note(`a foreign record in segment ${segment}`);
-    this.#service.run({ op: "append", segment, expected, record: { kind: "probe", life: "X" } });
+    this.#service.run({ op: "append", segment, expected, record: { kind: "foreign", life: "X" } });
   }
 
   #damage(): void {
@@ -568,7 +568,8 @@ function batchesIn(record: StoredRecord): readonly Batch[] {
 
 function describe(operation: Operation): string {
   if (operation.op === "list") return "lists";
-  const record = operation.op === "append" ? ` ${recordText(operation.record)} at ${operation.expected}` : "";
+  const record =
+    operation.op === "append" ? ` ${recordText(operation.record)} at ${operation.expected ?? "the end"}` : "";
   return `${operation.op} ${operation.segment}${record}`;
 }
 

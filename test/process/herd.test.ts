@@ -79,7 +79,7 @@ async function allBeat(): Promise<void> {
   const transport = await connectNats({ urls: [server.url], name: "watching" });
   const heard = new Set<string>();
   await new Promise<void>((resolve) => {
-    transport.subscribe("waggle.v1.default.agent.*.heartbeat", ({ subject }) => {
+    transport.subscribe("waggle.v1.default.agent.*.*.heartbeat", ({ subject }) => {
       heard.add(subject);
       if (heard.size === AGENTS) resolve();
     });

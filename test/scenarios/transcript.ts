@@ -139,7 +139,7 @@ class Stage {
         return;
       case "leave":
         actor.isSilent = true;
-        return this.#ask(subjects.agent(name, "leave"), { incarnation: actor.incarnation });
+        return this.#ask(subjects.agent("_", name, "leave"), { incarnation: actor.incarnation });
       case "restart":
         return await this.#begin(actor);
       default:
@@ -173,7 +173,8 @@ class Stage {
     };
     const actor: Actor = { id, join, ...life };
     this.#actorById.set(id, actor);
-    this.#swarmOf().client.listen<AgentPush>(subjects.assign(id)).onPush = (push) => this.#hear(actor, push);
+    this.#swarmOf().client.listen<AgentPush>(subjects.assign("_", id)).onPush = (push) =>
+      this.#hear(actor, push);
     await this.#begin(actor);
     this.#beat(actor);
   }
@@ -186,7 +187,7 @@ class Stage {
     actor.seen = new Set();
     actor.slots = new Map();
     const { incarnation, join } = actor;
-    await this.#swarmOf().client.ask(subjects.agent(actor.id, "join"), { ...join, incarnation });
+    await this.#swarmOf().client.ask(subjects.agent("_", actor.id, "join"), { ...join, incarnation });
   }
 
   #beat(actor: Actor): void {
@@ -199,7 +200,7 @@ class Stage {
       [...actor.slots].filter(([, each]) => each === isHeld).map(([handle]) => handle);
     const slots = { held: handlesOf(true), waiting: handlesOf(false) };
     const beat = { incarnation, status: "busy", inFlight: held.length, seen, held, slots };
-    if (!actor.isSilent) this.#ask(subjects.agent(actor.id, "heartbeat"), beat);
+    if (!actor.isSilent) this.#ask(subjects.agent("_", actor.id, "heartbeat"), beat);
     this.#clock.after(limits.heartbeatMs, () => this.#beat(actor));
   }
 
@@ -256,7 +257,7 @@ class Stage {
       ...(weight === undefined ? {} : { weight: Number(weight) }),
       ...(timeout === undefined ? {} : { timeoutMs: msOf(timeout) }),
     };
-    this.#ask(subjects.agent(actor.id, "acquire"), message, ({ answer }) => {
+    this.#ask(subjects.agent("_", actor.id, "acquire"), message, ({ answer }) => {
       if (answer?.state === "granted") actor.slots.set(handle, true);
       if (answer?.ok === false) actor.slots.delete(handle);
     });
@@ -265,7 +266,9 @@ class Stage {
   #release(handle: string): void {
     const actor = this.#actorOf(handle);
     const { incarnation } = actor;
-    this.#ask(subjects.agent(actor.id, "release"), { incarnation, handle }, () => actor.slots.delete(handle));
+    this.#ask(subjects.agent("_", actor.id, "release"), { incarnation, handle }, () =>
+      actor.slots.delete(handle),
+    );
   }
 
   #actorOf(handle: string): Actor {
@@ -293,7 +296,7 @@ class Stage {
       const results = [
         { project, task, attempt, token, outcome, error: outcome === "completed" ? undefined : "no luck" },
       ];
-      return this.#ask(subjects.agent(actor.id, "result"), { incarnation, results });
+      return this.#ask(subjects.agent("_", actor.id, "result"), { incarnation, results });
     }
     throw new Error(`nobody can ${verb} ${task}`);
   }

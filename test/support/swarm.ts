@@ -69,6 +69,8 @@ function named(held: readonly HeldName[]): object[] {
 }
 
 interface JoinOptions {
+  /** Default `_`: none. */
+  readonly group: string;
   readonly incarnation: string;
   readonly kinds: readonly string[];
   readonly maxConcurrent: number;
@@ -231,21 +233,23 @@ export class Listening<Message> {
 /** An agent that does exactly what a test tells it. */
 export class WireAgent extends WireParty {
   readonly id: string;
-  readonly joinMessage: JoinOptions;
+  readonly group: string;
+  readonly joinMessage: Omit<JoinOptions, "group">;
   readonly pushes: Listening<AgentPush>;
   readonly #assigned: Assignment[] = [];
 
-  constructor(transport: Transport, id: string, options: Partial<JoinOptions>) {
+  constructor(transport: Transport, id: string, { group = "_", ...options }: Partial<JoinOptions>) {
     super(transport);
     this.id = id;
+    this.group = group;
     const joinMessage = { incarnation: `${id}-1`, kinds: ["count"], maxConcurrent: 4, ...options };
     this.joinMessage = joinMessage as JoinOptions;
-    this.pushes = this.listen<AgentPush>(subjects.assign(id));
+    this.pushes = this.listen<AgentPush>(subjects.assign(group, id));
   }
 
   join() {
     const { held, ...rest } = this.joinMessage;
-    return this.ask(subjects.agent(this.id, "join"), {
+    return this.ask(subjects.agent(this.group, this.id, "join"), {
       ...rest,
       ...(held === undefined ? {} : { held: named(held) }),
     });
@@ -270,7 +274,7 @@ export class WireAgent extends WireParty {
 
   report({ project, task, attempt, token }: Assignment, outcome: string, more: object = {}) {
     const results = [{ project, task, attempt, token, outcome, ...more }];
-    return this.ask(subjects.agent(this.id, "result"), {
+    return this.ask(subjects.agent(this.group, this.id, "result"), {
       incarnation: this.joinMessage.incarnation,
       results,
     });
@@ -289,6 +293,6 @@ export class WireAgent extends WireParty {
       seen,
       ...more,
     };
-    return this.ask(subjects.agent(this.id, "heartbeat"), beat);
+    return this.ask(subjects.agent(this.group, this.id, "heartbeat"), beat);
   }
 }

@@ -21,12 +21,12 @@ export class StreamApiError extends UnreachableError {
   }
 }
 
-/** True for the answer that there is no such stream. */
+/** True if the server answered "stream not found". */
 export function isStreamMissing(error: unknown): boolean {
   return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
 }
 
-/** True for the answer that a record is stored and cannot be read. */
+/** True if the server answered that it cannot read a stored record. */
 export function isUnreadable(error: unknown): boolean {
   return error instanceof StreamApiError && error.errCode === apiCodes.streamFailed;
 }

@@ -16,6 +16,7 @@ export function demoSettings(settings: Settings): Settings {
     ...settings,
     nats: undefined,
     natsContext: undefined,
+    inboxPrefix: undefined,
     credentials: undefined,
     replicas: undefined,
     swarm: "demo",

@@ -6,13 +6,13 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { Reply } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
-import type { AgentId, Incarnation, Term } from "../../ids.ts";
+import type { AgentId, GroupId, Incarnation, Term } from "../../ids.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Heartbeat, Progress } from "../../protocol/schemas.ts";
 import { progressSubject } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
-import { AgentGate, type MessageSort } from "../requests/agent-gate.ts";
+import { AgentGate, type AgentName, type MessageSort } from "../requests/agent-gate.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
 import { sendFitting } from "../requests/fitting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
@@ -51,16 +51,22 @@ export class AgentDesk implements AgentTarget {
     this.#gate = new AgentGate(deps.clock);
   }
 
-  hears(agent: AgentId, sort: MessageSort): boolean {
+  hears(name: AgentName, sort: MessageSort): boolean {
+    const { agent } = name;
     const row = this.#deps.state.agentById.get(agent);
     if (sort === "progress" && row?.online !== true) return false;
-    const admission = this.#gate.admit(agent, row, sort);
+    const admission = this.#gate.admit(name, row, sort);
     if (admission === "dropped-first")
       this.#deps.logger.warn(
         { agent, sort },
         "an agent sends too many messages: what is too much is not listened to",
       );
     return admission === "heard";
+  }
+
+  isOf({ group, agent }: AgentName): boolean {
+    const row = this.#deps.state.agentById.get(agent);
+    return row?.online !== true || row.group === group;
   }
 
   heard(agent: AgentId, incarnation: Incarnation): void {
@@ -70,13 +76,13 @@ export class AgentDesk implements AgentTarget {
       this.#deps.presences.heard(agent, incarnation);
   }
 
-  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void {
+  heartbeat({ group, agent }: AgentName, beat: Heartbeat, reply: string | undefined): void {
     const { term, state, transport, presences } = this.#deps;
     const life = { agent, incarnation: beat.incarnation };
     const row = state.agentById.get(agent);
     if (row?.online !== true || row.incarnation !== beat.incarnation) {
       this.heard(agent, beat.incarnation);
-      return this.#dismiss(life, row?.online === true ? "fenced" : "rejoin");
+      return this.#dismiss(life, group, row?.online === true ? "fenced" : "rejoin");
     }
     const verdict = presences.beat(state, row, beat);
     const renew = () => {
@@ -145,11 +151,11 @@ export class AgentDesk implements AgentTarget {
     this.#deps.logger.warn({ agent, incarnation }, what);
   }
 
-  #dismiss({ agent, incarnation }: Life, type: "fenced" | "rejoin"): void {
+  #dismiss({ agent, incarnation }: Life, group: GroupId, type: "fenced" | "rejoin"): void {
     this.#deps.enqueue({
       commands: [],
       replies: [],
-      finish: ({ term }) => this.#deps.outbox.tellAgent(agent, { type, term, incarnation }),
+      finish: ({ term }) => this.#deps.outbox.tellAgent(agent, { type, term, incarnation }, group),
     });
   }
 }

@@ -2,7 +2,7 @@
 // batch for one receiver leave as one message. Not here: answers and events (telling.ts).
 
 import type { Effect } from "../../core/effect.ts";
-import type { AgentId, Incarnation } from "../../ids.ts";
+import type { AgentId, GroupId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Assignment, Outcome } from "../../protocol/schemas.ts";
@@ -39,17 +39,27 @@ export interface EndedWait {
   readonly reason: SlotEnding | "unknown";
 }
 
+export interface OutboxDeps {
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly awaiting: Awaiting;
+  readonly presences: Presences;
+  readonly groupOf: (agent: AgentId) => GroupId;
+}
+
 export class Outbox {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #awaiting: Awaiting;
   readonly #presences: Presences;
+  readonly #groupOf: (agent: AgentId) => GroupId;
 
-  constructor(transport: Transport, subjects: Subjects, awaiting: Awaiting, presences: Presences) {
+  constructor({ transport, subjects, awaiting, presences, groupOf }: OutboxDeps) {
     this.#transport = transport;
     this.#subjects = subjects;
     this.#awaiting = awaiting;
     this.#presences = presences;
+    this.#groupOf = groupOf;
   }
 
   perform(effects: readonly Effect[], commit: Commit): void {
@@ -108,9 +118,10 @@ export class Outbox {
     }
   }
 
-  /** Tells one agent something outside of any batch: what it must stop, or that it must join anew. */
-  tellAgent(agent: AgentId, push: object): void {
-    this.#transport.publish(this.#subjects.assign(agent), encode(push));
+  /** Tells one agent something outside of any batch: what it must stop, or that it must join anew.
+   *  @param group default: the group in which it joined */
+  tellAgent(agent: AgentId, push: object, group = this.#groupOf(agent)): void {
+    this.#transport.publish(this.#subjects.assign(group, agent), encode(push));
   }
 
   #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByInbox: Map<string, Outcome[]>): void {

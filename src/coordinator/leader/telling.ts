@@ -2,7 +2,7 @@
 // their answers, and whoever follows the record its events. Not here: when that may be told (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
-import type { BatchIndex } from "../../ids.ts";
+import { type AgentId, type BatchIndex, NO_GROUP } from "../../ids.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
@@ -32,10 +32,11 @@ export class Telling {
   #firstIdx: BatchIndex;
 
   constructor(deps: TellingDeps) {
-    const { state, transport, subjects, awaiting, presences } = deps;
+    const { state } = deps;
     this.#deps = deps;
-    this.outbox = new Outbox(transport, subjects, awaiting, presences);
-    this.#publisher = new EventPublisher(transport, subjects);
+    const groupOf = (agent: AgentId) => state.agentById.get(agent)?.group ?? NO_GROUP;
+    this.outbox = new Outbox({ ...deps, groupOf });
+    this.#publisher = new EventPublisher(deps.transport, deps.subjects);
     this.#firstIdx = state.auditFirstIdx;
   }
 

@@ -2,6 +2,7 @@
 // or kept here. The agent compares the project of the subject with that of each attempt: a project never reads what
 // another's attempts wrote.
 
+import { NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { check, decode, encode, invalid } from "../../protocol/codec.ts";
 import { heldLogsSchema, logQuerySchema } from "../../protocol/log-schemas.ts";
@@ -9,6 +10,7 @@ import { type CodedError, projectIdSchema } from "../../protocol/schemas.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
+import type { AgentName } from "../requests/agent-gate.ts";
 import { codedError } from "../requests/answers.ts";
 import { taskNamed } from "./named-task.ts";
 
@@ -38,14 +40,15 @@ export class AgentLogs {
     if (agent === undefined)
       return async () => encode(invalid(`agent: is missing, and no agent runs task ${task} now`, "agent"));
     const request = { ...named.value, ...(attempt === undefined ? {} : { attempt }) };
-    return async () => encode(await this.#ask(agent, request));
+    const group = state.agentById.get(agent)?.group ?? NO_GROUP;
+    return async () => encode(await this.#ask({ group, agent }, request));
   }
 
-  async #ask(agent: string, request: object): Promise<object> {
+  async #ask({ group, agent }: AgentName, request: object): Promise<object> {
     if (this.#asking >= limits.agentLogsAskedMax) return tooMany;
     this.#asking += 1;
     const { transport, subjects } = this.#deps;
-    const asked = transport.request(subjects.agentLog(agent), encode(request), {
+    const asked = transport.request(subjects.agentLog(group, agent), encode(request), {
       timeoutMs: limits.agentLogMs,
     });
     const outcome = await asked.finally(() => {

@@ -2,7 +2,7 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../../assert.ts";
-import { type Instant, instant, type ProjectId, type TaskRef } from "../../ids.ts";
+import { type Instant, instant, NO_GROUP, type ProjectId, type TaskRef } from "../../ids.ts";
 import {
   type StatusResponse,
   type StatusTable,
@@ -203,6 +203,7 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { presences }: StatusSo
   const outlivedMs = presences?.outlivedMs(row.id);
   return {
     id: row.id,
+    ...(row.group === NO_GROUP ? {} : { group: row.group as string }),
     ...standingOf(row),
     unresponsive: row.unresponsive,
     kinds: [...row.kinds].map((kind) => {

@@ -4,7 +4,7 @@
 // passes.
 
 import type { Clock } from "../../clock.ts";
-import type { AgentId } from "../../ids.ts";
+import type { AgentId, GroupId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { AgentVerb } from "../../protocol/subjects.ts";
 import { type AgentRow, placesOf } from "../../state/state.ts";
@@ -15,6 +15,12 @@ interface Bucket {
   filledMonotonicMs: number;
   /** When the last one was turned away. */
   refusedMonotonicMs: number;
+}
+
+/** As the subject names it. */
+export interface AgentName {
+  readonly group: GroupId;
+  readonly agent: AgentId;
 }
 
 export type Admission = "heard" | "dropped" | "dropped-first";
@@ -46,8 +52,8 @@ export class AgentGate {
 
   /** @param row of the agent, where it is known
    *  @returns `dropped-first` for the first that is dropped after a while in which none was */
-  admit(agent: AgentId, row: AgentRow | undefined, sort: MessageSort): Admission {
-    const bucket = this.#filled(`${agent} ${sort}`, mostOf(sort, row));
+  admit({ group, agent }: AgentName, row: AgentRow | undefined, sort: MessageSort): Admission {
+    const bucket = this.#filled(`${group} ${agent} ${sort}`, mostOf(sort, row));
     if (bucket.left >= 1) {
       bucket.left -= 1;
       return "heard";

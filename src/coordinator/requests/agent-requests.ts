@@ -1,15 +1,16 @@
-// Messages of agents on `agent.<a>.<verb>`: what an agent says of its life, its attempts and its slots, as far as it is
-// listened to (agent-gate.ts). Not here: `acquire` and `release` themselves (slot-requests.ts), and what holds for
-// every request (request-edge.ts).
+// Messages of agents on `agent.<g>.<a>.<verb>`: what an agent says of its life, its attempts and its slots, as far as
+// it is listened to (agent-gate.ts). Not here: `acquire` and `release` themselves (slot-requests.ts), and what holds
+// for every request (request-edge.ts).
 
 import type { Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import { headOf } from "../../cut-text.ts";
-import type { AgentId, AssignmentNumber } from "../../ids.ts";
+import { type AgentId, type AssignmentNumber, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { check, decode, encode } from "../../protocol/codec.ts";
 import {
   agentIdSchema,
+  groupIdSchema,
   heartbeatSchema,
   joinRequestSchema,
   leaveRequestSchema,
@@ -18,8 +19,8 @@ import {
   resultSchema,
 } from "../../protocol/schemas.ts";
 import type { Message } from "../../transport/transport.ts";
-import { type MessageSort, sortByVerb } from "./agent-gate.ts";
-import { answerMessage, answersOf, backpressure, joinAnswer, resultAnswer } from "./answers.ts";
+import { type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
+import { answerMessage, answersOf, backpressure, joinAnswer, otherGroup, resultAnswer } from "./answers.ts";
 import type { RequestEdge } from "./request-edge.ts";
 import { SlotRequests } from "./slot-requests.ts";
 
@@ -34,19 +35,23 @@ export class AgentRequests {
     this.#slots = new SlotRequests(edge);
   }
 
-  take(id: string, verb: string, message: Message): void {
+  take([group, id, verb = ""]: readonly string[], message: Message): void {
     const agent = check(id, agentIdSchema, "agent");
     if (!agent.ok) return this.#edge.refuseMaybe(message, agent);
+    const of = check(group, groupIdSchema, "group");
+    if (!of.ok) return this.#edge.refuseMaybe(message, of);
+    const name = { group: of.value, agent: agent.value };
     const sort = sortByVerb.get(verb);
-    if (sort !== undefined && !this.#edge.target.agents.hears(agent.value, sort))
+    if (sort !== undefined && !this.#edge.target.agents.hears(name, sort))
       return this.#turnAway(sort, message.reply);
+    if (!this.#edge.target.agents.isOf(name)) return this.#edge.refuseMaybe(message, otherGroup(name.agent));
     switch (verb) {
       case "heartbeat":
-        return this.#heartbeat(agent.value, message);
+        return this.#heartbeat(name, message);
       case "progress":
         return this.#progress(agent.value, message);
       case "join":
-        return this.#join(agent.value, message);
+        return this.#join(name, message);
       case "leave":
         return this.#leave(agent.value, message);
       case "result":
@@ -66,10 +71,10 @@ export class AgentRequests {
     this.#edge.refuse(reply, backpressure("too-many-messages", limits.retryAfterMs));
   }
 
-  #heartbeat(agent: AgentId, message: Message): void {
+  #heartbeat(name: AgentName, message: Message): void {
     const beat = decode(message.data, heartbeatSchema);
     if (!beat.ok) return this.#edge.refuseMaybe(message, beat);
-    this.#edge.target.agents.heartbeat(agent, beat.value, message.reply);
+    this.#edge.target.agents.heartbeat(name, beat.value, message.reply);
   }
 
   #progress(agent: AgentId, message: Message): void {
@@ -79,7 +84,7 @@ export class AgentRequests {
     if (!target.agents.progress(agent, report.value)) target.count("invalid-publish");
   }
 
-  #join(agent: AgentId, message: Message): void {
+  #join({ group, agent }: AgentName, message: Message): void {
     const reply = this.#edge.replyOf(message);
     if (reply === undefined) return;
     const request = decode(message.data, joinRequestSchema);
@@ -99,6 +104,7 @@ export class AgentRequests {
     const command: Command = {
       type: "JoinAgent",
       agent,
+      ...(group === NO_GROUP ? {} : { group }),
       incarnation,
       kinds: [...new Set(kinds)],
       ...(role === undefined ? {} : { role }),

@@ -209,6 +209,7 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
       retryAfterMs: reply.retryAfterMs,
     });
   }
+  if (reply?.kind === "other-group") return otherGroup(reply.agent);
   if (reply?.kind === "life-over") {
     return codedError(
       "WAGGLE_UNKNOWN_AGENT",
@@ -236,6 +237,14 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
     heartbeatMs: limits.heartbeatMs,
     leaseTtlMs: limits.leaseTtlMs,
   };
+}
+
+export function otherGroup(agent: string): CodedError {
+  return codedError(
+    "WAGGLE_CONFLICT",
+    `an agent ${agent} is online in another group: give this one another id, or let the other leave first`,
+    { field: "agent" },
+  );
 }
 
 export function unknownTask(task: string): CodedError {

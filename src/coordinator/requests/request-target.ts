@@ -5,7 +5,7 @@
 import type { AgentId, Incarnation, Instant, ProjectId, TaskId, TaskRef } from "../../ids.ts";
 import type { CodedError, Heartbeat, Progress } from "../../protocol/schemas.ts";
 import type { RefusalReason } from "../../state/event.ts";
-import type { MessageSort } from "./agent-gate.ts";
+import type { AgentName, MessageSort } from "./agent-gate.ts";
 import type { InboxEntry } from "./inbox.ts";
 
 /** What the edge hands to the leader. */
@@ -32,11 +32,13 @@ export interface RequestTarget {
 /** What agents say beside what is decided. */
 export interface AgentTarget {
   /** Whether one more message of an agent is listened to: asked before it is read. */
-  hears(agent: AgentId, sort: MessageSort): boolean;
+  hears(name: AgentName, sort: MessageSort): boolean;
+  /** Whether no agent of this id is online in another group. */
+  isOf(name: AgentName): boolean;
   /** Any valid message shows that its sender lives. */
   heard(agent: AgentId, incarnation: Incarnation): void;
   /** @param reply where the heartbeat is answered, if its sender waits for that */
-  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void;
+  heartbeat(name: AgentName, beat: Heartbeat, reply: string | undefined): void;
   /** @returns false when the agent does not run the attempt */
   progress(agent: AgentId, report: Progress): boolean;
 }

@@ -33,10 +33,11 @@ export class Requests {
 
   /** Takes one message from a subject that only a leader serves. Never throws. */
   take(message: Message): void {
-    const [party, id = "", verb = ""] = message.subject.slice(this.#prefix.length).split(".");
+    const [party, ...rest] = message.subject.slice(this.#prefix.length).split(".");
+    const [id = "", verb = ""] = rest;
     if (message.reply !== undefined && !isInbox(message.reply))
       return this.#target.count("reply-not-an-inbox");
-    if (party === "agent") return this.#agents.take(id, verb, message);
+    if (party === "agent") return this.#agents.take(rest, message);
     if (this.#leavesOpen(message.reply)) return;
     if (party === "project") return this.#projects.take(id, verb, message);
     if (party === "operator") return this.#takeOperator(id, message);

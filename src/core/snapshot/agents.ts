@@ -50,6 +50,7 @@ export class AgentReader {
     const online = fields.flag("online");
     const row: AgentRow = {
       id: fields.text<AgentId>("id"),
+      group: fields.text("group"),
       incarnation: fields.text("incarnation"),
       online,
       draining: fields.flag("draining"),

@@ -8,7 +8,7 @@ import { readPolicy } from "./settings.ts";
 import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./values.ts";
 
 /** Grows when a reader of the version before could not make the same state of it; older ones are not read. */
-export const snapshotVersion = 5;
+export const snapshotVersion = 6;
 
 export function headerRow(state: SwarmState): Row {
   const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, horizonAt, virtualTime } = state;

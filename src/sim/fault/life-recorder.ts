@@ -3,7 +3,7 @@
 
 import { decode } from "../../protocol/codec.ts";
 import { joinRequestSchema } from "../../protocol/schemas.ts";
-import type { RequestOptions, RequestOutcome, Transport } from "../../transport/transport.ts";
+import type { Forbidden, RequestOptions, RequestOutcome, Transport } from "../../transport/transport.ts";
 import { type Recorder, RecordingTransport } from "../history/recording-transport.ts";
 import type { Life } from "./life.ts";
 
@@ -19,7 +19,7 @@ export class LifeRecorder extends RecordingTransport {
     subject: string,
     payload: Uint8Array,
     options: RequestOptions,
-  ): Promise<RequestOutcome> {
+  ): Promise<RequestOutcome | Forbidden> {
     this.#noteJoin(subject, payload);
     const outcome = await super.request(subject, payload, options);
     if (this.#life.hasEnded) return await new Promise(() => undefined);

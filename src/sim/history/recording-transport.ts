@@ -17,6 +17,7 @@ import {
 import { isInbox, swarmPrefix } from "../../protocol/subjects.ts";
 import type {
   ConnectionStatus,
+  Forbidden,
   Message,
   RequestOptions,
   RequestOutcome,
@@ -65,10 +66,15 @@ export class RecordingTransport implements Transport {
     this.#inner.publish(subject, payload, reply);
   }
 
-  async request(subject: string, payload: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+  async request(
+    subject: string,
+    payload: Uint8Array,
+    options: RequestOptions,
+  ): Promise<RequestOutcome | Forbidden> {
     const { now, party, record } = this.#recorder;
     const asked = this.#askedIn(subject, payload, { party, sentMs: now() });
     const outcome = await this.#inner.request(subject, payload, options);
+    if (outcome.kind === "forbidden") return outcome;
     for (const observed of asked.length === 0 ? [] : answered(asked, outcome, now())) record(observed);
     return outcome;
   }
@@ -108,12 +114,12 @@ export class RecordingTransport implements Transport {
   #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
     if (!subject.startsWith(this.#prefix)) return [];
     const [side = "", party = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
-    if (side !== "project" && (side !== "agent" || verb !== "result")) return []; // heartbeats, above all
+    if (side !== "project" && (side !== "agent" || what !== "result")) return []; // heartbeats, above all
     const parsed = parseJson(payload);
     const message = parsed.ok ? asRecord(parsed.value) : {};
     if (side === "project" && verb === "query")
       return what === "task" ? [{ ...head, kind: "query", task: keyOf(party, message["task"]) }] : [];
-    return side === "project" ? projectItems(verb, party, message, head) : resultItems(party, message, head);
+    return side === "project" ? projectItems(verb, party, message, head) : resultItems(verb, message, head); // agent.<group>.<id>.result
   }
 
   /** What comes unasked: assignments and endings. */
@@ -132,7 +138,7 @@ export class RecordingTransport implements Transport {
     }
     const push = decode(data, agentPushSchema);
     if (!push.ok || push.value.type !== "assign") return;
-    const agent = subject.slice(this.#prefix.length).split(".")[1] ?? "";
+    const agent = subject.slice(this.#prefix.length).split(".")[2] ?? "";
     const { term, incarnation, assignments } = push.value;
     for (const { project, task, attempt, number, token } of assignments as readonly Assignment[])
       record({
@@ -253,13 +259,15 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
     case "query": {
       const found = acceptedTaskSchema.safeParse(answer);
       if (!found.success) return said;
-      const { state, round, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
+      const { project, task: id, state, round, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
       const more = {
         ...(endedIdx === undefined ? {} : { endedIdx }),
         ...(agent === undefined ? {} : { agent }),
       };
       const isStale = stale === true ? { stale } : {};
-      return { ...said, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
+      // Asked of the swarm, the answer alone says whose task it is.
+      const named = { task: keyOf(project, id) };
+      return { ...said, ...named, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
     }
     case "result":
       return { ...said, answer: status as "ok" | "stale" | "gone" };

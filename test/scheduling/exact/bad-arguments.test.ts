@@ -17,7 +17,7 @@ import {
   schedule,
   vaporaLoad,
   vaporaScore,
-} from "../../../src/index.ts";
+} from "../../../src/rules.ts";
 import { vaporaLoad as plannersLoad, vaporaScore as plannersScore } from "../../../src/scheduling/score.ts";
 
 const nan = Number.NaN;

@@ -1,0 +1,9 @@
+// `waggledance/audit`: reading the record. Its events and receipts as types, and each of them as a line for people.
+
+export type { ReplayedAssignment } from "./audit/assignment-replay.ts";
+export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";
+export { describeWait } from "./audit/describe-wait.ts";
+export type { JournaledEvent } from "./audit/journaled-event.ts";
+export type { AttemptStory, WaitStory } from "./audit/story.ts";
+export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./state/event.ts";
+export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./state/receipt.ts";

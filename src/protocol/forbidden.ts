@@ -1,0 +1,22 @@
+// What a request comes to that the server's permissions do not allow: a refusal, as if a coordinator had said it, so
+// that whoever asks need not know two sorts.
+
+import type { CodedError } from "./schemas.ts";
+
+/** @param violation as the transport tells it (transport/transport.ts) */
+export function forbidden({
+  operation,
+  subject,
+}: {
+  readonly operation: "publish" | "subscribe";
+  readonly subject: string;
+}): CodedError {
+  const consequence =
+    operation === "publish"
+      ? "Nothing was done"
+      : "No answer can be heard, and whether it was done is unknown. Name an inbox prefix that is permitted " +
+        "(--inbox-prefix, NATS_INBOX_PREFIX)";
+  const sentence = `the server does not permit this user to ${operation} to ${subject}`;
+  const message = `${sentence}. ${consequence}. Ask whoever runs the server for the permission`;
+  return { ok: false, code: "WAGGLE_FORBIDDEN", message };
+}

@@ -1,0 +1,119 @@
+// Where the ground is tested: one nats-server, or three that keep a stream together, with a way to strike the server
+// that leads a stream.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { type Servers, startReadyServers, startServers } from "../chaos/servers.ts";
+import { type Said, StreamProbe } from "./stream-probe.ts";
+
+/** A cluster is back within seconds; 2.10 took up to 8.8 s for a fail-over. */
+const INSIST_MS = 45_000;
+
+/** Of a fail-over: no suitable peers, JetStream unavailable, no leader of the cluster, the stream is not ready. */
+const passingCodes: ReadonlySet<number> = new Set([10005, 10008, 10009, 10118, 10202]);
+
+export class Site {
+  readonly replicas: number;
+  readonly #servers: Servers;
+  readonly #probes: StreamProbe[] = [];
+  #struck: Servers["members"][number] | undefined;
+  #streams = 0;
+
+  private constructor(servers: Servers, replicas: number) {
+    this.#servers = servers;
+    this.replicas = replicas;
+  }
+
+  static async open(binary: string, replicas: 1 | 3): Promise<Site> {
+    const servers = replicas === 1 ? await startServers(binary, 1) : await startReadyServers(binary);
+    return new Site(servers, replicas);
+  }
+
+  /** A name that no stream had yet. */
+  newName(): string {
+    this.#streams += 1;
+    return `G_${this.#streams}`;
+  }
+
+  async probe(stream: string): Promise<StreamProbe> {
+    const probe = await StreamProbe.connect(this.#servers.urls, stream, this.replicas);
+    this.#probes.push(probe);
+    return probe;
+  }
+
+  /** Kills (-9) the server that leads the stream. One server starts again at once; of three, two go on until `mend`. */
+  async strike(stream: string): Promise<void> {
+    const { members } = this.#servers;
+    const [only] = members;
+    if (this.replicas === 1) return await only?.restart();
+    const leader = await this.#leader(stream);
+    this.#struck = members.find(({ name }) => name === leader);
+    if (this.#struck === undefined) throw new Error(`no server is called ${leader}`);
+    await this.#struck.kill("SIGKILL");
+  }
+
+  /** Starts the struck server. With `stream`, resolves when every server has all of that stream. */
+  async mend(stream?: string): Promise<void> {
+    await this.#struck?.restart();
+    this.#struck = undefined;
+    if (stream === undefined || this.replicas === 1) return;
+    const probe = await this.probe(stream);
+    const endMs = performance.now() + INSIST_MS;
+    for (;;) {
+      const said = await probe.info();
+      const others = said.kind === "done" ? (said.body.cluster?.replicas ?? []) : [];
+      if (others.length === 2 && others.every(({ current, offline }) => current === true && offline !== true))
+        return;
+      if (performance.now() > endMs)
+        throw new Error(`${stream} is not on three servers again: ${JSON.stringify(said)}\n${this.log()}`);
+      await delay(100);
+    }
+  }
+
+  /** What all servers logged. */
+  log(): string {
+    return this.#servers.members.map((member) => member.log()).join("\n");
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#probes.map((probe) => probe.close()));
+    await this.#servers.stop();
+  }
+
+  async #leader(stream: string): Promise<string | undefined> {
+    const probe = await this.probe(stream);
+    const said = await insist(
+      () => probe.info(),
+      (answer) => answer.kind === "done" && !!answer.body.cluster?.leader,
+    );
+    return said.kind === "done" ? said.body.cluster?.leader : undefined;
+  }
+}
+
+/** Asks until a server answers for good: no silence, and no error of a fail-over.
+ *  @param isEnough what is waited for besides */
+export async function insist<Answer extends Said>(
+  ask: () => Promise<Answer>,
+  isEnough: (answer: Answer) => boolean = () => true,
+): Promise<Answer> {
+  const endMs = performance.now() + INSIST_MS;
+  for (;;) {
+    const said = await ask();
+    const isFinal = said.kind === "done" || (said.kind === "refused" && !passingCodes.has(said.code));
+    if (isFinal && isEnough(said)) return said;
+    if (performance.now() > endMs)
+      throw new Error(`no final answer within ${INSIST_MS} ms: ${JSON.stringify(said)}`);
+    await delay(20);
+  }
+}
+
+/** All texts of a stream. A reader that a fail-over interrupts is opened again. */
+export async function readWhole(probe: StreamProbe): Promise<string[]> {
+  const endMs = performance.now() + INSIST_MS;
+  for (;;) {
+    try {
+      return await probe.readAll();
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+    }
+  }
+}

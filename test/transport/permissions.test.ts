@@ -1,0 +1,162 @@
+// What a server does not permit, on real nats-servers with users: a request ends within a second with
+// WAGGLE_FORBIDDEN and the subject, for publishing and for hearing the answer; an agent and a wait end, too.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startAgent } from "../../src/agent/agent.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { swarmId } from "../../src/ids.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+const SWARM = "waggle.v1.default";
+
+for (const { path, version } of natsServersFor("permissions")) {
+  describe(`nats-server ${version} with permissions`, () => {
+    let server: RunningNatsServer;
+    let transport: NatsTransport;
+    let coordinator: Coordinator;
+
+    beforeAll(async () => {
+      server = await startNatsServer({
+        binary: path,
+        extraConfig: `authorization { users: [
+          { user: lead, password: x }
+          { user: red, password: x, permissions: {
+            publish: ["${SWARM}.project.red.>"], subscribe: ["_INBOX_red.>", "${SWARM}.coordinator"] } }
+          { user: west, password: x, permissions: {
+            publish: ["${SWARM}.agent.west.>"], subscribe: ["_INBOX_west.>", "${SWARM}.agent.west.>"] } }
+          { user: mute, password: x, permissions: { publish: ["${SWARM}.agent.>", "${SWARM}.project.>"], subscribe: { allow: ["_INBOX_mute.>"], deny: ["_INBOX_mute.*.done"] } } }
+        ] }`,
+      });
+      transport = await connectNats({ urls: [server.url], credentials: of("lead"), name: "lead" });
+      coordinator = await startCoordinator({
+        id: "c1",
+        swarm: swarmId("default"),
+        transport,
+        journal: new MemoryJournalStore().open(),
+        clock: systemClock,
+        random: systemRandom,
+        logger: silentLogger,
+      });
+      await coordinator.whenLeading();
+    });
+    afterAll(async () => {
+      await coordinator.stop();
+      await transport.close();
+      await server.stop();
+    });
+
+    const of = (user: string) => ({ kind: "password", user, password: "x" }) as const;
+    const urlOf = (user: string) => server.url.replace("//", `//${user}:x@`);
+    const swarmOf = (user: string, inboxPrefix: string | undefined, project: string): Promise<Swarm> =>
+      connect({ nats: urlOf(user), inboxPrefix, project });
+
+    /** What a call throws, and after how long. */
+    async function refusal(
+      call: Promise<unknown>,
+    ): Promise<{ readonly error: unknown; readonly ms: number }> {
+      const startedMs = performance.now();
+      const error = await call.then(
+        () => "nothing was refused",
+        (thrown: unknown) => thrown,
+      );
+      return { error, ms: performance.now() - startedMs };
+    }
+    function expectForbidden({ error, ms }: Awaited<ReturnType<typeof refusal>>, sentence: string): void {
+      expect(error).toMatchObject({
+        code: "WAGGLE_FORBIDDEN",
+        message: expect.stringContaining(sentence),
+      });
+      expect(ms).toBeLessThan(1_000);
+    }
+
+    it("a project's own requests pass, on its own inbox prefix", async () => {
+      const red = await swarmOf("red", "_INBOX_red", "red");
+      const { id } = await red.submit({ kind: "count", id: "t1" });
+      expect((await red.project("red").taskStatus(id)).state).toBe("queued");
+      expect((await red.project("red").story(id)).state).toBe("queued");
+      const updates: string[] = [];
+      const watching = red.task("t1").events$.subscribe(({ type }) => updates.push(type));
+      await expect.poll(() => updates).toEqual(["submitted"]);
+      watching.unsubscribe();
+      await red.close();
+    });
+
+    it("a request on a subject that is not permitted ends with the subject: nothing was done", async () => {
+      const red = await swarmOf("red", "_INBOX_red", "red");
+      const publish = "the server does not permit this user to publish to ";
+      const blue = await refusal(red.submit({ kind: "count", project: "blue" }));
+      expectForbidden(blue, `${publish}${SWARM}.project.blue.submit. Nothing was done`);
+      expectForbidden(await refusal(red.taskStatus("t1")), `${publish}${SWARM}.project._.query.task`);
+      expectForbidden(await refusal(red.status()), `${publish}${SWARM}.project._.query.status`);
+      expectForbidden(await refusal(red.pause("red")), `${publish}${SWARM}.operator.pause`);
+      await red.close();
+    });
+
+    it("a request whose answer may not be heard ends with the inbox, each time", async () => {
+      const red = await swarmOf("red", undefined, "red");
+      for (let asked = 0; asked < 2; asked += 1)
+        expectForbidden(
+          await refusal(red.project("red").status()),
+          "the server does not permit this user to subscribe to _INBOX.",
+        );
+      const { error } = await refusal(red.submit({ kind: "count" }));
+      expect(error).toMatchObject({
+        message: expect.stringContaining("whether it was done is unknown. Name an inbox"),
+      });
+      await red.close();
+    });
+
+    it("a wait whose outcome may not be heard ends with the inbox", async () => {
+      const mute = await swarmOf("mute", "_INBOX_mute", "red");
+      const { error, ms } = await refusal(mute.task("t1").outcome());
+      const message = expect.stringMatching(/subscribe to _INBOX_mute\.\w+\.done/);
+      expect(error).toMatchObject({ code: "WAGGLE_FORBIDDEN", message });
+      expect(ms).toBeLessThan(1_000);
+      await mute.close();
+    });
+
+    it("an agent of a group joins under its credential, and under no other group", async () => {
+      const deps = {
+        swarm: swarmId("default"),
+        connection: {
+          kind: "server",
+          server: { urls: [server.url], credentials: of("west"), inboxPrefix: "_INBOX_west" },
+        },
+      } as const;
+      const options = { kinds: ["other"], handler: () => "done" };
+      const agent = await startAgent({ ...options, id: "a1", group: "west" }, deps);
+      expect(agent.status()).toBe("ready");
+      await agent.stop();
+      const east = await refusal(startAgent({ ...options, id: "a2", group: "east" }, deps));
+      expect(east.error).toMatchObject({
+        code: "WAGGLE_FORBIDDEN",
+        message: expect.stringMatching(
+          /^the server does not permit this user to (publish|subscribe) to waggle\.v1\.default\.agent\.east\.a2\./,
+        ),
+      });
+    });
+
+    it("an agent that may not hear what it is assigned ends, and says so", async () => {
+      const deps = {
+        swarm: swarmId("default"),
+        connection: {
+          kind: "server",
+          server: { urls: [server.url], credentials: of("mute"), inboxPrefix: "_INBOX_mute" },
+        },
+      } as const;
+      const { error } = await refusal(
+        startAgent({ id: "a3", kinds: ["other"], handler: () => "done" }, deps),
+      );
+      expect(error).toMatchObject({
+        code: "WAGGLE_FORBIDDEN",
+        message: expect.stringContaining(`subscribe to ${SWARM}.agent._.a3.assign`),
+      });
+    });
+  });
+}
