@@ -1,7 +1,7 @@
 // Whether a journal is called full to whoever asks, and not only short of room.
 
-import type { JournalUsage } from "../chain/journal.ts";
 import { isFull } from "../coordinator/journal-room.ts";
+import type { JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 
 /** Whether its leader may have no room for its own records. Of a small journal an election counts all that is kept free

@@ -2,9 +2,9 @@
 // For verbs that were not answered.
 
 import { findBroker } from "../broker/find-broker.ts";
-import { inspectNatsStreams } from "../chain/nats.ts";
 import { UnreachableError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
+import { inspectNatsStreams } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import type { Check } from "./doctor/check.ts";
 import { connectionOf } from "./doctor/checks.ts";

@@ -1,11 +1,11 @@
 // `waggle journal recover`: goes on from the last good batch of a damaged journal, when an operator says so. Without --yes
-// it reports and changes nothing. Not here: reading (chain/salvage.ts), writing (coordinator/recovering/), the report's
+// it reports and changes nothing. Not here: reading (journal/salvage.ts), writing (coordinator/recovering/), the report's
 // text (recovery-view.ts).
 
 import { Command } from "commander";
-import { salvage } from "../chain/salvage.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import { openRecovered } from "../coordinator/recovering/open-recovered.ts";
+import { salvage } from "../journal/salvage.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { recoveryReport, recoveryText } from "./recovery-view.ts";
 import { openStoppedJournal } from "./stopped-journal.ts";

@@ -1,6 +1,6 @@
 // The report of `waggle journal recover`: as a record, and as text for people.
 
-import type { Salvage, SalvagedSegment } from "../chain/salvage.ts";
+import type { Salvage, SalvagedSegment } from "../journal/salvage.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 

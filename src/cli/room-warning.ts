@@ -1,10 +1,10 @@
 // What `up` says where more of the journal is to be kept than its room holds: what is really kept, and what to do.
 
-import type { Journal, JournalUsage } from "../chain/journal.ts";
 import { defaultRetention } from "../config/retention.ts";
 import type { Settings } from "../config/settings.ts";
 import { keptBytesMax, roomToKeep } from "../coordinator/compacting/kept-room.ts";
 import { UnreachableError } from "../errors.ts";
+import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { formatBytes } from "./format.ts";
 
 /** Undefined where what was asked for can be kept, where nothing was, and where the journal does not answer now. */

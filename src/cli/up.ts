@@ -3,8 +3,8 @@
 
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
-import type { Durability } from "../chain/journal.ts";
 import { retentionWarning } from "../config/retention.ts";
+import type { Durability } from "../journal/journal.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";

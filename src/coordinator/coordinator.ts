@@ -1,7 +1,7 @@
 // A coordinator: one process that follows the journal, takes the lead when its leader is silent, and leads. Its life is
 // the chart machines/coordinator.ts; here is what each state does.
 //
-//   restoring    reads the log from its newest base                       (chain/log.ts)
+//   restoring    reads the log from its newest base                       (journal/log.ts)
 //   following    reads on, and says when the leader is silent             (following/)
 //   takingLead   closes the live segment and opens the next one           (taking-lead/)
 //   leading      takes requests, decides, appends                         (leader/)
@@ -18,17 +18,17 @@ import {
   coordinatorMachine,
   type EndTerm,
 } from "../../machines/coordinator.ts";
-import type { Journal } from "../chain/journal.ts";
-import { findLive } from "../chain/live.ts";
-import { bringUpTo, restore } from "../chain/log.ts";
-import { LogReader } from "../chain/log-reader.ts";
-import { RecentBatches } from "../chain/recent-batches.ts";
-import type { ChainTail } from "../chain/records.ts";
-import { emptyTail, type LiveSegment, Replay } from "../chain/replay.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
 import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
+import type { Journal } from "../journal/journal.ts";
+import { findLive } from "../journal/live.ts";
+import { bringUpTo, restore } from "../journal/log.ts";
+import { LogReader } from "../journal/log-reader.ts";
+import { RecentBatches } from "../journal/recent-batches.ts";
+import type { ChainTail } from "../journal/records.ts";
+import { emptyTail, type LiveSegment, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";

@@ -2,8 +2,8 @@
 // stored since. Without the latter a small journal could be full before it is looked at again.
 
 import type { Logger } from "pino";
-import type { Journal, JournalUsage } from "../chain/journal.ts";
 import type { Clock } from "../clock.ts";
+import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { Lookout } from "./lookout.ts";
 

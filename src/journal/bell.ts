@@ -1,5 +1,5 @@
-// Wakes those who wait for a change. Not a queue: whoever wakes looks for himself what is new.
-// Checking and then waiting loses no ring, because nothing runs between the two.
+// Wakes all waiters at a change. Not a queue: a woken waiter looks for itself what changed.
+// Looking and then waiting loses no ring, because nothing runs between the two.
 
 export class Bell {
   readonly #waiting = new Set<() => void>();

@@ -1,166 +1,197 @@
-// The journal in files of this machine: segments in a folder, for one coordinator at a time. Others may read it
-// meanwhile (file/reader.ts).
+// The journal in files of the local disk, for one coordinator at a time. Other processes may read the files meanwhile
+// (file/reader.ts). Each segment is a folder `segments/<number>` with one append-only file, `records.log`.
 //
-// Appends that overlap are written in the order of the calls, with one write and one sync for all that wait
-// (group commit); nothing is answered, read or followed before it is synced. So the end of what counts, the last
-// segment's `end`, lies behind the last synced record, and what the file holds beyond it is torn or under way. A
-// segment that is large enough is sealed: nothing is written to it any more, and the next group begins a new one.
-//
-// Failures: no room → `full`, and what was written of it is cut off again. A sync that fails leaves in doubt
-// what the disk holds, so nothing is written after it: appends end `unknown` until the journal is opened anew.
+// The one thing to know: a record is on the disk before its append is answered. A segment is created as `<number>.new`
+// and then renamed; a segment is renamed to `<number>.removed` before the deletion. So a crash leaves a segment whole
+// or not at all.
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { assert } from "../assert.ts";
+import { systemClock } from "../clock.ts";
 import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
 import { type FolderLock, lockFolder } from "./file/folder-lock.ts";
-import { type Append, cutGroup, type Group } from "./file/group.ts";
-import { isNoSpace, type JournalFile, type OpenJournalFile, openJournalFile } from "./file/handle.ts";
-import { type OpenedSegments, openSegments, type Recovery } from "./file/opening.ts";
-import { FileJournalReader } from "./file/reader.ts";
-import { LINKED_HEADER_BYTES } from "./file/record.ts";
-import { createSegment } from "./file/segment.ts";
-import type { FileSegments, SegmentsCursor } from "./file/segments.ts";
+import {
+  isNoSpace,
+  type JournalFile,
+  type OpenJournalFile,
+  openJournalFile,
+  reachingDisk,
+  syncFolder,
+  writeAll,
+} from "./file/handle.ts";
+import {
+  FileSegmentReader,
+  listSegments,
+  refuseEarlierForm,
+  segmentFolder,
+  segmentPath,
+  segmentsFolder,
+} from "./file/reader.ts";
+import { encodeHeader, HEADER_BYTES } from "./file/record.ts";
+import { sizeOf } from "./file/scan.ts";
+import { SegmentLog } from "./file/segment-log.ts";
+import { SegmentWriter, type WriterDeps } from "./file/writer.ts";
+import { readablePositions } from "./follow.ts";
 import type {
+  AppendOptions,
   AppendOutcome,
   Durability,
   Journal,
-  JournalPosition,
-  JournalRecord,
   JournalUsage,
+  Segment,
+  SegmentRecord,
 } from "./journal.ts";
-import { closedError } from "./journal-errors.ts";
-import { keptBytesMax } from "./kept-room.ts";
+import { closedError, fullError } from "./journal-errors.ts";
 
 export interface FileJournalOptions {
-  /** Created if missing. Holds the segments (file/segment.ts) and, while open, `lock.json`. */
+  /** Created if missing. Also holds `lock.json` while the journal is open. */
   readonly folder: string;
-  /** Beyond it appends are answered `full`. Default `limits.journalBytesMax`. */
+  /** Bound on the bytes of all segments; seals are stored beyond it. Default `limits.journalBytesMax`. */
   readonly bytesMax?: number;
-  /** A segment of this size is followed by a new one. Default `limits.journalSegmentBytes`. */
-  readonly segmentBytes?: number;
   /** Default: the disk. Tests give one that fails. */
   readonly openFile?: OpenJournalFile;
 }
 
+/** A torn tail that opening cut off. A crash tears no acknowledged record; damage to the last write looks the same. */
+export interface Recovery {
+  readonly segment: number;
+  readonly cutBytes: number;
+  /** Position of the first record that was cut off. */
+  readonly atPosition: number;
+}
+
 export interface FileJournal extends Journal {
-  /** Undefined when the last file ended with a whole record. To be told to people. */
-  readonly recovered: Recovery | undefined;
+  /** Torn tails that opening cut off, for the log. */
+  readonly recovered: readonly Recovery[];
 }
 
-/** A clause: the room of a file journal follows from how much of it is to be kept. */
-function remedyOf(bytesMax: number): string {
-  const sizeGiB = Math.ceil(keptBytesMax(2 * bytesMax) / 1024 ** 3);
-  return `give it more room, where the disk has it: start its coordinator with \`--retain ${sizeGiB}GiB\` or more`;
-}
+const REMEDY =
+  "give it more room, where the disk has it: start its coordinator with a larger size for `--retain`";
 
-/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has it open; JournalDamagedError */
+/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has the journal open, WAGGLE_JOURNAL_SETTINGS when
+ *  the folder holds a journal of an earlier form; JournalDamagedError; UnreachableError */
 export async function openFileJournal(options: FileJournalOptions): Promise<FileJournal> {
-  const { folder, openFile = openJournalFile } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const lock = await lockFolder(folder);
-  try {
-    return new OpenFileJournal(options, lock, await openSegments(folder, openFile));
-  } catch (error) {
-    await lock.release();
-    throw error;
-  }
+  const { folder } = options;
+  await refuseEarlierForm(folder);
+  return await reachingDisk(async () => {
+    await makeFolder(segmentsFolder(folder));
+    const lock = await lockFolder(folder);
+    const journal = new OpenFileJournal(options, lock);
+    try {
+      await journal.load();
+      return journal;
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
+  });
+}
+
+/** Makes a folder and missing parents, which then survive a power loss. */
+async function makeFolder(path: string): Promise<void> {
+  const folder = resolve(path);
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+interface OpenSegment {
+  readonly log: SegmentLog;
+  /** Undefined when the segment is sealed. */
+  writer: SegmentWriter | undefined;
 }
 
 class OpenFileJournal implements FileJournal {
   readonly sharable = false;
   readonly durability: Durability;
-  readonly recovered: Recovery | undefined;
+  readonly recovered: Recovery[] = [];
+  readonly changes = new Bell();
   readonly #folder: string;
   readonly #bytesMax: number;
-  readonly #segmentBytes: number;
   readonly #openFile: OpenJournalFile;
   readonly #lock: FolderLock;
-  readonly #segments: FileSegments;
-  readonly #reader: FileJournalReader;
-  readonly #changes = new Bell();
-  /** The last segment's. */
-  #file: JournalFile;
-  #lastSeq: number;
-  #waiting: Append[] = [];
-  #underWay: readonly Append[] = [];
-  #writing: Promise<void> | undefined;
-  #purging: Promise<void> = Promise.resolve();
+  readonly #segments = new Map<number, OpenSegment>();
+  readonly #writerDeps: WriterDeps;
   #broken: WaggleError | undefined;
+  /** Creations and removals, one after the other. */
+  #changing: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
-  constructor(options: FileJournalOptions, lock: FolderLock, opened: OpenedSegments) {
-    const { folder, openFile = openJournalFile } = options;
+  constructor(options: FileJournalOptions, lock: FolderLock) {
+    const { folder, bytesMax = limits.journalBytesMax, openFile = openJournalFile } = options;
     this.durability = {
       class: "file",
       sentence: `Every batch is on the disk, in ${folder}, before it is answered; it is as safe as that disk.`,
     };
-    this.recovered = opened.recovered;
     this.#folder = folder;
-    this.#bytesMax = options.bytesMax ?? limits.journalBytesMax;
-    this.#segmentBytes = options.segmentBytes ?? limits.journalSegmentBytes;
+    this.#bytesMax = bytesMax;
     this.#openFile = openFile;
     this.#lock = lock;
-    this.#segments = opened.segments;
-    this.#reader = new FileJournalReader(opened.segments, () => this.#lastSeq);
-    this.#file = opened.file;
-    this.#lastSeq = opened.lastSeq;
+    this.#writerDeps = {
+      changes: this.changes,
+      room: () => bytesMax - this.#bytes,
+      broken: () => this.#broken,
+      breakDown: (path, cause) => this.#breakDown(path, cause),
+    };
   }
 
-  position(): Promise<JournalPosition> {
-    return this.#reader.position();
+  /** Reads the segments in the folder. A crash may have left a segment half created or half removed. */
+  async load(): Promise<void> {
+    const folder = segmentsFolder(this.#folder);
+    for (const name of await readdir(folder))
+      if (/^\d+\.(?:new|removed)$/.test(name)) await rm(join(folder, name), { recursive: true });
+    await syncFolder(folder);
+    for (const number of (await listSegments(this.#folder)) ?? []) await this.#loadSegment(number);
   }
 
-  append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
-    const refusal = this.#closing === undefined ? this.#broken : closedError();
-    if (refusal !== undefined) return Promise.resolve({ kind: "unknown", cause: refusal });
-    return new Promise((settle) => {
-      this.#waiting.push({ bytes, expectedSeq, settle });
-      this.#writing ??= this.#writeGroups();
+  async list(): Promise<readonly number[]> {
+    this.#requireOpen();
+    return [...this.#segments.keys()].sort((one, other) => one - other);
+  }
+
+  segment(number: number): Segment {
+    return new FileSegment(number, this);
+  }
+
+  create(number: number): Promise<void> {
+    assert(Number.isSafeInteger(number) && number > 0, "segments are numbered from 1");
+    return this.#change(async () => {
+      if (this.#segments.has(number)) return;
+      if (this.#bytes + HEADER_BYTES > this.#bytesMax)
+        throw fullError(`the journal has used its ${this.#bytesMax} bytes`, REMEDY);
+      const path = segmentPath(this.#folder, number);
+      const file = await this.#createFile(path, number);
+      const log = new SegmentLog(number, path, this.#openFile);
+      this.#segments.set(number, { log, writer: new SegmentWriter(log, file, this.#writerDeps) });
+      this.changes.ring();
     });
   }
 
-  read(seq: number): Promise<JournalRecord | undefined> {
-    return this.#reader.read(seq);
-  }
-
-  replay(fromSeq: number): AsyncGenerator<JournalRecord> {
-    return this.#reader.replay(fromSeq);
-  }
-
-  async *follow(fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
-    const isOver = () => signal.aborted || this.#closing !== undefined;
-    let cursor: SegmentsCursor | undefined;
-    try {
-      while (!isOver()) {
-        if ((cursor?.seq ?? fromSeq) > this.#lastSeq) {
-          await this.#changes.wait(signal);
-          continue;
-        }
-        cursor ??= await this.#segments.cursorAt(fromSeq, limits.journalReadWindowBytes);
-        if (!isOver()) yield await cursor.next();
-      }
-    } finally {
-      await cursor?.close();
-    }
-  }
-
-  /** Frees whole segments: what lies below `seq` in the segment that holds it stays. */
-  async purgeBelow(seq: number): Promise<void> {
-    this.#reader.requireOpen();
-    const purge = this.#purging.then(() => this.#segments.removeBelow(Math.min(seq, this.#lastSeq)));
-    this.#purging = purge.catch(() => undefined); // told to who asked for it
-    try {
-      await purge;
-    } catch (cause) {
-      throw new UnreachableError(`files of the journal cannot be removed: ${String(cause)}`, { cause });
-    }
+  remove(number: number): Promise<void> {
+    return this.#change(async () => {
+      const segment = this.#segments.get(number);
+      if (segment === undefined) return;
+      const folder = segmentFolder(this.#folder, number);
+      await rename(folder, `${folder}.removed`);
+      this.#segments.delete(number);
+      this.changes.ring();
+      await segment.writer?.stop({ kind: "missing" });
+      await syncFolder(dirname(folder));
+      await rm(`${folder}.removed`, { recursive: true });
+    });
   }
 
   async usage(): Promise<JournalUsage> {
-    this.#reader.requireOpen();
-    const bytesMax = this.#bytesMax;
-    return { bytes: this.#segments.bytes, bytesMax, remedy: remedyOf(bytesMax) };
+    this.#requireOpen();
+    return { bytes: this.#bytes, bytesMax: this.#bytesMax, remedy: REMEDY };
+  }
+
+  /** A local disk does not reconnect: the listener is never called. */
+  onReconnected(): () => void {
+    return () => undefined;
   }
 
   close(): Promise<void> {
@@ -168,113 +199,151 @@ class OpenFileJournal implements FileJournal {
     return this.#closing;
   }
 
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** @throws UnreachableError when closed */
+  find(number: number): OpenSegment | undefined {
+    this.#requireOpen();
+    return this.#segments.get(number);
+  }
+
   async #close(): Promise<void> {
-    const outcome: AppendOutcome = { kind: "unknown", cause: closedError() };
-    for (const { settle } of [...this.#underWay, ...this.#waiting]) settle(outcome);
-    this.#waiting = [];
-    this.#changes.ring();
-    await this.#reader.close();
-    await this.#writing;
-    await this.#purging;
-    await this.#file.close();
+    this.changes.ring();
+    await Promise.all([...this.#segments.values()].map(({ writer }) => writer?.stop()));
+    await this.#changing;
+    await Promise.all([...this.#segments.values()].map(({ writer }) => writer?.stop()));
     await this.#lock.release();
   }
 
-  async #writeGroups(): Promise<void> {
-    await Promise.resolve(); // appends of one turn share the first write
-    while (this.#waiting.length > 0) {
-      this.#underWay = this.#waiting;
-      this.#waiting = [];
-      const failure = await this.#beginSegment();
-      const group = cutGroup(this.#underWay, this.#room);
-      const fault = failure ?? (await this.#write(group));
-      for (const [append, outcome] of group.answers) {
-        append.settle(outcome.kind === "stored" && fault !== undefined ? fault : outcome);
+  async #loadSegment(number: number): Promise<void> {
+    const log = new SegmentLog(number, segmentPath(this.#folder, number), this.#openFile);
+    const file = await log.open("write");
+    try {
+      const cutBytes = (await log.load(file)) - sizeOf(log.fileEnd);
+      if (cutBytes > 0) {
+        await file.truncate(sizeOf(log.fileEnd));
+        this.recovered.push({ segment: number, cutBytes, atPosition: log.last + 1 });
       }
-      this.#underWay = [];
+      // An earlier process may have written a record without syncing it. From now on readers see the record.
+      await file.datasync();
+    } catch (error) {
+      await file.close();
+      throw error;
     }
-    this.#writing = undefined;
+    const writer = log.fileEnd.isSealed ? undefined : new SegmentWriter(log, file, this.#writerDeps);
+    if (writer === undefined) await file.close();
+    this.#segments.set(number, { log, writer });
   }
 
-  /** The outcome of the whole group if it failed. */
-  async #write(group: Group): Promise<AppendOutcome | undefined> {
-    if (this.#broken !== undefined) return { kind: "unknown", cause: this.#broken };
-    if (group.places.length === 0) return undefined;
-    const { last } = this.#segments;
+  /** The synced file of a new segment. A call that fails removes the draft and touches no existing folder. */
+  async #createFile(path: string, number: number): Promise<JournalFile> {
+    const folder = dirname(path);
+    const draft = `${folder}.new`;
     try {
-      await this.#requireUntouched();
-      await this.#file.write(group.parts, last.end);
-      await this.#file.sync();
+      await mkdir(draft, { mode: 0o700 });
+      const file = await this.#openFile(join(draft, basename(path)), "create");
+      try {
+        await writeAll(file, [encodeHeader(number)], 0);
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+      await syncFolder(draft);
+      await rename(draft, folder);
+      await syncFolder(dirname(folder));
+      return await this.#openFile(path, "write");
     } catch (cause) {
-      return await this.#undo(cause);
-    }
-    for (const place of group.places) last.index.add(place);
-    last.end = group.end;
-    this.#lastSeq += group.places.length;
-    this.#changes.ring();
-    return undefined;
-  }
-
-  /** Begins a new segment where the last one is large enough. The outcome of all that waits if that failed. */
-  async #beginSegment(): Promise<AppendOutcome | undefined> {
-    const { plan, end } = this.#segments.last;
-    const isLarge = end >= this.#segmentBytes && plan.firstSeq <= this.#lastSeq;
-    const hasRoom = this.#segments.bytes + LINKED_HEADER_BYTES <= this.#bytesMax;
-    if (this.#broken !== undefined || !isLarge || !hasRoom) return undefined;
-    try {
-      await this.#requireUntouched();
-      const link = { firstSeq: this.#lastSeq + 1, previousFirstSeq: plan.firstSeq, previousSize: end };
-      const created = await createSegment(this.#folder, link, this.#openFile);
-      await this.#file.close();
-      this.#file = created.file;
-      this.#segments.add(created.plan);
-      return undefined;
-    } catch (cause) {
-      return isNoSpace(cause) ? noRoom(cause) : this.#break(cause);
+      await rm(draft, { recursive: true, force: true });
+      throw isNoSpace(cause) ? fullError(`no room on the disk (${messageOf(cause)})`) : cause;
     }
   }
 
-  get #room() {
-    const { end } = this.#segments.last;
-    const sealedBytes = this.#segments.bytes - end;
-    return { lastSeq: this.#lastSeq, end, sealedBytes, bytesMax: this.#bytesMax };
+  #change(change: () => Promise<void>): Promise<void> {
+    const changed = this.#changing.then(async () => {
+      this.#requireOpen();
+      if (this.#broken !== undefined)
+        throw new UnreachableError(this.#broken.message, { cause: this.#broken });
+      await reachingDisk(change);
+    });
+    this.#changing = changed.catch(() => undefined); // thrown to the caller
+    return changed;
   }
 
-  /** @throws ForeignWriteError */
-  async #requireUntouched(): Promise<void> {
-    const { end } = this.#segments.last;
-    const size = await this.#file.size();
-    if (size !== end) throw new ForeignWriteError(size, end);
+  get #bytes(): number {
+    let bytes = 0;
+    for (const { log, writer } of this.#segments.values()) bytes += writer?.bytes ?? sizeOf(log.fileEnd);
+    return bytes;
   }
 
-  async #undo(cause: unknown): Promise<AppendOutcome> {
-    if (cause instanceof ForeignWriteError || !isNoSpace(cause)) return this.#break(cause);
-    try {
-      await this.#file.truncate(this.#segments.last.end);
-      await this.#file.sync();
-    } catch (another) {
-      return this.#break(another);
-    }
-    return noRoom(cause);
-  }
-
-  #break(cause: unknown): AppendOutcome {
-    this.#broken = new JournalDamagedError(
-      `${this.#segments.last.plan.name} cannot be written any more (${messageOf(cause)}); ` +
-        "see to the disk and start again: opening it finds out what it holds",
+  #breakDown(path: string, cause: unknown): WaggleError {
+    this.#broken ??= new JournalDamagedError(
+      `${path} cannot be written any more (${messageOf(cause)}); check the disk and start again: opening the journal ` +
+        "finds out what it holds",
       { cause },
     );
-    return { kind: "unknown", cause: this.#broken };
+    return this.#broken;
+  }
+
+  #requireOpen(): void {
+    if (this.isClosed) throw closedError();
   }
 }
 
-/** Somebody wrote into a file that is ours alone. */
-class ForeignWriteError extends Error {
-  constructor(size: number, expected: number) {
-    super(`it has ${size} bytes where this process left ${expected}: another one writes to it`);
-  }
-}
+class FileSegment extends FileSegmentReader implements Segment {
+  readonly #journal: OpenFileJournal;
 
-function noRoom(cause: unknown): AppendOutcome {
-  return { kind: "full", message: `no room on the disk: ${(cause as Error).message}` };
+  constructor(number: number, journal: OpenFileJournal) {
+    super(number, async () => journal.find(number)?.log);
+    this.#journal = journal;
+  }
+
+  append(
+    bytes: Uint8Array,
+    expected: number,
+    { isOpened = false }: AppendOptions = {},
+  ): Promise<AppendOutcome> {
+    if (this.#journal.isClosed) return Promise.resolve({ kind: "unknown", cause: closedError() });
+    return this.#write({ kind: isOpened ? "opened" : "record", bytes, expected });
+  }
+
+  async *follow(from: number, signal: AbortSignal): AsyncGenerator<SegmentRecord> {
+    const { number } = this;
+    const { changes } = this.#journal;
+    const view = () => (this.#journal.isClosed ? "closed" : this.#journal.find(number)?.log.view);
+    const positions = readablePositions({ number, view, changes, clock: systemClock }, from, signal);
+    let records: AsyncGenerator<SegmentRecord> | undefined;
+    try {
+      for await (const _ of positions) {
+        records ??= this.#journal.find(number)?.log.records(from);
+        const next = await records?.next();
+        if (next?.done === false) yield next.value;
+      }
+    } finally {
+      await records?.return(undefined);
+    }
+  }
+
+  async seal(): Promise<boolean> {
+    const segment = this.#journal.find(this.number);
+    if (segment === undefined) return false;
+    const outcome = await this.#write({ kind: "seal", bytes: new Uint8Array(), expected: undefined });
+    if (outcome.kind === "missing") return false;
+    if (outcome.kind === "full") throw this.#unsealable(outcome.message);
+    if (outcome.kind === "unknown") throw this.#unsealable(messageOf(outcome.cause));
+    await segment.writer?.stop({ kind: "sealed" });
+    segment.writer = undefined;
+    return true;
+  }
+
+  #unsealable(reason: string): UnreachableError {
+    return new UnreachableError(`segment ${this.number} cannot be sealed: ${reason}`);
+  }
+
+  #write(write: Parameters<SegmentWriter["write"]>[0]): Promise<AppendOutcome> {
+    const segment = this.#journal.find(this.number);
+    if (segment === undefined) return Promise.resolve({ kind: "missing" });
+    return segment.writer?.write(write) ?? Promise.resolve({ kind: "sealed" });
+  }
 }

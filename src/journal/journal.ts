@@ -1,107 +1,141 @@
-// The port of the journal: an append-only line of batches with one writer, fenced by position.
-// Not here: what a batch means (core/), who may lead (coordinator/coordinator.ts), when a batch counts as
-// committed (coordinator/append/committer.ts: acknowledged, and every earlier batch of its term committed).
-// The one thing to know: `append` answers `unknown` whenever it cannot prove what happened, and the
-// caller resolves it by appending the byte-identical record again.
+// The port of the journal: a chain of segments. A segment is an append-only log of records with one writer for its
+// whole life. A segment that is sealed takes no record any more, and no segment is ever repaired (docs/fault-model.md).
+// Not here: what a record means (records.ts), and which segments make up the log (log.ts).
+// The one thing to know: `append` answers `unknown` whenever it cannot prove what happened. The caller resolves it by
+// appending the same bytes at the same position again.
 
-/** One stored record: a position, from 1, and the bytes of a batch. */
-export interface JournalRecord {
-  readonly seq: number;
+/** One stored record: its position in the segment, from 1, and its bytes. */
+export interface SegmentRecord {
+  readonly position: number;
   readonly bytes: Uint8Array;
 }
 
-/** What became of an append. */
+/** The outcome of an append. */
 export type AppendOutcome =
-  /** Stored at exactly `expectedSeq + 1`. */
-  | { readonly kind: "stored"; readonly seq: number }
-  /** The position is taken: the journal's last sequence was not `expectedSeq`. Nothing was stored. */
+  /** Stored at exactly `expected + 1`. */
+  | { readonly kind: "stored" }
+  /** The segment does not end at `expected`. Nothing was stored. */
   | { readonly kind: "refused" }
-  /** No room, by configured bound or by disk. Nothing was stored. */
+  /** The segment is sealed. Nothing was stored, and nothing ever will be. */
+  | { readonly kind: "sealed" }
+  /** There is no such segment. Nothing was stored. */
+  | { readonly kind: "missing" }
+  /** No room, by a configured bound or on the disk. Nothing was stored. */
   | { readonly kind: "full"; readonly message: string }
-  /** Time-out, connection lost, an answer that proves nothing. It may be stored, now or later. */
+  /** A time-out, a broken connection, an answer that proves nothing. The record may be stored, now or later. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** Durability in words for people, and in a class for programs. */
-export interface Durability {
-  /** `memory` gone with the process · `file` fsynced on this disk · `page-cache` survives the process,
-   *  not the power · `fsync` the server syncs each append · `replicated` on a majority of servers. */
-  readonly class: "memory" | "file" | "page-cache" | "fsync" | "replicated";
-  readonly sentence: string;
+export interface AppendOptions {
+  /** The record is the segment's `Opened`: `Segment.opened` finds it without reading the segment. */
+  readonly isOpened?: boolean;
 }
 
-/** Where a journal begins and ends. */
-export interface JournalPosition {
-  /** 0 when nothing was ever stored; `lastSeq + 1` when all was purged. */
-  readonly firstSeq: number;
-  /** 0 when nothing was ever stored. */
-  readonly lastSeq: number;
-  /** Records that are gone between the first and the last: holes, as a power failure leaves them. 0 when whole. A
-   *  journal that would have to read all of itself to know says 0 and shows the damage to who reads it. */
+/** Where a segment ends, as its storage tells it. */
+export interface SegmentEnd {
+  /** Of the last record; 0 when the segment is empty. */
+  readonly position: number;
+  readonly bytes: number;
+  readonly isSealed: boolean;
+  /** Records missing from position 1 to the last one, as far as the storage knows without reading: 0 when whole. */
   readonly missing: number;
 }
 
+/** Durability in a sentence for people, and as a class for programs. */
+export interface Durability {
+  /** `memory` gone with the process · `file` fsynced on this disk · `page-cache` survives the process, not the power ·
+   *  `replicated` on a majority of servers. */
+  readonly class: "memory" | "file" | "page-cache" | "replicated";
+  readonly sentence: string;
+}
+
+/** Storage used by all segments together. */
 export interface JournalUsage {
   readonly bytes: number;
   /** Undefined when unbounded. */
   readonly bytesMax: number | undefined;
-  /** What gives it more room, for people: a clause that names what is to be changed, and how. */
+  /** For people: a clause that says how to give the journal more room. */
   readonly remedy?: string;
 }
 
-/** How a reading goes about it. A journal that has it in reach takes no notice. */
 export interface ReplayOptions {
-  /** Bytes that are asked for ahead, about. Default: as many as a fast reading needs. */
+  /** Position of the last record to read; a segment that ends before it is damaged. Default: the last one when the
+   *  reading begins. */
+  readonly until?: number;
+  /** Bytes to request ahead, about. Default: as many as a fast reading needs. */
   readonly aheadBytes?: number;
-  /** Time without progress after which it throws why, ms. Default `limits.journalSilenceMsMax`. */
+  /** Time without progress after which the reading fails, ms. Default `limits.journalSilenceMsMax`. */
   readonly patienceMs?: number;
 }
 
-/** What is needed to read a journal up to some record. */
-export type JournalReader = Pick<Journal, "position" | "read" | "replay" | "close">;
+/** One segment of the journal. A handle: making one asks nothing of the storage. */
+export interface Segment {
+  /** From 1. */
+  readonly number: number;
 
-export interface Journal {
+  /** Undefined when there is no such segment. @throws UnreachableError */
+  end(): Promise<SegmentEnd | undefined>;
+
+  /** Appends at `expected + 1` or not at all. Never throws: every outcome is a value. Appends may overlap; they are
+   *  sent in the order of the calls. */
+  append(bytes: Uint8Array, expected: number, options?: AppendOptions): Promise<AppendOutcome>;
+
+  /** The record at a position; undefined when the storage has none there, or has no such segment. Undefined proves
+   *  nothing about an append that is under way.
+   *  @throws UnreachableError; JournalDamagedError when the record cannot be read */
+  read(position: number): Promise<SegmentRecord | undefined>;
+
+  /** The last record that was appended with `isOpened`. Its writer is not checked. @throws as `read` */
+  opened(): Promise<SegmentRecord | undefined>;
+
+  /** Every record from a position on, in order.
+   *  @throws UnreachableError; JournalDamagedError at a record that is missing or cannot be read, and when there is no
+   *  such segment */
+  replay(from: number, options?: ReplayOptions): AsyncIterable<SegmentRecord>;
+
+  /** Every record from a position on, and each new one as it is stored, in order and without gaps. Returns when the
+   *  segment is sealed and read to its end, when `signal` aborts, and when the journal is closed. Reconnects by itself.
+   *  @throws JournalDamagedError at a record that is missing, when the segment ends before `from - 1`, and when there
+   *  is no such segment, each only after it was so for `limits.journalHoleMs` */
+  follow(from: number, signal: AbortSignal): AsyncIterable<SegmentRecord>;
+
+  /** From the first `true` on every append is answered `sealed`, and the end does not move. False: there is no such
+   *  segment. Idempotent; an unanswered call may have sealed. @throws UnreachableError */
+  seal(): Promise<boolean>;
+}
+
+/** A segment that is only read. */
+export type SegmentReader = Pick<Segment, "number" | "end" | "read" | "opened" | "replay">;
+
+/** What reading a journal needs: every journal is one. */
+export interface JournalReader {
+  list(): Promise<readonly number[]>;
+  segment(number: number): SegmentReader;
+  close(): Promise<void>;
+}
+
+export interface Journal extends JournalReader {
   readonly durability: Durability;
   /** Whether a second coordinator may stand by on this journal. */
   readonly sharable: boolean;
 
-  /** @throws UnreachableError */
-  position(): Promise<JournalPosition>;
+  /** Numbers of the segments that exist, ascending. @throws UnreachableError */
+  list(): Promise<readonly number[]>;
 
-  /** Appends at `expectedSeq + 1` or not at all. Never throws: every outcome is a value.
-   *  Appends may overlap; they are sent in the order of the calls. */
-  append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome>;
+  segment(number: number): Segment;
 
-  /** The record at a position, or undefined when the journal says it has none (which proves nothing
-   *  about an append under way).
-   *  @throws UnreachableError, JournalDamagedError */
-  read(seq: number): Promise<JournalRecord | undefined>;
+  /** Creates an empty segment unless it exists. Idempotent: an unanswered call may have created it.
+   *  @throws UnreachableError; WaggleError WAGGLE_JOURNAL_FULL, WAGGLE_JOURNAL_SETTINGS when a segment of that number
+   *  exists with settings that a journal cannot have */
+  create(number: number): Promise<void>;
 
-  /** Every record from `fromSeq` to the last one when the reading begins, in order.
-   *  @throws UnreachableError; JournalDamagedError, also when `fromSeq` was purged, or at a hole */
-  replay(fromSeq: number, options?: ReplayOptions): AsyncIterable<JournalRecord>;
-
-  /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
-   *  `signal` aborts or the journal is closed (then it returns). Reconnects by itself, and waits for a journal
-   *  that is shorter than what was read to be refilled.
-   *  @param before the record right before `fromSeq`, where it was read
-   *  @throws JournalDamagedError, also when `fromSeq` was purged, at a hole, or when what was read has been replaced */
-  follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncIterable<JournalRecord>;
-
-  /** Removes every record below `seq`, but never the last one. A journal that frees its storage in larger pieces may
-   *  keep some of them: `position` says where it begins now. Idempotent; whoever was not answered asks again.
-   *  @throws UnreachableError */
-  purgeBelow(seq: number): Promise<void>;
-
-  /** Removes every record up to and with `seq`, the last one, so that the next stands at `seq + 1`: for a journal that
-   *  does not keep what it acknowledges. What is behind `seq`, or comes to stand there meanwhile, stays. Absent where
-   *  that cannot happen.
-   *  @returns whether it did; false, and nothing is removed, where the journal does not end at `seq`, as its server
-   *  judges appends, or more than one server keeps it, so that another can lead it
-   *  @throws UnreachableError */
-  purgeThrough?(seq: number): Promise<boolean>;
+  /** Removes a segment with all its records. Idempotent. @throws UnreachableError */
+  remove(number: number): Promise<void>;
 
   /** @throws UnreachableError */
   usage(): Promise<JournalUsage>;
+
+  /** Calls `listener` when the storage can be reached again after it could not. Returns a function that stops it. */
+  onReconnected(listener: () => void): () => void;
 
   /** Releases sockets, files and locks. Appends under way end `unknown`. Idempotent. */
   close(): Promise<void>;

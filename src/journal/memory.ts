@@ -1,164 +1,51 @@
-// A journal in memory, for simulation and tests; gone with the process. One store is what a server is to
-// the others: several coordinators open it, each through a way of its own that can be made to fail.
+// A journal in memory, for simulation and tests; gone with the process. Several coordinators share one store
+// (memory-store.ts). Each has a handle, whose connection a test can make fail.
 //
-// The one thing to know: an append makes two journeys, the request to the store and the answer back.
-// `MemoryJournalFaults` has one hook for each, asked in the order of the calls; a promise holds the journey,
-// and the requests behind it, for as long as the test or the simulated clock likes.
+// The one thing to know: an operation makes two journeys, the request to the store and the answer back.
+// `MemoryJournalFaults` has a hook for each journey, which may return a promise. Appends, creations, seals and removals
+// of a handle reach the store in the order of the calls: a held request holds later writes. Reads overtake writes.
 
-import { assert } from "../assert.ts";
-import { JournalDamagedError, UnreachableError } from "../errors.ts";
-import { Bell } from "./bell.ts";
+import { UnreachableError } from "../errors.ts";
+import { Listeners } from "../listeners.ts";
+import { readablePositions } from "./follow.ts";
 import type {
+  AppendOptions,
   AppendOutcome,
   Durability,
   Journal,
-  JournalPosition,
-  JournalRecord,
   JournalUsage,
+  ReplayOptions,
+  Segment,
+  SegmentEnd,
+  SegmentRecord,
 } from "./journal.ts";
-import { closedError, holeError, purgedError, rewrittenError, shrunkError } from "./journal-errors.ts";
+import { closedError, gapError, noSegmentError, shortError } from "./journal-errors.ts";
+import type { MemoryAppend, MemoryJournalStore } from "./memory-store.ts";
 
-export interface MemoryAppend {
-  readonly bytes: Uint8Array;
-  readonly expectedSeq: number;
-}
+/** An operation under way: every call but `follow`; of `replay` only the beginning. */
+export type MemoryRequest =
+  | ({ readonly op: "append" } & MemoryAppend)
+  | { readonly op: "create" | "seal" | "remove"; readonly segment: number }
+  | { readonly op: "end" | "read" | "opened" | "replay"; readonly segment: number }
+  | { readonly op: "list" | "usage" };
 
 export type RequestFate =
   | "deliver"
-  /** Never reaches the store; the writer is told `unknown`. */
+  /** Never reaches the store; the caller gets `unknown` or an UnreachableError. */
   | "lose"
-  /** The writer is told `unknown` at once; the store gets it when `until` resolves. Nothing waits behind it. */
-  | { readonly kind: "late"; readonly until: Promise<void> }
-  /** Answered without reaching the store. */
-  | Extract<AppendOutcome, { readonly kind: "full" | "unknown" }>;
+  /** The caller gets `unknown` or an UnreachableError at once; the store gets the request when `until` resolves. No
+   *  later request waits for it. */
+  | { readonly kind: "late"; readonly until: Promise<void> };
 
-/** `lose`: the store did what it did, and the writer is told `unknown`. */
+/** `lose`: the store ran the request, and the caller gets `unknown` or an UnreachableError. */
 export type AnswerFate = "deliver" | "lose";
 
 export interface MemoryJournalFaults {
-  onRequest?(append: MemoryAppend): RequestFate | Promise<RequestFate>;
-  onAnswer?(append: MemoryAppend, outcome: AppendOutcome): AnswerFate | Promise<AnswerFate>;
+  onRequest?(request: MemoryRequest): RequestFate | Promise<RequestFate>;
+  onAnswer?(request: MemoryRequest): AnswerFate | Promise<AnswerFate>;
 }
 
-export interface MemoryStoreOptions {
-  /** Default: unbounded. */
-  readonly bytesMax?: number;
-}
-
-/** What the handles share. Everything here happens at once and never fails. */
-export class MemoryJournalStore {
-  readonly #bytesMax: number | undefined;
-  readonly #changes = new Bell();
-  /** From `#firstSeq` on; undefined where a record was lost. The first is never undefined. */
-  #records: (JournalRecord | undefined)[] = [];
-  #firstSeq = 1;
-  /** How many of `#records` are there. */
-  #held = 0;
-  #bytes = 0;
-
-  constructor({ bytesMax }: MemoryStoreOptions = {}) {
-    this.#bytesMax = bytesMax;
-  }
-
-  open(faults: MemoryJournalFaults = {}): MemoryJournal {
-    return new MemoryJournal(this, faults);
-  }
-
-  /** A record that somebody else stores now, whatever is under way. Returns its position. */
-  insertRival(bytes: Uint8Array): number {
-    const outcome = this.append({ bytes, expectedSeq: this.lastSeq });
-    if (outcome.kind !== "stored")
-      throw new JournalDamagedError(`a rival's record was answered ${outcome.kind}`);
-    return outcome.seq;
-  }
-
-  /** The end of the journal is lost, as after a power failure. */
-  loseTail(count: number): void {
-    this.#forget(this.#records.splice(-count, count));
-  }
-
-  /** Records from `seq` on are lost under an unchanged last sequence, as after a power failure: a hole. Whose first
-   *  records are lost begins later, as a stream does. */
-  loseMiddle(seq: number, count: number): void {
-    const start = seq - this.#firstSeq;
-    const end = Math.min(start + count, this.#records.length);
-    assert(start >= 0, "what is lost was there");
-    const lost = this.#records.slice(start, end);
-    this.#records.fill(undefined, start, end);
-    this.#dropLeadingHoles();
-    this.#forget(lost);
-  }
-
-  /** Everything below `seq` is removed, the last record too when it lies there. */
-  purgeBelow(seq: number): void {
-    const purged = this.#records.splice(0, Math.max(seq - this.#firstSeq, 0));
-    this.#firstSeq += purged.length;
-    this.#dropLeadingHoles();
-    this.#forget(purged);
-  }
-
-  append({ bytes, expectedSeq }: MemoryAppend): AppendOutcome {
-    if (expectedSeq !== this.lastSeq) return { kind: "refused" };
-    if (this.#bytesMax !== undefined && this.#bytes + bytes.length > this.#bytesMax) {
-      return { kind: "full", message: `the journal would exceed its ${this.#bytesMax} bytes` };
-    }
-    const seq = expectedSeq + 1;
-    this.#records.push({ seq, bytes: bytes.slice() });
-    this.#held += 1;
-    this.#bytes += bytes.length;
-    this.#changes.ring();
-    return { kind: "stored", seq };
-  }
-
-  at(seq: number): JournalRecord | undefined {
-    return this.#records[seq - this.#firstSeq];
-  }
-
-  get firstSeq(): number {
-    return this.#firstSeq;
-  }
-
-  get lastSeq(): number {
-    return this.#firstSeq + this.#records.length - 1;
-  }
-
-  /** How many records are lost between the first and the last. */
-  get missing(): number {
-    return this.#records.length - this.#held;
-  }
-
-  get usage(): JournalUsage {
-    return { bytes: this.#bytes, bytesMax: this.#bytesMax };
-  }
-
-  /** Resolves at the next change of the store, or of whether a handle reaches it. */
-  changed(signal: AbortSignal): Promise<void> {
-    return this.#changes.wait(signal);
-  }
-
-  /** Wakes whoever waits for a change, to look again. */
-  stir(): void {
-    this.#changes.ring();
-  }
-
-  #dropLeadingHoles(): void {
-    const kept = this.#records.findIndex((record) => record !== undefined);
-    const holes = kept === -1 ? this.#records.length : kept;
-    this.#records.splice(0, holes);
-    this.#firstSeq += holes;
-  }
-
-  #forget(records: readonly (JournalRecord | undefined)[]): void {
-    for (const record of records) {
-      if (record === undefined) continue;
-      this.#held -= 1;
-      this.#bytes -= record.bytes.length;
-    }
-    this.#changes.ring();
-  }
-}
-
-/** One coordinator's way to a store. */
+/** One coordinator's handle of a store. */
 export class MemoryJournal implements Journal {
   readonly sharable = true;
   readonly durability: Durability = {
@@ -166,10 +53,123 @@ export class MemoryJournal implements Journal {
     sentence: "The journal is in memory: everything is lost when this process ends.",
   };
   readonly #store: MemoryJournalStore;
+  readonly #connection: MemoryConnection;
+
+  constructor(store: MemoryJournalStore, faults: MemoryJournalFaults = {}) {
+    this.#store = store;
+    this.#connection = new MemoryConnection(store, faults);
+  }
+
+  /** While offline, appends are lost and end `unknown`, other calls throw UnreachableError, `follow` waits. */
+  setOffline(isOffline: boolean): void {
+    this.#connection.setOffline(isOffline);
+  }
+
+  list(): Promise<readonly number[]> {
+    return this.#connection.carry({ op: "list" }, () => this.#store.list());
+  }
+
+  segment(number: number): Segment {
+    return new MemorySegment(this.#store, this.#connection, number);
+  }
+
+  create(segment: number): Promise<void> {
+    return this.#connection.carry({ op: "create", segment }, () => this.#store.create(segment));
+  }
+
+  remove(segment: number): Promise<void> {
+    return this.#connection.carry({ op: "remove", segment }, () => this.#store.remove(segment));
+  }
+
+  usage(): Promise<JournalUsage> {
+    return this.#connection.carry({ op: "usage" }, () => this.#store.usage);
+  }
+
+  onReconnected(listener: () => void): () => void {
+    return this.#connection.reconnected.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+}
+
+class MemorySegment implements Segment {
+  readonly number: number;
+  readonly #store: MemoryJournalStore;
+  readonly #connection: MemoryConnection;
+
+  constructor(store: MemoryJournalStore, connection: MemoryConnection, number: number) {
+    this.number = number;
+    this.#store = store;
+    this.#connection = connection;
+  }
+
+  end(): Promise<SegmentEnd | undefined> {
+    return this.#connection.carry({ op: "end", segment: this.number }, () => this.#store.end(this.number));
+  }
+
+  async append(bytes: Uint8Array, expected: number, options: AppendOptions = {}): Promise<AppendOutcome> {
+    const { isOpened = false } = options;
+    const append = { segment: this.number, bytes: bytes.slice(), expected, isOpened };
+    try {
+      return await this.#connection.carry({ op: "append", ...append }, () => this.#store.append(append));
+    } catch (cause) {
+      return { kind: "unknown", cause };
+    }
+  }
+
+  read(position: number): Promise<SegmentRecord | undefined> {
+    const read = () => this.#store.read(this.number, position);
+    return this.#connection.carry({ op: "read", segment: this.number }, read);
+  }
+
+  opened(): Promise<SegmentRecord | undefined> {
+    const read = () => this.#store.opened(this.number);
+    return this.#connection.carry({ op: "opened", segment: this.number }, read);
+  }
+
+  async *replay(from: number, { until }: ReplayOptions = {}): AsyncGenerator<SegmentRecord> {
+    const { number } = this;
+    const look = () => this.#store.view(number);
+    const view = await this.#connection.carry({ op: "replay", segment: number }, look);
+    if (view === undefined) throw noSegmentError(number);
+    const last = until ?? view.end;
+    for (let position = from; position <= last; position++) {
+      this.#connection.requireOnline();
+      yield this.#demand(position);
+    }
+  }
+
+  async *follow(from: number, signal: AbortSignal): AsyncGenerator<SegmentRecord> {
+    const { number } = this;
+    const { changes, clock } = this.#store;
+    const view = () => this.#connection.state ?? this.#store.view(number);
+    for await (const position of readablePositions({ number, view, changes, clock }, from, signal))
+      yield this.#demand(position);
+  }
+
+  seal(): Promise<boolean> {
+    return this.#connection.carry({ op: "seal", segment: this.number }, () => this.#store.seal(this.number));
+  }
+
+  #demand(position: number): SegmentRecord {
+    const record = this.#store.read(this.number, position);
+    if (record !== undefined) return record;
+    const view = this.#store.view(this.number);
+    if (view === undefined) throw noSegmentError(this.number);
+    throw (position > view.end ? shortError : gapError)(this.number, position, view.end);
+  }
+}
+
+/** Carries requests and answers between a handle and the store. */
+class MemoryConnection {
+  readonly reconnected = new Listeners();
+  readonly #store: MemoryJournalStore;
   readonly #faults: MemoryJournalFaults;
-  readonly #underWay = new Set<(outcome: AppendOutcome) => void>();
-  #requests: Promise<void> = Promise.resolve();
-  #isCutOff = false;
+  readonly #underWay = new Set<(error: UnreachableError) => void>();
+  #writes: Promise<unknown> = Promise.resolve();
+  #isOffline = false;
   #isClosed = false;
 
   constructor(store: MemoryJournalStore, faults: MemoryJournalFaults) {
@@ -177,119 +177,67 @@ export class MemoryJournal implements Journal {
     this.#faults = faults;
   }
 
-  /** While cut off, appends are lost and end `unknown`, questions throw UnreachableError, `follow` waits. */
-  setCutOff(isCutOff: boolean): void {
-    this.#isCutOff = isCutOff;
-    this.#store.stir();
+  /** Undefined while the connection works. */
+  get state(): "offline" | "closed" | undefined {
+    if (this.#isClosed) return "closed";
+    return this.#isOffline ? "offline" : undefined;
   }
 
-  async position(): Promise<JournalPosition> {
-    this.#reach();
-    const { firstSeq, lastSeq, missing } = this.#store;
-    return lastSeq === 0 ? { firstSeq: 0, lastSeq: 0, missing } : { firstSeq, lastSeq, missing };
+  setOffline(isOffline: boolean): void {
+    const isReconnected = this.#isOffline && !isOffline;
+    this.#isOffline = isOffline;
+    this.#store.changes.ring();
+    if (isReconnected) this.reconnected.tell();
   }
 
-  append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
-    if (this.#isClosed) return Promise.resolve({ kind: "unknown", cause: closedError() });
-    return new Promise((resolve) => {
-      this.#underWay.add(resolve);
-      void this.#carry({ bytes, expectedSeq }).then((outcome) => {
-        this.#underWay.delete(resolve);
-        resolve(outcome);
-      });
+  close(): void {
+    this.#isClosed = true;
+    for (const fail of this.#underWay) fail(closedError());
+    this.#underWay.clear();
+    this.#store.changes.ring();
+  }
+
+  /** @throws UnreachableError; every error of `run` */
+  carry<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      this.#underWay.add(reject);
+      void this.#travel(request, run)
+        .then(resolve, reject)
+        .then(() => this.#underWay.delete(reject));
     });
   }
 
-  async read(seq: number): Promise<JournalRecord | undefined> {
-    this.#reach();
-    return this.#store.at(seq);
-  }
-
-  async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
-    this.#reach();
-    const { lastSeq } = this.#store;
-    for (let seq = fromSeq; seq <= lastSeq; seq++) {
-      this.#reach();
-      yield this.#demand(seq);
-    }
-  }
-
-  async *follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncGenerator<JournalRecord> {
-    let previous = before;
-    for (let seq = fromSeq; ; seq++) {
-      while (this.#isCutOff || seq > this.#store.lastSeq) {
-        if (signal.aborted || this.#isClosed) return;
-        await this.#store.changed(signal);
-      }
-      if (signal.aborted || this.#isClosed) return;
-      if (previous !== undefined && previous !== this.#store.at(previous.seq)) this.#explainChange(previous);
-      previous = this.#demand(seq);
-      yield previous;
-    }
-  }
-
-  async purgeBelow(seq: number): Promise<void> {
-    this.#reach();
-    this.#store.purgeBelow(Math.min(seq, this.#store.lastSeq));
-  }
-
-  async purgeThrough(seq: number): Promise<boolean> {
-    this.#reach();
-    if (seq !== this.#store.lastSeq) return false;
-    this.#store.purgeBelow(seq + 1);
-    return true;
-  }
-
-  async usage(): Promise<JournalUsage> {
-    this.#reach();
-    return this.#store.usage;
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    for (const settle of this.#underWay) settle({ kind: "unknown", cause: closedError() });
-    this.#underWay.clear();
-    this.#store.stir();
-  }
-
-  async #carry(append: MemoryAppend): Promise<AppendOutcome> {
-    const arrival = this.#requests.then(() => this.#request(append));
-    this.#requests = arrival.then(() => undefined);
-    const outcome = await arrival;
-    if (outcome.kind === "unknown") return outcome;
-    const fate = (await this.#faults.onAnswer?.(append, outcome)) ?? "deliver";
-    return fate === "deliver" && !this.#isCutOff ? outcome : lost("the answer was lost");
-  }
-
-  async #request(append: MemoryAppend): Promise<AppendOutcome> {
-    const fate = (await this.#faults.onRequest?.(append)) ?? "deliver";
-    if (fate === "lose" || this.#isCutOff) return lost("the request was lost");
-    if (fate === "deliver") return this.#store.append(append);
-    if (fate.kind !== "late") return fate;
-    void fate.until.then(() => this.#store.append(append));
-    return lost("the request is late");
-  }
-
-  #demand(seq: number): JournalRecord {
-    const record = this.#store.at(seq);
-    if (record !== undefined) return record;
-    const { firstSeq, lastSeq } = this.#store;
-    if (seq < firstSeq) throw purgedError(seq, firstSeq);
-    throw seq <= lastSeq ? holeError(seq, lastSeq) : shrunkError(lastSeq, seq);
-  }
-
-  /** The record a follower read last is not there any more: purged behind him is fine, replaced is not. */
-  #explainChange({ seq, bytes }: JournalRecord): void {
-    const present = this.#store.at(seq);
-    if (present !== undefined && Buffer.compare(present.bytes, bytes) !== 0) throw rewrittenError(seq);
-  }
-
-  #reach(): void {
+  /** @throws UnreachableError */
+  requireOnline(): void {
     if (this.#isClosed) throw closedError();
-    if (this.#isCutOff) throw new UnreachableError("the way to the journal in memory is cut off");
+    if (this.#isOffline) throw new UnreachableError("the handle of the journal in memory is offline");
+  }
+
+  async #travel<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
+    const answer = await (isWrite(request) ? this.#inOrder(request, run) : this.#arrive(request, run));
+    const fate = (await this.#faults.onAnswer?.(request)) ?? "deliver";
+    if (fate === "lose") throw new UnreachableError("the answer was lost");
+    this.requireOnline();
+    return answer;
+  }
+
+  #inOrder<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
+    const arrival = this.#writes.then(() => this.#arrive(request, run));
+    this.#writes = arrival.catch(() => undefined); // thrown to the caller
+    return arrival;
+  }
+
+  async #arrive<Answer>(request: MemoryRequest, run: () => Answer): Promise<Answer> {
+    const fate = (await this.#faults.onRequest?.(request)) ?? "deliver";
+    if (fate === "lose") throw new UnreachableError("the request was lost");
+    this.requireOnline();
+    if (fate === "deliver") return run();
+    void fate.until.then(run).catch(() => undefined); // the caller has its answer
+    throw new UnreachableError("the request is late");
   }
 }
 
-function lost(sentence: string): AppendOutcome {
-  return { kind: "unknown", cause: new UnreachableError(sentence) };
+function isWrite({ op }: MemoryRequest): boolean {
+  return op === "append" || op === "create" || op === "seal" || op === "remove";
 }

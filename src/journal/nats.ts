@@ -1,6 +1,5 @@
-// The journal and the snapshots on a NATS server with JetStream, each over a connection of its own: opens it, and the
-// stream `WAGGLE_<swarm>` or `WAGGLE_<swarm>_SNAP` on it. What is then done with the streams: stream-journal.ts,
-// stream/snapshots.ts.
+// The journal on NATS servers with JetStream: opens it over one connection of its own, which carries all segments. The
+// rules of streams are in stream/; this file alone knows the client library.
 
 import {
   createInbox,
@@ -11,98 +10,40 @@ import {
   type Status,
 } from "@nats-io/transport-node";
 import { systemClock } from "../clock.ts";
-import { BrokerError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
-import { subjectsOf } from "../protocol/subjects.ts";
 import { type NatsOptions, openNatsConnection } from "../transport/nats.ts";
 import { ended, OpenRequests } from "../transport/open-requests.ts";
 import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
-import type { SnapshotStore } from "./snapshot-store.ts";
-import { inspectStreams, type StreamsInspection } from "./stream/inspection.ts";
 import {
+  inspectStreams,
+  type JournalInspection,
   type OpeningOptions,
-  type OpeningWire,
-  openStream,
-  recreateSnapshots,
-  removeUnusedJournal,
+  openStreamJournal,
+  type StreamsOptions,
 } from "./stream/opening.ts";
-import { streamNameOf } from "./stream/settings.ts";
-import { StreamSnapshotStore } from "./stream/snapshots.ts";
-import { StreamJournal } from "./stream/stream-journal.ts";
 import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream/wire.ts";
 
-export interface NatsJournalOptions extends Omit<OpeningOptions, "purpose"> {
+export interface NatsJournalOptions extends OpeningOptions {
   readonly connection: NatsOptions;
 }
 
-/** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
- *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be;
- *  JournalDamagedError where only its snapshots are there */
+/** @throws as `openStreamJournal` */
 export async function openNatsJournal(options: NatsJournalOptions): Promise<Journal> {
-  return (await openJournal(options)).journal;
-}
-
-/** The snapshots of a swarm whose journal is there: opened first, for their stream says that it was
- *  (stream/opening.ts). @throws as `openNatsJournal` */
-export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
-  return await openSnapshots(options, { isJournalNew: false });
-}
-
-/** As the two above, in this order, for a coordinator: where there is no room for the snapshots, a journal that this
- *  created is not left behind. @throws as `openNatsJournal`, both */
-export async function openNatsStreams(options: NatsJournalOptions): Promise<{
-  readonly journal: Journal;
-  readonly openSnapshots: () => Promise<SnapshotStore>;
-}> {
-  const { journal, isNew } = await openJournal(options);
-  return { journal, openSnapshots: () => openSnapshots(options, { isJournalNew: isNew }) };
-}
-
-async function openJournal(options: NatsJournalOptions) {
-  const wanted = { ...options, purpose: "journal" } as const;
   const wire = await openWire(options);
   try {
-    const { config, created, isNew } = await openStream(wire, wanted);
-    const subject = subjectsOf(wanted.swarm).journal;
-    const replicas = Number(config["num_replicas"]);
-    const journal = new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas, created });
-    return { journal, isNew };
+    return await openStreamJournal(wire, options);
   } catch (error) {
     await wire.close();
     throw error;
   }
 }
 
-async function openSnapshots(
-  options: NatsJournalOptions,
-  { isJournalNew }: { readonly isJournalNew: boolean },
-): Promise<SnapshotStore> {
-  const wanted = { ...options, purpose: "snapshots" } as const;
-  const wire = await openWire(options);
-  try {
-    await openStream(wire, wanted);
-    return new StreamSnapshotStore({
-      wire,
-      stream: streamNameOf(wanted),
-      subjects: subjectsOf(wanted.swarm),
-      ...(options.create ? { recreate: () => recreateSnapshots(wire, wanted) } : {}),
-    });
-  } catch (error) {
-    // Left behind it is harmless; why there are no snapshots is what is told.
-    if (isJournalNew && error instanceof BrokerError)
-      await removeUnusedJournal(wire, options).catch(() => undefined);
-    await wire.close();
-    throw error;
-  }
-}
-
-/** The journal's stream and its snapshots' as the server has them, for `waggle doctor`. Changes nothing.
- *  @throws UnreachableError where there is no server */
+/** The journal's streams as the server has them, for `waggle doctor`. @throws as `inspectStreams` */
 export async function inspectNatsStreams(
-  options: Omit<NatsJournalOptions, "create">,
-): Promise<StreamsInspection> {
+  options: StreamsOptions & Pick<NatsJournalOptions, "connection">,
+): Promise<JournalInspection> {
   const wire = await openWire(options);
   try {
     return await inspectStreams(wire, options);
@@ -111,12 +52,15 @@ export async function inspectNatsStreams(
   }
 }
 
-async function openWire({ connection, signal }: { connection: NatsOptions; signal?: AbortSignal }) {
+async function openWire({
+  connection,
+  signal,
+}: StreamsOptions & Pick<NatsJournalOptions, "connection">): Promise<NatsWire> {
   const options = signal === undefined ? connection : { ...connection, signal };
   return new NatsWire(await openNatsConnection(options), options);
 }
 
-class NatsWire implements OpeningWire {
+class NatsWire implements StreamWire {
   readonly #connection: NatsConnection;
   readonly #inboxPrefix: string | undefined;
   readonly #onError: (error: Error) => void;
@@ -141,10 +85,10 @@ class NatsWire implements OpeningWire {
     return this.#connection.info?.max_payload ?? limits.maxPayloadBytesDefault;
   }
 
-  /** A server of a cluster may pass questions on to one that has JetStream. */
-  get mayHaveJetStream(): boolean {
+  get servers(): StreamWire["servers"] {
     const { info } = this.#connection;
-    return info === undefined || info.jetstream === true || info.cluster !== undefined;
+    if (info === undefined || info.cluster !== undefined) return "cluster";
+    return info.jetstream === true ? "one" : "without-jetstream";
   }
 
   async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
@@ -159,7 +103,7 @@ class NatsWire implements OpeningWire {
   }
 
   listen(handler: (message: StreamMessage) => void): Listening {
-    return this.#subscribe("", (message) => handler(new WireMessage(message)));
+    return this.#subscribe("", (message) => handler(messageOf(message)));
   }
 
   onStatus(listener: () => void): () => void {
@@ -176,7 +120,7 @@ class NatsWire implements OpeningWire {
     else this.#connection.publish(subject, data, { reply, headers: toHeaders(fields) });
   }
 
-  /** The library knows of its end before it tells. */
+  /** The NATS library closes a connection before its status event arrives, so both are checked. */
   get #isConnected(): boolean {
     return this.#status === "connected" && !this.#connection.isClosed();
   }
@@ -192,8 +136,8 @@ class NatsWire implements OpeningWire {
 
   #answer(message: Msg): void {
     const token = message.subject.slice(this.#answers.inbox.length + 1);
-    const isNobody = message.data.length === 0 && message.headers?.code === 503;
-    const outcome = isNobody ? ended["no-responders"] : ({ kind: "answered", data: message.data } as const);
+    const isUnserved = message.data.length === 0 && message.headers?.code === 503;
+    const outcome = isUnserved ? ended["no-responders"] : ({ kind: "answered", data: message.data } as const);
     this.#requests.settle(token, outcome);
   }
 
@@ -216,41 +160,28 @@ class NatsWire implements OpeningWire {
   }
 }
 
-/** Decodes what is looked at and nothing else: of records, the reply subject. */
-class WireMessage implements StreamMessage {
-  readonly #message: Msg;
-
-  constructor(message: Msg) {
-    this.#message = message;
-  }
-
-  get subject(): string {
-    return this.#message.subject;
-  }
-
-  get reply(): string {
-    return this.#message.reply ?? "";
-  }
-
-  get data(): Uint8Array {
-    return this.#message.data;
-  }
-
-  get status(): StreamStatus | undefined {
-    const fields = this.#message.headers;
-    if (fields === undefined || fields.code === 0) return undefined;
-    const { code, description } = fields;
-    return {
-      code,
-      description,
-      lastConsumerSeq: numberIn(fields, "Nats-Last-Consumer"),
-      lastStreamSeq: numberIn(fields, "Nats-Last-Stream"),
-    };
-  }
+/** The headers are decoded on access only: a record needs no more than the reply subject. */
+function messageOf(message: Msg): StreamMessage {
+  return {
+    subject: message.subject,
+    reply: message.reply ?? "",
+    data: message.data,
+    get status() {
+      return statusIn(message.headers);
+    },
+  };
 }
 
-function numberIn(fields: MsgHdrs, name: string): number | undefined {
-  return fields.has(name) ? Number(fields.get(name)) : undefined;
+function statusIn(fields: MsgHdrs | undefined): StreamStatus | undefined {
+  if (fields === undefined || fields.code === 0) return undefined;
+  const { code, description } = fields;
+  const numberIn = (name: string) => (fields.has(name) ? Number(fields.get(name)) : undefined);
+  return {
+    code,
+    description,
+    lastConsumerSeq: numberIn("Nats-Last-Consumer"),
+    lastStreamSeq: numberIn("Nats-Last-Stream"),
+  };
 }
 
 function toHeaders(fields: Readonly<Record<string, string>>): MsgHdrs {

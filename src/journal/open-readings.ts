@@ -1,14 +1,14 @@
-// Readings of a journal that stay open for whoever goes on where one stopped: a reader of page after page needs one
-// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. One that
-// nobody uses for `limits.journalReadingIdleMs` is closed.
+// Readings of a log that stay open for a client that goes on where one stopped: a reader of page after page needs one
+// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. A reading
+// that is not used for `limits.journalReadingIdleMs` is closed.
 
 import { assert } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { Journal, JournalRecord } from "./journal.ts";
+import type { LogReader, StoredBatch } from "./log-reader.ts";
 
 export interface OpenReadingsDeps {
-  readonly journal: Pick<Journal, "replay">;
+  readonly logReader: Pick<LogReader, "replay">;
   readonly clock: Pick<Clock, "after">;
   /** Readings that may be open at the same time, now; at most `limits.pageReadsAtOnce`. */
   readonly atOnce: () => number;
@@ -26,17 +26,17 @@ export class OpenReadings {
     this.#deps = deps;
   }
 
-  /** Records from `fromSeq` on, in order, as long as their bytes fit; always the first one. None when the journal ends
+  /** Batches from `from` on, in order, as long as their bytes fit; always the first one. None when the log ends
    *  before. At most `atOnce()` callers at a time.
    *  @throws UnreachableError, JournalDamagedError */
-  async read(fromSeq: number, bytesMax: number): Promise<readonly JournalRecord[]> {
-    const reading = this.#take(fromSeq);
+  async read(from: number, bytesMax: number): Promise<readonly StoredBatch[]> {
+    const reading = this.#take(from);
     try {
       if (this.#busy.size + this.#idle.length > this.#deps.atOnce()) await this.#idle.shift()?.close();
-      const records = await reading.take(bytesMax);
+      const batches = await reading.take(bytesMax);
       if (reading.hasEnded) await reading.close();
       else this.#keep(reading);
-      return records;
+      return batches;
     } finally {
       this.#busy.delete(reading);
     }
@@ -48,9 +48,9 @@ export class OpenReadings {
     void this.#closeIdle();
   }
 
-  #take(fromSeq: number): Reading {
-    const standing = this.#idle.find(({ nextSeq }) => nextSeq === fromSeq);
-    const reading = standing ?? new Reading(this.#deps.journal, fromSeq);
+  #take(from: number): Reading {
+    const standing = this.#idle.find(({ nextIdx }) => nextIdx === from);
+    const reading = standing ?? new Reading(this.#deps.logReader, from);
     this.#idle = this.#idle.filter((each) => each !== standing);
     this.#busy.add(reading);
     assert(this.#busy.size <= limits.pageReadsAtOnce, "there is a reading for each caller");
@@ -73,40 +73,40 @@ export class OpenReadings {
   }
 }
 
-/** A reading of the journal, and the record that did not fit any more. */
+/** A reading of the log, and the batch that did not fit any more. */
 class Reading {
-  readonly #records: AsyncIterator<JournalRecord>;
-  #held: JournalRecord | undefined;
-  nextSeq: number;
+  readonly #batches: AsyncIterator<StoredBatch>;
+  #held: StoredBatch | undefined;
+  nextIdx: number;
   hasEnded = false;
 
-  constructor(journal: Pick<Journal, "replay">, fromSeq: number) {
-    this.nextSeq = fromSeq;
-    this.#records = journal
-      .replay(fromSeq, { aheadBytes: limits.pageAheadBytes, patienceMs: limits.requestTimeoutMs })
+  constructor(logReader: Pick<LogReader, "replay">, from: number) {
+    this.nextIdx = from;
+    this.#batches = logReader
+      .replay(from, { aheadBytes: limits.pageAheadBytes, patienceMs: limits.requestTimeoutMs })
       [Symbol.asyncIterator]();
   }
 
-  async take(bytesMax: number): Promise<JournalRecord[]> {
-    const taken: JournalRecord[] = [];
+  async take(bytesMax: number): Promise<StoredBatch[]> {
+    const taken: StoredBatch[] = [];
     for (let bytes = 0; ; ) {
-      const record = this.#held ?? (await this.#next());
-      if (record === undefined) return taken;
-      bytes += record.bytes.length;
-      this.#held = record;
+      const stored = this.#held ?? (await this.#next());
+      if (stored === undefined) return taken;
+      bytes += stored.bytes.length;
+      this.#held = stored;
       if (taken.length > 0 && bytes > bytesMax) return taken;
       this.#held = undefined;
-      this.nextSeq = record.seq + 1;
-      taken.push(record);
+      this.nextIdx = stored.header.idx + 1;
+      taken.push(stored);
     }
   }
 
   async close(): Promise<void> {
-    await this.#records.return?.();
+    await this.#batches.return?.();
   }
 
-  async #next(): Promise<JournalRecord | undefined> {
-    const { done, value } = await this.#records.next();
+  async #next(): Promise<StoredBatch | undefined> {
+    const { done, value } = await this.#batches.next();
     this.hasEnded = done === true;
     return this.hasEnded ? undefined : value;
   }

@@ -1,218 +1,237 @@
-// The fold of a journal's records into state, and the rule of which records count.
+// The fold of a journal's records into state, and the rule that decides which records count.
 //
-// A record is applied only if it continues the chain: it names this journal, `prev` is the hash of the last
-// applied batch, `idx` is the next, its term is not lower, and a new term begins with `TermStarted`. Any other
-// record is dead: a rival's second batch that landed behind a refused first one, a deposed leader's late append,
-// something alien. Everybody skips the same ones, because the rule reads nothing but the journal (design
-// section 6). A dead record still takes its sequence, which the next append must expect.
+// A batch is applied only if it continues the log: it names this journal, `prev` is the hash of the last applied batch,
+// `idx` is the next, and it was written by the segment's writer in the segment's term; a batch before the segment's
+// `Opened` is a copy, and the chain alone vouches for it. Every other record is skipped. All readers skip the same
+// records, because the rule reads nothing but the journal.
 //
-// `at` never decreases along applied batches; one that does is damage and not death: its writer was us.
+// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on
+// than a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the
+// state. Behind a batch that does not fit no replay goes on: its state may contain a part of that batch.
 
 import { apply } from "../core/apply.ts";
-import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
+import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { EventType } from "../state/event.ts";
 import { passTo } from "../state/journal-time.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
-import { type Batch, decodeBatch, hashOf } from "./batch.ts";
-import { BatchPlaces } from "./batch-places.ts";
-import type { JournalRecord } from "./journal.ts";
-
-/** The last applied batch, which the next one must continue. */
-export interface ChainTail {
-  /** 0 before the first. */
-  readonly idx: BatchIndex;
-  readonly term: Term;
-  /** Hash of the last applied batch; empty before the first. */
-  readonly hash: string;
-  /** Identity of the journal; empty before the first batch. */
-  readonly journal: string;
-}
-
-/** Up to where a journal has been read. */
-export interface ChainPosition extends ChainTail {
-  /** Sequence of the last record, dead ones included; 0 before the first. */
-  readonly seq: number;
-}
+import type { SegmentRecord } from "./journal.ts";
+import { RecentHashes } from "./recent-hashes.ts";
+import { type Batch, type ChainTail, type Closing, decodeRecord, hashOf, type Opened } from "./records.ts";
 
 export type Verdict =
   | { readonly kind: "applied"; readonly batch: Batch }
-  | { readonly kind: "dead"; readonly reason: DeadReason };
-export type DeadReason = "alien" | "other-journal" | "broken-chain" | "lower-term" | "no-term-start";
+  | { readonly kind: "closing"; readonly closing: Closing }
+  /** `foreign`: no coordinator of this journal wrote it. Else a batch that another one superseded, or a record that
+   *  says nothing here. */
+  | { readonly kind: "skipped"; readonly isForeign: boolean };
 
-/** Records that no coordinator of this journal wrote: somebody else may. */
-export interface AlienRecords {
+/** Records that no coordinator of this journal wrote. */
+export interface ForeignRecords {
   readonly count: number;
   /** Journal time of the batch before the last of them. */
   readonly lastAt: Instant;
 }
 
-/** Whether no coordinator of this journal wrote it; else a former leader left it behind. */
-export function isAlien(reason: DeadReason): boolean {
-  return reason === "alien" || reason === "other-journal";
+/** A record's place in the journal. */
+export interface Place {
+  readonly segment: number;
+  /** 0 before the first record. */
+  readonly position: number;
 }
 
-/** Why a batch is not the one that follows `tail`, or undefined when it is. Everybody asks this one function. */
-export function deathOf(batch: Batch, tail: ChainTail): DeadReason | undefined {
-  if (tail.journal !== "" && batch.journal !== tail.journal) return "other-journal";
-  if (batch.prev !== tail.hash || batch.idx !== tail.idx + 1) return "broken-chain";
-  if (batch.term < tail.term) return "lower-term";
-  const startsTerm = batch.events[0]?.type === "TermStarted";
-  return batch.term > tail.term && !startsTerm ? "no-term-start" : undefined;
+/** A segment, and its `Opened`. */
+export interface LiveSegment {
+  readonly number: number;
+  readonly opened: Opened;
+  /** `hashOf` that record. */
+  readonly openedHash: string;
+  /** Of that record. */
+  readonly position: number;
 }
 
-/** Whether a batch that does not follow `tail` says that others stood before it: of a later term than anything before
- *  it, or further on than what a leader has in flight. */
-export function isBehindMore({ term, idx }: Batch, tail: Pick<ChainTail, "term" | "idx">): boolean {
-  const isFurther = term === tail.term && idx > tail.idx + limits.batchesInFlightMax;
-  return term > tail.term || isFurther;
-}
+export const emptyTail: ChainTail = { journal: "", term: 0 as Term, idx: 0 as BatchIndex, hash: "" };
 
-/** A fold of a journal up to some record: what a snapshot holds, and what a replay goes on from. */
-export interface Folded {
+/** A batch continues the log and does not fit its state: a newer version wrote it, or the journal is damaged. */
+export class UnfitBatchError extends JournalDamagedError {}
+
+export interface FoldedLog {
   readonly state: SwarmState;
-  /** `seq` is that of the record behind which the journal goes on. */
-  readonly position: ChainPosition;
-  /** Of the last applied batch's last event. */
-  readonly lastEventType: EventType | undefined;
-  readonly places: BatchPlaces;
-  /** Records ever found dead. */
-  readonly deadRecords: number;
-  /** Those of them that are alien; undefined while there was none. */
-  readonly alienRecords: AlienRecords | undefined;
+  readonly tail: ChainTail;
+  readonly recent?: RecentHashes;
 }
 
-/** The same, to go on behind a record: what stood there before was lost, or never stored. */
-export function foldedBehind(
-  { state, position, lastEventType, places, deadRecords, alienRecords }: Folded,
-  seq: number,
-): Folded {
-  return { state, position: { ...position, seq }, lastEventType, places, deadRecords, alienRecords };
-}
-
-/** Whether a record is the batch that stood there, as far as that is known: of what stands before a snapshot the hash
- *  is not. */
-export function stoodThere(
-  { seq, bytes }: JournalRecord,
-  { places, position }: Pick<Folded, "places" | "position">,
-): boolean {
-  const batch = decodeBatch(bytes);
-  if (batch === undefined || places.idxAt(seq) !== batch.idx) return false;
-  const { idx, term, journal } = batch;
-  const hash = hashOf(bytes);
-  const isIt = idx === position.idx ? hash === position.hash : places.isBatch(idx, hash);
-  return isIt ?? (journal === position.journal && term <= position.term);
-}
-
-/** What was read since a replay began. */
-export interface Tail {
-  /** The batch behind which it began. */
-  readonly fromIdx: BatchIndex;
-  readonly events: number;
-  readonly bytes: number;
-}
-
-/** Folds records, in order, into a state of its own. */
-export class Replay implements Folded {
+export class Replay {
   readonly state: SwarmState;
-  readonly places: BatchPlaces;
-  lastEventType: EventType | undefined;
-  deadRecords: number;
-  alienRecords: AlienRecords | undefined;
-  /** Where a record was met that does not continue what was read, and is of a later term, whose first one always
-   *  does, or further on than what a leader has in flight: the line went on behind batches that are missing here.
-   *  Nobody leads from there. */
-  strayedAtSeq: number | undefined;
-  readonly #fromIdx: BatchIndex;
-  #tailEvents = 0;
-  #tailBytes = 0;
-  #seq: number;
-  #hash: string;
-  #journal: string;
+  /** Of the newest applied batches. */
+  readonly recent: RecentHashes;
+  #foreign: ForeignRecords | undefined;
+  #tail: ChainTail;
+  #live: LiveSegment | undefined;
+  #position = 0;
+  /** Of the last record read in this segment; empty where none was read. */
+  #recordHash = "";
+  #closing: Closing | undefined;
+  #isAhead = false;
+  #unfit: UnfitBatchError | undefined;
 
-  /** @param from what was folded before, whose state becomes this one's; default: nothing, the first record is next */
-  constructor(from?: Folded) {
+  /** @param from what was folded before; its state becomes this one's. Default: nothing */
+  constructor(from?: FoldedLog) {
     this.state = from?.state ?? emptyState();
-    this.places = from?.places ?? new BatchPlaces();
-    this.lastEventType = from?.lastEventType;
-    this.deadRecords = from?.deadRecords ?? 0;
-    this.alienRecords = from?.alienRecords;
-    this.#fromIdx = this.state.idx;
-    this.#seq = from?.position.seq ?? 0;
-    if (from !== undefined) this.places.goOnBehind(from.position.seq);
-    this.#hash = from?.position.hash ?? "";
-    this.#journal = from?.position.journal ?? "";
+    this.#tail = from?.tail ?? emptyTail;
+    this.recent = from?.recent ?? new RecentHashes();
   }
 
-  get position(): ChainPosition {
-    return {
-      seq: this.#seq,
-      idx: this.state.idx,
-      term: this.state.term,
-      hash: this.#hash,
-      journal: this.#journal,
-    };
+  /** The last applied batch. */
+  get tail(): ChainTail {
+    return this.#tail;
   }
 
-  get tail(): Tail {
-    return { fromIdx: this.#fromIdx, events: this.#tailEvents, bytes: this.#tailBytes };
+  /** The last record read. Undefined before the first segment is entered. */
+  get place(): Place | undefined {
+    return this.#live === undefined ? undefined : { segment: this.#live.number, position: this.#position };
   }
 
-  /** Applies a record, or finds it dead.
-   *  @throws JournalDamagedError when a record is missing before it, or its events do not fit */
-  take(record: JournalRecord): Verdict {
-    this.#expectNext(record.seq);
-    this.#seq = record.seq;
-    const batch = decodeBatch(record.bytes);
-    const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
-    if (batch === undefined || dead !== undefined) {
-      this.sawDead(record, dead ?? "alien");
-      if (batch !== undefined && dead === "broken-chain" && isBehindMore(batch, this.state))
-        this.strayedAtSeq ??= record.seq;
-      return { kind: "dead", reason: dead ?? "alien" };
+  /** The segment that is being read. */
+  get live(): LiveSegment | undefined {
+    return this.#live;
+  }
+
+  /** Met by this replay; undefined while there was none. */
+  get foreign(): ForeignRecords | undefined {
+    return this.#foreign;
+  }
+
+  /** The writer's own end of the segment, once read. */
+  get closing(): Closing | undefined {
+    return this.#closing;
+  }
+
+  /** Whether it holds acknowledged batches that the segment, as far as it was read, does not show. */
+  get isAhead(): boolean {
+    return this.#isAhead;
+  }
+
+  /** `hashOf` the last record read in this segment; empty where none was read. */
+  get recordHash(): string {
+    return this.#recordHash;
+  }
+
+  /** Reads on in a segment, behind a position. @throws JournalDamagedError when the segment is of another journal */
+  enter(live: LiveSegment, position: number): void {
+    const { journal } = this.#tail;
+    if (journal !== "" && live.opened.journal !== journal)
+      throw new JournalDamagedError(
+        `segment ${live.number} belongs to the journal ${live.opened.journal}, and the segment before it to ${journal}`,
+      );
+    this.#tail = { ...this.#tail, journal: live.opened.journal };
+    this.#live = live;
+    this.#position = position;
+    this.#recordHash = "";
+    this.#closing = undefined;
+    this.#isAhead = false;
+  }
+
+  /** The writer of the segment goes on from what it decided and stored: its state contains the batches up to `tail`. */
+  continueAt(tail: ChainTail, position: number, recordHash: string): void {
+    this.#tail = tail;
+    this.#position = position;
+    this.#recordHash = recordHash;
+  }
+
+  /** A record stands in the segment that no coordinator of this journal wrote. */
+  metForeign(): void {
+    this.#foreign = { count: (this.#foreign?.count ?? 0) + 1, lastAt: this.state.at };
+  }
+
+  /** Applies a batch that is known to be committed, wherever it stands. @throws JournalDamagedError where it does not
+   *  continue the log */
+  takeCommitted(batch: Batch, hash: string): void {
+    if (this.#tail.journal === "") this.#tail = { ...this.#tail, journal: batch.journal };
+    if (!this.#continues(batch))
+      throw new JournalDamagedError(`batch ${batch.idx} does not continue batch ${this.#tail.idx}`);
+    this.#apply(batch, hash);
+    this.#isAhead = true;
+  }
+
+  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then
+   *  on always */
+  take(record: SegmentRecord): Verdict {
+    const live = this.#requireNext(record);
+    const decoded = decodeRecord(record.bytes);
+    this.#position = record.position;
+    const hash = hashOf(record.bytes);
+    this.#recordHash = hash;
+    if (decoded?.kind === "batch") return this.#takeBatch(decoded, hash, live);
+    if (decoded?.kind === "closing" && decoded.life === live.opened.life) {
+      this.#closing = decoded;
+      return { kind: "closing", closing: decoded };
     }
-    this.#apply(batch, record);
-    return { kind: "applied", batch };
+    if (record.position === live.position) this.#requireCopies(live);
+    return this.#skip(decoded === undefined || decoded.life !== live.opened.life);
   }
 
-  /** Takes note of a record that was found dead, here or by somebody else. */
-  sawDead(record: JournalRecord, reason: DeadReason): void {
-    this.deadRecords += 1;
-    if (!isAlien(reason) && stoodThere(record, this)) this.places.stillStands(record.seq);
-    if (isAlien(reason))
-      this.alienRecords = { count: (this.alienRecords?.count ?? 0) + 1, lastAt: this.state.at };
-  }
-
-  #expectNext(seq: number): void {
-    if (seq === this.#seq + 1) return;
-    throw new MissingRecordsError(
-      `the journal goes from record ${this.#seq} to ${seq}: records are missing. Restore the journal's storage, or start a new swarm`,
+  #requireNext({ position }: SegmentRecord): LiveSegment {
+    if (this.#unfit !== undefined) throw this.#unfit;
+    if (this.#live === undefined) throw new JournalDamagedError("no segment was entered");
+    if (position === this.#position + 1) return this.#live;
+    throw new JournalDamagedError(
+      `segment ${this.#live.number} goes from record ${this.#position} to ${position}: records are missing`,
     );
   }
 
-  #apply(batch: Batch, record: JournalRecord): void {
-    const idx = batchIndex(batch.idx);
-    if (batch.at < this.state.at) {
-      throw new JournalDamagedError(
-        `batch ${batch.idx} (record ${record.seq}) is ${this.state.at - batch.at} ms earlier than the one before it: the journal is damaged`,
-      );
+  /** A base and its copies reach as far as the segment's `Opened` says. */
+  #requireCopies({ number, opened }: LiveSegment): void {
+    const { idx, hash } = opened.tail;
+    if (this.#tail.idx === idx && this.#tail.hash === hash) return;
+    throw new JournalDamagedError(
+      `segment ${number} was opened behind batch ${idx}, and its base and copies end with batch ${this.#tail.idx}`,
+    );
+  }
+
+  #takeBatch(batch: Batch, hash: string, live: LiveSegment): Verdict {
+    const { opened, number } = live;
+    if (hash === this.#tail.hash) this.#isAhead = false;
+    const isCopy = this.#position < live.position;
+    const isOfWriter = batch.life === opened.life && batch.term === opened.term;
+    if (!isCopy && !isOfWriter) return this.#skip(batch.journal !== this.#tail.journal);
+    if (this.#continues(batch)) {
+      this.#apply(batch, hash);
+      return { kind: "applied", batch };
     }
-    try {
-      if (batch.events[0] !== undefined) passTo(this.state, batch.at, batch.events[0]);
-      this.state.idx = idx;
-      for (const event of batch.events) apply(this.state, event, { at: batch.at, idx });
-    } catch (cause) {
+    if (batch.journal === this.#tail.journal && batch.idx > this.#tail.idx + limits.batchesInFlightMax)
       throw new JournalDamagedError(
-        `batch ${batch.idx} (record ${record.seq}) does not fit what stands before it: the journal is damaged, or a newer version wrote it`,
+        `segment ${number} goes from batch ${this.#tail.idx} to ${batch.idx} at record ${this.#position}: batches are missing`,
+      );
+    return this.#skip(false);
+  }
+
+  #continues({ journal, prev, idx }: Batch): boolean {
+    return journal === this.#tail.journal && prev === this.#tail.hash && idx === this.#tail.idx + 1;
+  }
+
+  #skip(isForeign: boolean): Verdict {
+    if (isForeign) this.metForeign();
+    return { kind: "skipped", isForeign };
+  }
+
+  #apply(batch: Batch, hash: string): void {
+    const idx = batchIndex(batch.idx);
+    const { state } = this;
+    try {
+      if (batch.at < state.at)
+        throw new JournalDamagedError(`it is ${state.at - batch.at} ms earlier than the batch before it`);
+      if (batch.events[0] !== undefined) passTo(state, batch.at, batch.events[0]);
+      state.idx = idx;
+      for (const event of batch.events) apply(state, event, { at: batch.at, idx });
+    } catch (cause) {
+      this.#unfit = new UnfitBatchError(
+        `batch ${batch.idx} does not fit the batches before it: the journal is damaged, or a newer version wrote it`,
         { cause },
       );
+      throw this.#unfit;
     }
-    this.#tailEvents += batch.events.length;
-    this.#tailBytes += record.bytes.length;
-    this.#hash = hashOf(record.bytes);
-    this.places.add(idx, record.seq, this.#hash);
-    this.lastEventType = batch.events.at(-1)?.type;
-    this.#journal = batch.journal;
+    this.#tail = { journal: batch.journal, term: batch.term, idx, hash };
+    this.recent.add(idx, hash);
   }
 }

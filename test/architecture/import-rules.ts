@@ -17,7 +17,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "src/protocol": ["src/state", "src/core", "machines"],
   "src/config": ["src/state", "src/core"],
   "src/transport": [],
-  "src/chain": ["src/state", "src/core", "src/protocol", "src/transport", "src/journal"],
   "src/journal": ["src/state", "src/core", "src/protocol", "src/transport"],
   "src/broker": ["src/protocol", "src/transport", "src/journal"],
   "src/coordinator": [
@@ -27,7 +26,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "machines",
     "src/protocol",
     "src/transport",
-    "src/chain",
     "src/journal",
     "src/audit",
     "src/metrics",
@@ -53,7 +51,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "machines",
     "src/protocol",
     "src/transport",
-    "src/chain",
     "src/journal",
     "src/coordinator",
     "src/agent",

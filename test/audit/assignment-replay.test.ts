@@ -3,9 +3,9 @@
 
 import { describe, expect, it } from "vitest";
 import { AssignmentReplay, type ReplayedBatch } from "../../src/audit/assignment-replay.ts";
-import { decodeRecord } from "../../src/chain/records.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { kind, taskId, userId } from "../../src/ids.ts";
+import { decodeRecord } from "../../src/journal/records.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 

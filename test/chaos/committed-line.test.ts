@@ -1,8 +1,8 @@
 // The line of batches from what was seen: whole chains, rivals, holes.
 
 import { describe, expect, it } from "vitest";
-import { encodeBatch, hashOf } from "../../src/chain/records.ts";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
+import { encodeBatch, hashOf } from "../../src/journal/records.ts";
 import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 import { committedLine } from "./committed-line.ts";
 

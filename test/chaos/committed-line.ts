@@ -2,7 +2,7 @@
 // whole chain behind it back to the first, by hashes. Where a store was damaged, a batch is found as a copy in the next
 // segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the same.
 
-import { type Batch, decodeRecord, hashOf } from "../../src/chain/records.ts";
+import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
 import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 
 /** Of records in a row that stand on nothing that was seen: void ones of a rival. More of them say that something in

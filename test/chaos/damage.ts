@@ -15,8 +15,8 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { segmentNumberIn } from "../../src/chain/stream/settings.ts";
 import type { SwarmId } from "../../src/ids.ts";
+import { segmentNumberIn } from "../../src/journal/stream/settings.ts";
 import type { SeededRandom } from "../../src/sim/random.ts";
 
 const TRUNCATED_BYTES_MAX = 64 * 1024;

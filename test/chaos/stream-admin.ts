@@ -1,8 +1,8 @@
 // What the nemesis asks of JetStream itself: who leads the stream of the journal's newest segment, whether all streams are
 // up to date, that they be gone.
 
-import { segmentNumberIn, streamNameOf } from "../../src/chain/stream/settings.ts";
 import type { SwarmId } from "../../src/ids.ts";
+import { segmentNumberIn, streamNameOf } from "../../src/journal/stream/settings.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Transport } from "../../src/transport/transport.ts";

@@ -2,12 +2,12 @@
 // is timed by, what readers must agree on, and what is left of batches that a damaged store lost. Goes on where reading
 // breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and never show it.
 
-import type { Journal, Segment, SegmentRecord } from "../../src/chain/journal.ts";
-import { openNatsJournal } from "../../src/chain/nats.ts";
-import { type Batch, decodeRecord, hashOf } from "../../src/chain/records.ts";
-import { emptyTail } from "../../src/chain/replay.ts";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { swarmId, type Term } from "../../src/ids.ts";
+import type { Journal, Segment, SegmentRecord } from "../../src/journal/journal.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
+import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
+import { emptyTail } from "../../src/journal/replay.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { LineRecord } from "../../src/sim/history/journal-line.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";

@@ -1,10 +1,10 @@
 // A journal with a term or more: a coordinator of this process leads, takes tasks that no agent serves, and ends.
 
-import type { Journal } from "../../src/chain/journal.ts";
 import { connect } from "../../src/client/connect.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { silentLogger } from "../support/swarm.ts";
 

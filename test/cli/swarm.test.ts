@@ -4,7 +4,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { segmentPath } from "../../src/chain/file/reader.ts";
+import { segmentPath } from "../../src/journal/file/reader.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 import { asHinted, type Finished, type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openFileJournal } from "../../src/chain/file.ts";
+import { openFileJournal } from "../../src/journal/file.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const verbs = [

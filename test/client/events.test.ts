@@ -4,12 +4,12 @@
 import { lastValueFrom, take, toArray } from "rxjs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
-import { LogReader } from "../../src/chain/log-reader.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import type { Batch } from "../../src/chain/records.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { UnreachableError } from "../../src/errors.ts";
+import { LogReader } from "../../src/journal/log-reader.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import type { Batch } from "../../src/journal/records.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 import { watch } from "./client-fixture.ts";

@@ -3,10 +3,10 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agent, startAgent } from "../../src/agent/agent.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { EventType } from "../../src/state/event.ts";
 import type { Transport } from "../../src/transport/transport.ts";

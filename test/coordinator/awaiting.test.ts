@@ -2,18 +2,18 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Segment } from "../../src/chain/journal.ts";
-import type { LogReader } from "../../src/chain/log-reader.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { RecentBatches } from "../../src/chain/recent-batches.ts";
-import { type Batch, decodeBatchHeader, decodeRecord, encodeBatch } from "../../src/chain/records.ts";
 import { systemClock } from "../../src/clock.ts";
 import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
+import type { Segment } from "../../src/journal/journal.ts";
+import type { LogReader } from "../../src/journal/log-reader.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { RecentBatches } from "../../src/journal/recent-batches.ts";
+import { type Batch, decodeBatchHeader, decodeRecord, encodeBatch } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/state.ts";
 import { keptLog } from "../support/kept-log.ts";

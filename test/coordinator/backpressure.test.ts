@@ -2,11 +2,11 @@
 // and nothing that was promised is lost.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { systemRandom } from "../../src/clock.ts";
 import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
 import type { RequestTarget } from "../../src/coordinator/requests/request-target.ts";
 import { Requests } from "../../src/coordinator/requests/requests.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { HeldJournal } from "../support/held-journal.ts";

@@ -1,8 +1,8 @@
 // Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type AnswerFate, MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { type AnswerFate, MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
 import { Gate } from "../support/gate.ts";

@@ -3,9 +3,9 @@
 
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Clock } from "../../src/clock.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, stopped, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 

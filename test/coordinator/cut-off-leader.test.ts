@@ -2,10 +2,10 @@
 // and where others may lead, it lets them after a while.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { Leader } from "../../src/coordinator/leader/leader.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";

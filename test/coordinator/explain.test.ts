@@ -2,9 +2,9 @@
 // answers too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";

@@ -1,9 +1,9 @@
 // A journal that takes no batch and is never given more room: what a base stands for goes first, and is put on record.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { findLive } from "../../src/chain/live.ts";
-import { restore } from "../../src/chain/log.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
+import { findLive } from "../../src/journal/live.ts";
+import { restore } from "../../src/journal/log.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";

@@ -1,8 +1,8 @@
 // A journal that has no room for the leader's next batch, and some for another's term.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { ManualClock } from "../support/manual-clock.ts";

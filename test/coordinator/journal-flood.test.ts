@@ -5,12 +5,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectServer } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openNatsJournal } from "../../src/chain/nats.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";

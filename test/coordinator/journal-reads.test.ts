@@ -2,12 +2,12 @@
 // readings that go on where one stopped, and a budget for each project and for all.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { LogReader, StoredBatch } from "../../src/chain/log-reader.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import type { BatchHeader } from "../../src/chain/records.ts";
 import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import { ReadBudget } from "../../src/coordinator/requests/read-budget.ts";
 import { BackpressureError, UnreachableError } from "../../src/errors.ts";
+import type { LogReader, StoredBatch } from "../../src/journal/log-reader.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import type { BatchHeader } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { keptLog } from "../support/kept-log.ts";

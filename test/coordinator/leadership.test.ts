@@ -2,11 +2,11 @@
 // leaders, lost campaigns, and ends of a coordinator at awkward moments.
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";

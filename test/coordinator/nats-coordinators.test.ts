@@ -6,14 +6,14 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:
 import { join } from "node:path";
 import { connect as connectServer, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Journal } from "../../src/chain/journal.ts";
-import { openNatsJournal } from "../../src/chain/nats.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";

@@ -1,11 +1,11 @@
 // A leader's look at its segment: which segment is another leader's, and what is damage though no append meets it.
 
 import { beforeEach, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { encodeRecord } from "../../src/chain/records.ts";
 import { SegmentWatch, type Watched } from "../../src/coordinator/leader/segment-watch.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { encodeRecord } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { Rival } from "../support/stored.ts";

@@ -2,19 +2,19 @@
 // holds. Nothing that was acknowledged is lost, what was in flight is committed once, and standbys and restarts agree.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SegmentRecord } from "../../src/chain/journal.ts";
-import { findLive } from "../../src/chain/live.ts";
-import { restore } from "../../src/chain/log.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import type { SegmentRecord } from "../../src/journal/journal.ts";
+import { findLive } from "../../src/journal/live.ts";
+import { restore } from "../../src/journal/log.ts";
 import {
   type AnswerFate,
   MemoryJournal,
   type MemoryRequest,
   type RequestFate,
-} from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
-import { JournalDamagedError } from "../../src/errors.ts";
+} from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { Gate } from "../support/gate.ts";

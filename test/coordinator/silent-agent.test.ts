@@ -1,9 +1,9 @@
 // An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { Presences } from "../../src/coordinator/leader/presence.ts";
 import { agentId, assignmentNumber } from "../../src/ids.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Heartbeat } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";

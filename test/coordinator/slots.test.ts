@@ -2,7 +2,7 @@
 // the journal are brought into line when messages are lost, leaders change or somebody dies.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,12 +1,6 @@
 // Taking the lead: who wins, what is held against what is stored, which faults begin it again, and when it halts.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { findLive } from "../../src/chain/live.ts";
-import { restore } from "../../src/chain/log.ts";
-import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { type ChainTail, decodeRecord, encodeRecord } from "../../src/chain/records.ts";
-import type { Replay } from "../../src/chain/replay.ts";
 import { systemRandom } from "../../src/clock.ts";
 import {
   type TakeLeadDeps,
@@ -17,6 +11,12 @@ import {
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { term } from "../../src/ids.ts";
+import { findLive } from "../../src/journal/live.ts";
+import { restore } from "../../src/journal/log.ts";
+import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { type ChainTail, decodeRecord, encodeRecord } from "../../src/journal/records.ts";
+import type { Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { liveOf, Rival } from "../support/stored.ts";

@@ -1,9 +1,9 @@
 // A leader whose journal is slow, away, or already somebody else's: what it may say, keep and forget meanwhile.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { HeldJournal } from "../support/held-journal.ts";

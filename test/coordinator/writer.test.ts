@@ -2,16 +2,16 @@
 // committed, and when the segment is given up.
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { type Full, type PendingBatch, Writer } from "../../src/coordinator/leader/writer.ts";
+import { batchIndex, instant, term } from "../../src/ids.ts";
 import {
   type AnswerFate,
   MemoryJournal,
   type MemoryRequest,
   type RequestFate,
-} from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { encodeBatch, encodeRecord, hashOf } from "../../src/chain/records.ts";
-import { type Full, type PendingBatch, Writer } from "../../src/coordinator/leader/writer.ts";
-import { batchIndex, instant, term } from "../../src/ids.ts";
+} from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { encodeBatch, encodeRecord, hashOf } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { ManualClock } from "../support/manual-clock.ts";

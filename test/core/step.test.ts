@@ -1,10 +1,10 @@
 // The bounds of a turn, and the order in which what it leads to is collected.
 
 import { describe, expect, it } from "vitest";
-import { encodeBatch } from "../../src/chain/records.ts";
 import type { Command } from "../../src/core/command.ts";
 import { Turn } from "../../src/core/step.ts";
 import { batchIndex, instant, taskId } from "../../src/ids.ts";
+import { encodeBatch } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 

@@ -3,11 +3,11 @@
 
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { openFileJournalReader, segmentPath } from "../../src/chain/file/reader.ts";
-import { liveSegment } from "../../src/chain/live.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { AuditTrimmedError } from "../../src/errors.ts";
+import { openFileJournalReader, segmentPath } from "../../src/journal/file/reader.ts";
+import { liveSegment } from "../../src/journal/live.ts";
 import { flipBit } from "../support/flip-bit.ts";
 import { findNatsServers } from "../support/nats-server.ts";
 import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";

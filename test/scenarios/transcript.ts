@@ -7,8 +7,9 @@
 //   silence a1 · deafen a1 · hear a1 · cut c1 · heal c1 · stop c1 · tick 10s
 
 import { describe } from "../../src/audit/describe.ts";
-import { decodeBatch } from "../../src/journal/batch.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { decodeRecord } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import type { Event } from "../../src/state/event.ts";
@@ -56,13 +57,13 @@ export async function play(text: string): Promise<string> {
 
 class Stage {
   readonly #clock = new ManualClock();
-  readonly #store = new MemoryJournalStore();
+  readonly #store = new MemoryJournalStore({ clock: this.#clock });
   readonly #watched = new WatchedJournal(this.#store);
   readonly #journalById = new Map<string, MemoryJournal>();
   readonly #actorById = new Map<string, Actor>();
   readonly #news: string[] = [];
   #swarm: TestSwarm | undefined;
-  #told = 0;
+  #read = { segment: 0, position: 0 };
   #isOver = false;
 
   async step(line: string): Promise<void> {
@@ -83,7 +84,7 @@ class Stage {
 
   async end(): Promise<void> {
     this.#isOver = true;
-    for (const journal of this.#journalById.values()) journal.setCutOff(false);
+    for (const journal of this.#journalById.values()) journal.setOffline(false);
     if (this.#swarm !== undefined) await stopped(this.#swarm, this.#clock);
     this.#watched.settled();
   }
@@ -99,7 +100,7 @@ class Stage {
         return await this.#clock.advance(msOf(names[0]));
       case "cut":
       case "heal":
-        for (const id of names) this.#journalById.get(id)?.setCutOff(verb === "cut");
+        for (const id of names) this.#journalById.get(id)?.setOffline(verb === "cut");
         return;
       case "stop":
         return await this.#swarmOf().coordinator.stop();
@@ -149,7 +150,7 @@ class Stage {
 
   async #start(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
-      const journal = this.#store.open();
+      const journal = new MemoryJournal(this.#store);
       this.#journalById.set(id, journal);
       if (this.#swarm !== undefined) await this.#swarm.startAnother(id, journal);
       else this.#swarm = await this.#startFirst(journal);
@@ -328,15 +329,25 @@ class Stage {
   }
 
   #readJournal(): void {
-    for (; this.#told < this.#store.lastSeq; this.#told += 1) {
-      const record = this.#store.at(this.#told + 1);
-      if (record === undefined) continue;
-      const batch = decodeBatch(record.bytes);
-      const events = batch?.events.filter(({ type }) => !chatter.has(type)) ?? [];
-      for (const [at, event] of events.entries()) {
-        const head = at === 0 ? `${batch?.idx}` : "";
-        this.#news.push(`${head.padStart(3)} ${describe(event)}`);
+    for (const number of this.#store.list()) {
+      if (number < this.#read.segment) continue;
+      if (number > this.#read.segment) this.#read = { segment: number, position: 0 };
+      const { position: end = 0 } = this.#store.end(number) ?? {};
+      while (this.#read.position < end) {
+        this.#read.position += 1;
+        const record = this.#store.read(number, this.#read.position);
+        if (record !== undefined) this.#tell(record.bytes);
       }
+    }
+  }
+
+  #tell(bytes: Uint8Array): void {
+    const batch = decodeRecord(bytes);
+    if (batch?.kind !== "batch") return;
+    const events = batch.events.filter(({ type }) => !chatter.has(type));
+    for (const [at, event] of events.entries()) {
+      const head = at === 0 ? `${batch.idx}` : "";
+      this.#news.push(`${head.padStart(3)} ${describe(event)}`);
     }
   }
 

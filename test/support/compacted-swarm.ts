@@ -1,7 +1,7 @@
 // A swarm in memory whose leader changes its segment after every few events and keeps little of its audit.
 
 import { expect } from "vitest";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { startTestSwarm, type TestSwarm, type TestSwarmOptions } from "./swarm.ts";

@@ -1,7 +1,7 @@
 // A handle of a memory journal whose answers a test can hold back: what is stored, its coordinator does not know yet.
 
-import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/chain/memory.ts";
-import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
+import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/journal/memory.ts";
+import type { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { Gate } from "./gate.ts";
 
 export class HeldJournal {

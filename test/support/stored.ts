@@ -1,10 +1,16 @@
 // What a journal in memory holds: counted, read as events, and written by a coordinator that is not there.
 
-import { liveIn } from "../../src/chain/live.ts";
-import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { type ChainTail, decodeRecord, encodeBatch, encodeRecord, hashOf } from "../../src/chain/records.ts";
-import { emptyTail, type LiveSegment } from "../../src/chain/replay.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
+import { liveIn } from "../../src/journal/live.ts";
+import type { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import {
+  type ChainTail,
+  decodeRecord,
+  encodeBatch,
+  encodeRecord,
+  hashOf,
+} from "../../src/journal/records.ts";
+import { emptyTail, type LiveSegment } from "../../src/journal/replay.ts";
 import type { Event, EventOf, EventType } from "../../src/state/event.ts";
 import { ManualClock } from "./manual-clock.ts";
 

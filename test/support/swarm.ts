@@ -2,14 +2,14 @@
 // and parties that speak the wire message by message.
 
 import { type Logger, pino } from "pino";
-import type { Journal } from "../../src/chain/journal.ts";
-import { MemoryJournal } from "../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../src/chain/memory-store.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
 import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";

@@ -2,9 +2,6 @@
 // checked against the invariants; `replayed` folds the batches anew.
 
 import { hash } from "node:crypto";
-import type { SegmentRecord } from "../../src/chain/journal.ts";
-import { encodeBatch, hashOf } from "../../src/chain/records.ts";
-import { emptyTail, type LiveSegment, Replay } from "../../src/chain/replay.ts";
 import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
@@ -26,6 +23,9 @@ import {
   token,
   userId,
 } from "../../src/ids.ts";
+import type { SegmentRecord } from "../../src/journal/journal.ts";
+import { encodeBatch, hashOf } from "../../src/journal/records.ts";
+import { emptyTail, type LiveSegment, Replay } from "../../src/journal/replay.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";

@@ -1,16 +1,16 @@
 // Reads a memory journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. What it finds is thrown by `settled`.
 
-import { LineReader } from "../../src/chain/chunks.ts";
-import type { SegmentRecord } from "../../src/chain/journal.ts";
-import { liveIn } from "../../src/chain/live.ts";
-import type { MemoryJournalStore } from "../../src/chain/memory-store.ts";
-import { decodeRecord } from "../../src/chain/records.ts";
-import { type LiveSegment, Replay } from "../../src/chain/replay.ts";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { StateDecoder } from "../../src/core/snapshot/decode.ts";
 import { Succession } from "../../src/core/succession.ts";
+import { LineReader } from "../../src/journal/chunks.ts";
+import type { SegmentRecord } from "../../src/journal/journal.ts";
+import { liveIn } from "../../src/journal/live.ts";
+import type { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { decodeRecord } from "../../src/journal/records.ts";
+import { type LiveSegment, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 
 /** Recounting costs as much as the state is large: beyond so many tasks only every 64th batch is looked at. */

@@ -8,7 +8,8 @@ import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { silentLogger } from "../support/swarm.ts";
@@ -38,7 +39,7 @@ for (const { path, version } of natsServersFor("permissions")) {
         id: "c1",
         swarm: swarmId("default"),
         transport,
-        journal: new MemoryJournalStore().open(),
+        journal: new MemoryJournal(new MemoryJournalStore()),
         clock: systemClock,
         random: systemRandom,
         logger: silentLogger,

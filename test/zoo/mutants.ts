@@ -7,7 +7,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "accepts-seq-0",
     breaks: "A false duplicate counts as an acknowledgement: a batch that was never stored is said to be.",
-    file: "src/chain/stream/append.ts",
+    file: "src/journal/stream/append.ts",
     edits: [
       {
         find: "answer.seq === expected.position && answer.stream === expected.stream && answer.duplicate !== true",
@@ -19,7 +19,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-a-refusal-for-stored",
     breaks: "An append that was refused for another record in its position counts as stored.",
-    file: "src/chain/stream/append.ts",
+    file: "src/journal/stream/append.ts",
     edits: [
       {
         find: 'if (err_code === apiCodes.wrongLastSequence) return { kind: "refused" };',
@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "believes-an-acknowledgement-behind-a-seal",
     breaks: "The second of two appends in flight was stored behind a seal, and counts as committed.",
-    file: "src/chain/stream/stream-segment.ts",
+    file: "src/journal/stream/stream-segment.ts",
     edits: [
       {
         find: 'if (outcome.kind === "refused" || position - 1 > this.#openTo) {',
@@ -116,7 +116,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "opens-without-claiming",
     breaks: "A candidate steps over another coordinator's claim and opens the segment in its place.",
-    file: "src/chain/segment-writer.ts",
+    file: "src/journal/segment-writer.ts",
     edits: [{ find: "if (!isForeign || this.#position === 0)", replace: "if (!isForeign)" }],
   },
   {
@@ -133,7 +133,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "seals-without-probing",
     breaks: "A seal that was sent counts as stored: the segment may be open still.",
-    file: "src/chain/stream/stream-segment.ts",
+    file: "src/journal/stream/stream-segment.ts",
     edits: [
       {
         find: "      answer = await this.#publish(subjects.segmentSealed(this.number), NOTHING);",
@@ -243,13 +243,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: "skips-the-hash-check",
     breaks: "A copy in the next segment is applied, whichever batch it continues.",
-    file: "src/chain/replay.ts",
+    file: "src/journal/replay.ts",
     edits: [{ find: "prev === this.#tail.hash && idx", replace: "idx" }],
   },
   {
     name: "restores-a-record-too-far",
     breaks: "A coordinator that starts from a base skips the record behind it.",
-    file: "src/chain/base.ts",
+    file: "src/journal/base.ts",
     edits: [
       { find: "replay.enter(live, base.position);", replace: "replay.enter(live, base.position + 1);" },
     ],

@@ -1,10 +1,10 @@
 // Whether the journal in files can be read to its end, for `waggle doctor`.
 
-import { openFileJournalReader } from "../../chain/file/reader.ts";
-import type { JournalReader } from "../../chain/journal.ts";
-import { type Salvage, salvage } from "../../chain/salvage.ts";
 import { systemClock } from "../../clock.ts";
 import { JournalDamagedError, WaggleError } from "../../errors.ts";
+import { openFileJournalReader } from "../../journal/file/reader.ts";
+import type { JournalReader } from "../../journal/journal.ts";
+import { type Salvage, salvage } from "../../journal/salvage.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatCount } from "../format.ts";
 import type { Check } from "./check.ts";

@@ -1,11 +1,11 @@
 // Whether the log can be read, for `waggle doctor`: which segments a restart needs, and whether they are there. Reads no
 // batches. Not here: the streams that keep the segments (stream.ts), reading all of a journal in files (journal.ts).
 
-import type { JournalReader } from "../../chain/journal.ts";
-import { noSegmentError } from "../../chain/journal-errors.ts";
-import { findLive, pathTo } from "../../chain/live.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
 import { JournalDamagedError } from "../../errors.ts";
+import type { JournalReader } from "../../journal/journal.ts";
+import { noSegmentError } from "../../journal/journal-errors.ts";
+import { findLive, pathTo } from "../../journal/live.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import { exitCodes } from "../exit-code.ts";
 import { counted, formatCount } from "../format.ts";
 import type { Check } from "./check.ts";

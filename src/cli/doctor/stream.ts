@@ -1,10 +1,10 @@
 // What `waggle doctor` says of the journal's streams, one for each segment: their settings, who keeps them, and how full
-// the journal is. Asks nothing (chain/stream/opening.ts). Not here: whether the log can be read (log.ts).
+// the journal is. Asks nothing (journal/stream/opening.ts). Not here: whether the log can be read (log.ts).
 
 import { duration } from "../../audit/describe.ts";
-import type { JournalUsage } from "../../chain/journal.ts";
-import type { StreamCluster } from "../../chain/stream/api.ts";
-import type { FoundSegment, JournalInspection } from "../../chain/stream/opening.ts";
+import type { JournalUsage } from "../../journal/journal.ts";
+import type { StreamCluster } from "../../journal/stream/api.ts";
+import type { FoundSegment, JournalInspection } from "../../journal/stream/opening.ts";
 import { limits } from "../../limits.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatBytes, formatShare } from "../format.ts";

@@ -3,8 +3,8 @@
 // nothing.
 
 import { mkdir, realpath, rmdir } from "node:fs/promises";
-import { type FolderLock, lockFolder } from "../../chain/file/folder-lock.ts";
 import { WaggleError } from "../../errors.ts";
+import { type FolderLock, lockFolder } from "../../journal/file/folder-lock.ts";
 import { fileError } from "../file-error.ts";
 import { UsageError } from "../usage-error.ts";
 

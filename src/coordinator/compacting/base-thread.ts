@@ -2,12 +2,12 @@
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../assert.ts";
-import { openFileJournalReader } from "../../chain/file/reader.ts";
-import type { AppendOutcome, Journal, JournalReader } from "../../chain/journal.ts";
-import { openNatsJournal } from "../../chain/nats.ts";
 import { systemClock } from "../../clock.ts";
 import { InvariantError } from "../../errors.ts";
 import { swarmId } from "../../ids.ts";
+import { openFileJournalReader } from "../../journal/file/reader.ts";
+import type { AppendOutcome, Journal, JournalReader } from "../../journal/journal.ts";
+import { openNatsJournal } from "../../journal/nats.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
 import {
   type Answer,

@@ -11,13 +11,13 @@
 // doubles. After damage twice in a row the leader takes the lead again and writes a base from memory.
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import type { RecordedEvent } from "../../core/step.ts";
 import { JournalDamagedError, messageOf } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { BaseMaker } from "./base-maker.ts";

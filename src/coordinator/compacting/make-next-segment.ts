@@ -6,15 +6,15 @@
 // Everything is read from the journal, nothing from the leader's memory. A stored batch may still be uncommitted for
 // its leader, so base and copies wait until the leader's committed index reaches the batch.
 
-import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
-import type { Journal } from "../../chain/journal.ts";
-import { liveSegment } from "../../chain/live.ts";
-import { restore } from "../../chain/log.ts";
-import { encodeRecord } from "../../chain/records.ts";
-import type { LiveSegment, Replay } from "../../chain/replay.ts";
-import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, WaggleError } from "../../errors.ts";
+import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { liveSegment } from "../../journal/live.ts";
+import { restore } from "../../journal/log.ts";
+import { encodeRecord } from "../../journal/records.ts";
+import type { LiveSegment, Replay } from "../../journal/replay.ts";
+import { SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 

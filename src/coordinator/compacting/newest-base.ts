@@ -1,11 +1,11 @@
 // The newest base of a log, the batches behind it, and how many of them make another base due.
 
-import { readManifest } from "../../chain/base.ts";
-import type { Journal, JournalUsage } from "../../chain/journal.ts";
-import { pathTo } from "../../chain/live.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
+import { readManifest } from "../../journal/base.ts";
+import type { Journal, JournalUsage } from "../../journal/journal.ts";
+import { pathTo } from "../../journal/live.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 
 export interface NewestBase {

@@ -13,16 +13,16 @@
 // A full journal takes no AuditTrimmed. Its segments are removed first, and AuditTrimmed follows.
 
 import type { Logger } from "pino";
-import { verifyBase } from "../../chain/base.ts";
-import type { Journal } from "../../chain/journal.ts";
-import { liveSegment } from "../../chain/live.ts";
-import { firstIdxOf } from "../../chain/log-reader.ts";
-import { decodeRecord } from "../../chain/records.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
 import type { Clock } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
+import { verifyBase } from "../../journal/base.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { liveSegment } from "../../journal/live.ts";
+import { firstIdxOf } from "../../journal/log-reader.ts";
+import { decodeRecord } from "../../journal/records.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
 import type { EventOf, TrimReason } from "../../state/event.ts";

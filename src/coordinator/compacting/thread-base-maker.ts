@@ -6,8 +6,8 @@ import { createRequire } from "node:module";
 import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { unreachable } from "../../assert.ts";
-import type { Journal } from "../../chain/journal.ts";
 import { InvariantError } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { BaseMaker } from "./base-maker.ts";
 import type { MadeSegment, MakeOrder } from "./make-next-segment.ts";
 import {

@@ -1,8 +1,8 @@
 // Messages between a leader's process and the thread of a maker: plain values, because messages are copied. An error
 // loses its class in a copy, and is made again by its code.
 
-import type { AppendOutcome } from "../../chain/journal.ts";
 import { JournalDamagedError, messageOf, WaggleError, type WaggleErrorCode } from "../../errors.ts";
+import type { AppendOutcome } from "../../journal/journal.ts";
 import type { NatsOptions } from "../../transport/nats.ts";
 import type { MadeSegment, MakeOrder } from "./make-next-segment.ts";
 

@@ -4,12 +4,12 @@
 // The rule: a segment is removed only while a higher number exists. A coordinator that takes the lead uses the number
 // behind its list. If the highest number disappeared, two coordinators with different lists could both open a segment.
 
-import type { Journal } from "../../chain/journal.ts";
-import { claimantOf } from "../../chain/live.ts";
-import { encodeRecord } from "../../chain/records.ts";
-import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { claimantOf } from "../../journal/live.ts";
+import { encodeRecord } from "../../journal/records.ts";
+import { SegmentWriter } from "../../journal/segment-writer.ts";
 
 /** Removes the unfinished segments of a leader above its segment, below a new claim that keeps their numbers in use.
  *  @param claim the number of that claim, above all that exist · @param attempt random, of that claim

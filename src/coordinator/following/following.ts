@@ -13,13 +13,13 @@
 //                                                that it leads a segment that this coordinator cannot read, for 2·T
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
-import { findLive } from "../../chain/live.ts";
-import { compare, readOn, restore } from "../../chain/log.ts";
-import type { Batch } from "../../chain/records.ts";
-import { type LiveSegment, type Replay, UnfitBatchError } from "../../chain/replay.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { findLive } from "../../journal/live.ts";
+import { compare, readOn, restore } from "../../journal/log.ts";
+import type { Batch } from "../../journal/records.ts";
+import { type LiveSegment, type Replay, UnfitBatchError } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Announcements } from "../announcements.ts";

@@ -12,14 +12,14 @@
 // Not here: what a turn holds (turns.ts), what is told (telling.ts).
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
-import type { RecentBatches } from "../../chain/recent-batches.ts";
-import type { ChainTail } from "../../chain/records.ts";
-import type { LiveSegment, Replay } from "../../chain/replay.ts";
-import { SegmentLostError } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { RecentBatches } from "../../journal/recent-batches.ts";
+import type { ChainTail } from "../../journal/records.ts";
+import type { LiveSegment, Replay } from "../../journal/replay.ts";
+import { SegmentLostError } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";

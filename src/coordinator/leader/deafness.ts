@@ -3,10 +3,10 @@
 // (docs/adr/0012-a-journal-that-loses-records.md). Not here: stepping down (hand-over.ts).
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
 import type { Clock } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
 import type { Term } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
 

@@ -2,9 +2,9 @@
 // back until it is committed. Not here: how batches get into the segment (writer.ts), and what is done then
 // (commits.ts).
 
-import { type ChainTail, encodeBatch, hashOf } from "../../chain/records.ts";
 import type { Turn } from "../../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
+import { type ChainTail, encodeBatch, hashOf } from "../../journal/records.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import type { PendingBatch } from "./writer.ts";
 

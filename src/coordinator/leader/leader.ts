@@ -17,15 +17,15 @@
 // are committed and segments changed (commits.ts).
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
-import type { LogReader } from "../../chain/log-reader.ts";
-import type { RecentBatches } from "../../chain/recent-batches.ts";
-import type { ChainTail } from "../../chain/records.ts";
-import type { LiveSegment, Replay } from "../../chain/replay.ts";
-import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { InvariantError, WaggleError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { LogReader } from "../../journal/log-reader.ts";
+import type { RecentBatches } from "../../journal/recent-batches.ts";
+import type { ChainTail } from "../../journal/records.ts";
+import type { LiveSegment, Replay } from "../../journal/replay.ts";
+import { SegmentWriter } from "../../journal/segment-writer.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { publishingUntil } from "../../transport/publishing-until.ts";

@@ -5,16 +5,16 @@
 //
 // Whatever fails on the way, the leader takes the lead again from what it holds (taking-lead/take-lead.ts).
 
-import type { BaseRef } from "../../chain/base.ts";
-import { inspect } from "../../chain/inspect.ts";
-import type { Journal } from "../../chain/journal.ts";
-import type { RecentBatches } from "../../chain/recent-batches.ts";
-import { type ChainTail, encodeRecord, hashOf, type Opened } from "../../chain/records.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
-import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import type { Term } from "../../ids.ts";
+import type { BaseRef } from "../../journal/base.ts";
+import { inspect } from "../../journal/inspect.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { RecentBatches } from "../../journal/recent-batches.ts";
+import { type ChainTail, encodeRecord, hashOf, type Opened } from "../../journal/records.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
+import { SegmentWriter } from "../../journal/segment-writer.ts";
 
 /** The next segment, claimed by this leader, with a base and copies of the batches behind it. */
 export interface NextSegment {

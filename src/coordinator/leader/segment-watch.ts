@@ -3,12 +3,12 @@
 // that no append meets would never be noticed otherwise: the leader would go on, and no standby could follow. What is
 // found once is looked at again before it counts, for a server that takes over may not know its newest records yet.
 
-import { type Inspection, inspect } from "../../chain/inspect.ts";
-import type { Journal } from "../../chain/journal.ts";
-import { claimantOf, findLive, pathTo } from "../../chain/live.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { type Inspection, inspect } from "../../journal/inspect.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { claimantOf, findLive, pathTo } from "../../journal/live.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";

@@ -1,8 +1,8 @@
 // For how long a leader may take itself for the leader: an append that was acknowledged and *sent* less than 0.8·T ago
 // shows that nobody else can be elected by now. A journal that nobody shares needs no showing.
 
-import type { Journal } from "../../chain/journal.ts";
 import type { Clock } from "../../clock.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { Timing } from "../timing.ts";
 
 export interface TrustDeps {

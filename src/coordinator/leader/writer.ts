@@ -18,11 +18,11 @@
 // position follows from the oldest one's. Not here: what batches hold (in-flight.ts), what follows from a commit
 // (commits.ts), and a faulty segment (segment-change.ts).
 
-import type { AppendOutcome, Segment } from "../../chain/journal.ts";
-import { decodeRecord } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
+import type { AppendOutcome, Segment } from "../../journal/journal.ts";
+import { decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 
 /** A batch on its way into the segment. */

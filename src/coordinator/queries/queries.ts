@@ -3,9 +3,6 @@
 // its answer as stale.
 
 import type { Logger } from "pino";
-import type { Journal } from "../../chain/journal.ts";
-import type { RecentBatches } from "../../chain/recent-batches.ts";
-import type { Replay } from "../../chain/replay.ts";
 import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
@@ -19,6 +16,9 @@ import {
   projectId,
   type SwarmId,
 } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { RecentBatches } from "../../journal/recent-batches.ts";
+import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema } from "../../protocol/explain-schemas.ts";

@@ -6,15 +6,15 @@
 //
 // The batch begins the term, so that the audit names the recovery, and trims the audit where batches before are lost.
 
-import { verifyBase, writeBase } from "../../chain/base.ts";
-import type { Journal } from "../../chain/journal.ts";
-import { encodeBatch, encodeRecord, hashOf, type Opened } from "../../chain/records.ts";
-import type { Replay } from "../../chain/replay.ts";
-import { SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { Turn } from "../../core/step.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { batchIndex, instant, type Term } from "../../ids.ts";
+import { verifyBase, writeBase } from "../../journal/base.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { encodeBatch, encodeRecord, hashOf, type Opened } from "../../journal/records.ts";
+import type { Replay } from "../../journal/replay.ts";
+import { SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 
 export interface RecoveryDeps {

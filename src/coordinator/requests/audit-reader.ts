@@ -4,13 +4,13 @@
 // what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
 // for `limits.outcomeMissMs` is taken to be lost.
 
-import type { StoredBatch } from "../../chain/log-reader.ts";
-import type { RecentBatches } from "../../chain/recent-batches.ts";
-import { type Batch, decodeRecord } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
 import { projectOf } from "../../core/effect.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, NO_PROJECT } from "../../ids.ts";
+import type { StoredBatch } from "../../journal/log-reader.ts";
+import type { RecentBatches } from "../../journal/recent-batches.ts";
+import { type Batch, decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Outcome } from "../../protocol/schemas.ts";

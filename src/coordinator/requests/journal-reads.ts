@@ -4,11 +4,11 @@
 // from memory, and what a page holds (audit-reader.ts).
 
 import type { Logger } from "pino";
-import type { LogReader, StoredBatch } from "../../chain/log-reader.ts";
-import { OpenReadings } from "../../chain/open-readings.ts";
-import type { Batch } from "../../chain/records.ts";
 import type { Clock } from "../../clock.ts";
 import { BackpressureError } from "../../errors.ts";
+import type { LogReader, StoredBatch } from "../../journal/log-reader.ts";
+import { OpenReadings } from "../../journal/open-readings.ts";
+import type { Batch } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 import { ReadBudget } from "./read-budget.ts";
 import { ReadSlots } from "./read-slots.ts";

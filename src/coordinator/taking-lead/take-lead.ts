@@ -19,17 +19,17 @@
 // reconnection the procedure begins again: an answer from before it proves nothing.
 
 import type { Logger } from "pino";
-import { type BaseRef, verifyBase, writeBase } from "../../chain/base.ts";
-import type { Journal, Segment } from "../../chain/journal.ts";
-import { claimantOf, findLive, lastBatchIdxOf, liveSegment, openSegment } from "../../chain/live.ts";
-import { compare, readOn, restore } from "../../chain/log.ts";
-import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../chain/records.ts";
-import { type LiveSegment, Replay, UnfitBatchError } from "../../chain/replay.ts";
-import { SegmentLostError, SegmentWriter } from "../../chain/segment-writer.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { Term } from "../../ids.ts";
+import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
+import type { Journal, Segment } from "../../journal/journal.ts";
+import { claimantOf, findLive, lastBatchIdxOf, liveSegment, openSegment } from "../../journal/live.ts";
+import { compare, readOn, restore } from "../../journal/log.ts";
+import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../journal/records.ts";
+import { type LiveSegment, Replay, UnfitBatchError } from "../../journal/replay.ts";
+import { SegmentLostError, SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";

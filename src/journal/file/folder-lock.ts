@@ -1,14 +1,14 @@
-// One process at a time may write the journal of a folder. The lock is a TCP port on loopback, which the
-// kernel frees however its holder ends; `lock.json` says which port, whose and under which nonce.
+// The lock of a folder: one process at a time writes there. The lock is a TCP port on loopback, which the kernel frees
+// however the holder ends; `lock.json` names the port, the holder's pid and a nonce.
 //
-// A lock whose holder is gone must pass to exactly one of those who notice. Who wants it creates
-// `lock.<nonce of the dead one>.json`, as a hard link, which succeeds for one only; then the winner's own
-// record replaces `lock.json`. If he dies in between, his link is the lock, and the next one inherits from
-// him: so the lock is the end of the chain that begins at `lock.json`.
+// A dead holder's lock passes to exactly one contender. Each contender creates `lock.<nonce of the dead holder>.json`
+// as a hard link, which succeeds for one contender. Then the winner's own record replaces `lock.json`. If the winner
+// dies in between, the link is the lock, and the next contender inherits from the dead winner. So the lock is the end
+// of a chain from `lock.json`.
 //
-// Who asks the port gets nonce and pid, so that a stranger who has the port now is told apart. A port that takes
-// the call and says nothing may be a stopped holder, and counts as held while his process lives.
-// Reaches as far as loopback: not two machines or two containers that share a folder.
+// The port answers with nonce and pid, so a stranger on the same port is told apart. A port that accepts and stays
+// silent may be a stopped holder, and counts as held while the holder's process lives. Loopback reaches no second
+// machine or container.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -31,15 +31,15 @@ interface Holder {
 }
 
 const LOCK_FILE = "lock.json";
-/** More than that is no banner of ours. */
+/** A longer text is no banner of a lock. */
 const BANNER_CHARACTERS_MAX = 256;
 const HOLDER_PATTERN = /^\{"nonce":"(?<nonce>[0-9a-f-]+)","pid":(?<pid>\d+),"port":(?<port>\d+)\}\n$/;
 
-/** Why the process `pid` keeps others out. */
+/** The error that names the holder of the lock. */
 export type LockRefusal = (pid: number) => WaggleError;
 
-/** @param refusal of a folder that is not a journal's
- *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, or `refusal`, naming the process that holds it */
+/** @param refusal the error for a folder that is not a journal's
+ *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, or `refusal`, naming the process that holds the lock */
 export async function lockFolder(
   folder: string,
   refusal: LockRefusal = (pid) => lockedError(folder, pid),
@@ -60,7 +60,7 @@ export async function lockFolder(
   return { release: () => release(folder, holder, server) };
 }
 
-/** False when others moved meanwhile and all must be looked at again. */
+/** False when the chain of locks changed meanwhile: try again. */
 async function tryToHold(folder: string, draft: string, refusal: LockRefusal): Promise<boolean> {
   const first = await readHolder(join(folder, LOCK_FILE));
   if (first === undefined) return await linkUnlessThere(draft, join(folder, LOCK_FILE));
@@ -71,14 +71,14 @@ async function tryToHold(folder: string, draft: string, refusal: LockRefusal): P
   if (!(await linkUnlessThere(draft, heritage))) return false;
   const firstNow = await readHolder(join(folder, LOCK_FILE));
   if (firstNow?.nonce === first.nonce) return true;
-  await rm(heritage, { force: true }); // the chain we ended was no longer the lock
+  await rm(heritage, { force: true }); // the chain that ended here was no longer the lock
   return false;
 }
 
-/** From now on the chain begins, and ends, with us. */
+/** Replaces the chain of locks by this lock. */
 async function becomeFirst(folder: string, draft: string): Promise<void> {
   await rename(draft, join(folder, LOCK_FILE));
-  // Renaming does nothing where both names are links to one file.
+  // Renaming does nothing when both names are links to one file.
   await rm(draft, { force: true });
   for (const name of await readdir(folder)) {
     if (/^lock\..+\.json$/.test(name)) await rm(join(folder, name), { force: true });
@@ -113,8 +113,8 @@ async function readHolder(path: string): Promise<Holder | undefined> {
   }
 }
 
-/** A record is whole before it gets its name, so one that cannot be read was left by a power failure, which
- *  nobody survived. */
+/** A record is whole before it gets the name `lock.json`: only a power loss leaves an unreadable record, and no holder
+ *  survives a power loss. */
 function parseHolder(text: string): Holder {
   const holder = HOLDER_PATTERN.exec(text)?.groups;
   if (holder === undefined) return { nonce: "unreadable", pid: 0, port: 0 };
@@ -137,7 +137,7 @@ function bannerOf({ nonce, pid }: { nonce: string; pid: number }): string {
 
 async function serveBanner(nonce: string): Promise<Server> {
   const server = createServer((socket) => {
-    socket.on("error", () => socket.destroy()); // the asker is gone; nothing is lost
+    socket.on("error", () => socket.destroy()); // the contender is gone; nothing is lost
     socket.end(bannerOf({ nonce, pid: process.pid }));
   });
   server.listen(0, "127.0.0.1");
@@ -158,7 +158,8 @@ async function isAlive(holder: Holder): Promise<boolean> {
   return answer === bannerOf(holder);
 }
 
-/** What the port says until it hangs up; nothing at all in time is `silence`, and nobody there is "". */
+/** The text that the port sends until it hangs up. `silence`: the port accepts and sends nothing in time. "": no
+ *  process listens. */
 async function askPort(port: number): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, timeout: limits.lockAnswerMs });
   let heard = "";
@@ -184,14 +185,14 @@ function isProcess(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // somebody else's, but alive
+    return (error as NodeJS.ErrnoException).code === "EPERM"; // another user's process, but alive
   }
 }
 
 function lockedError(folder: string, pid: number): WaggleError {
   return new WaggleError(
     "WAGGLE_JOURNAL_LOCKED",
-    `process ${pid} writes the journal in ${folder}, and a journal in a file has one coordinator; stop that one ` +
-      "first, or use a NATS server with JetStream, where others may stand by",
+    `process ${pid} writes the journal in ${folder}, and a file journal has one coordinator; stop that process first, or ` +
+      "use a NATS server with JetStream, where other coordinators may stand by",
   );
 }

@@ -1,69 +1,61 @@
-// What one write of the file journal holds: of the appends that wait, those that are next when their turn
-// comes, one behind the other, and what each of them is answered. Pure; file.ts writes it.
+// One write of a segment's file, cut from the waiting appends and seals: the records that continue the segment, and
+// each outcome for the case that the write succeeds. Pure; writer.ts performs the write.
 
 import { limits } from "../../limits.ts";
 import type { AppendOutcome } from "../journal.ts";
-import { encodeRecordHead, RECORD_HEAD_BYTES } from "./record.ts";
-import type { Place } from "./record-index.ts";
+import { behind, encodeHead, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
+import type { FileEnd } from "./scan.ts";
 
-export interface Append {
+/** An append or a seal, and the caller who waits for the outcome. */
+export interface Write {
+  readonly kind: RecordKind;
   readonly bytes: Uint8Array;
-  readonly expectedSeq: number;
+  /** Undefined for a seal, which goes to the end. */
+  readonly expected: number | undefined;
   readonly settle: (outcome: AppendOutcome) => void;
 }
 
-/** Where the journal ends and how far it may grow. */
-export interface Room {
-  readonly lastSeq: number;
-  /** Of the last segment. */
-  readonly end: number;
-  /** Bytes of the segments before it. */
-  readonly sealedBytes: number;
-  /** Of all segments. */
-  readonly bytesMax: number;
-}
-
 export interface Group {
-  /** In the order of the appends; `stored` holds if the write succeeds. */
-  readonly answers: readonly (readonly [Append, AppendOutcome])[];
+  /** In the order of the writes. */
+  readonly outcomes: readonly (readonly [Write, AppendOutcome])[];
   readonly parts: readonly Uint8Array[];
   readonly places: readonly Place[];
-  /** Where the last segment ends after the write. */
-  readonly end: number;
+  /** The segment's end after the write. */
+  readonly end: FileEnd;
 }
 
-export function cutGroup(appends: readonly Append[], room: Room): Group {
-  const answers: [Append, AppendOutcome][] = [];
+/** @param room bytes that records may add; seals need none */
+export function cutGroup(writes: readonly Write[], start: FileEnd, room: number): Group {
+  const outcomes: [Write, AppendOutcome][] = [];
   const parts: Uint8Array[] = [];
   const places: Place[] = [];
-  let { end } = room;
-  for (const append of appends) {
-    const seq = room.lastSeq + places.length + 1;
-    const endAfter = end + RECORD_HEAD_BYTES + append.bytes.length;
-    const bytesAfter = room.sealedBytes + endAfter;
-    const outcome = outcomeOf(append, { seq, bytesAfter, bytesMax: room.bytesMax });
-    answers.push([append, outcome]);
+  let { next, opened, isSealed } = start;
+  for (const write of writes) {
+    const roomLeft = room - (next.offset - start.next.offset);
+    const outcome: AppendOutcome = isSealed ? { kind: "sealed" } : outcomeOf(write, next, roomLeft);
+    outcomes.push([write, outcome]);
     if (outcome.kind !== "stored") continue;
-    parts.push(encodeRecordHead({ seq, unsynced: places.length, body: append.bytes }), append.bytes);
-    places.push({ seq, offset: end });
-    end = endAfter;
+    const { kind } = write;
+    const body = kind === "seal" ? encodeSealBody(opened) : write.bytes;
+    parts.push(encodeHead(body, { position: next.position, unsynced: places.length, kind }), body);
+    isSealed = kind === "seal";
+    if (isSealed) continue;
+    if (kind === "opened") opened = next;
+    places.push(next);
+    next = behind(next, body.length);
   }
-  return { answers, parts, places, end };
+  return { outcomes, parts, places, end: { ...start, next, opened, isSealed } };
 }
 
-function outcomeOf(
-  { bytes, expectedSeq }: Append,
-  at: { seq: number; bytesAfter: number; bytesMax: number },
-): AppendOutcome {
-  if (expectedSeq !== at.seq - 1) return { kind: "refused" };
-  if (bytes.length > limits.journalRecordBytesMax) {
+function outcomeOf({ kind, bytes, expected }: Write, next: Place, room: number): AppendOutcome {
+  if (kind === "seal") return { kind: "stored" };
+  if (expected !== next.position - 1) return { kind: "refused" };
+  if (bytes.length > limits.journalRecordBytesMax)
     return {
       kind: "full",
-      message: `a record of ${bytes.length} bytes is larger than a journal's file takes`,
+      message: `a record of ${bytes.length} bytes exceeds the maximum of ${limits.journalRecordBytesMax}`,
     };
-  }
-  if (at.bytesAfter > at.bytesMax) {
-    return { kind: "full", message: `the journal's files would exceed their ${at.bytesMax} bytes` };
-  }
-  return { kind: "stored", seq: at.seq };
+  if (HEAD_BYTES + bytes.length > room)
+    return { kind: "full", message: "the journal's files would exceed the bound on their bytes" };
+  return { kind: "stored" };
 }

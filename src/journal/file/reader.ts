@@ -1,67 +1,132 @@
-// Reads a file journal up to the last record that counts: for its writer (file.ts), whose end moves, and for another
-// thread of the writer's process, or another process, up to a record that the writer says is stored. Needs no lock and
-// changes nothing. What the writer appends meanwhile is not seen by another; what it purges meanwhile ends the reading
-// with an error, if that had not come so far.
+// Reads a file journal, for the writer (file.ts) and for another process or thread. A reader needs no lock and changes
+// nothing. Another process may see a record a moment before the acknowledgement.
 
-import { JournalDamagedError } from "../../errors.ts";
-import type { JournalPosition, JournalReader, JournalRecord } from "../journal.ts";
-import { closedError } from "../journal-errors.ts";
-import { openJournalFile } from "./handle.ts";
-import { listSegments } from "./segment.ts";
-import { FileSegments } from "./segments.ts";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { JournalDamagedError, WaggleError } from "../../errors.ts";
+import type { JournalReader, ReplayOptions, SegmentEnd, SegmentReader, SegmentRecord } from "../journal.ts";
+import { closedError, noSegmentError, shortError } from "../journal-errors.ts";
+import { isMissing, openJournalFile, reachingDisk } from "./handle.ts";
+import { SegmentLog } from "./segment-log.ts";
 
-export interface FileReaderOptions {
-  /** As the writer's. */
-  readonly folder: string;
-  /** At most the writer's `position().lastSeq` at any time before this. */
-  readonly lastSeq: number;
+/** @param folder as given to the writer
+ *  @throws JournalDamagedError when the folder holds no journal; WaggleError WAGGLE_JOURNAL_SETTINGS when the folder
+ *  holds a journal of an earlier form; UnreachableError */
+export async function openFileJournalReader(folder: string): Promise<JournalReader> {
+  await refuseEarlierForm(folder);
+  const reader = new FileJournalReader(folder);
+  if ((await listSegments(folder)) === undefined)
+    throw new JournalDamagedError(`there is no journal in ${folder}; name the folder of a file journal`);
+  return reader;
 }
 
-/** @throws JournalDamagedError, also when there is no journal */
-export async function openFileJournalReader({ folder, lastSeq }: FileReaderOptions): Promise<JournalReader> {
-  const { plans } = await listSegments(folder, openJournalFile);
-  if (plans.length === 0) throw new JournalDamagedError(`there is no journal in ${folder}`);
-  return new FileJournalReader(new FileSegments(openJournalFile, plans), () => lastSeq);
+/** Finds the file of a segment; undefined for a missing segment. @throws UnreachableError when closed */
+export type FindLog = (number: number) => Promise<SegmentLog | undefined>;
+
+export class FileSegmentReader implements SegmentReader {
+  readonly number: number;
+  readonly #find: FindLog;
+
+  constructor(number: number, find: FindLog) {
+    this.number = number;
+    this.#find = find;
+  }
+
+  async end(): Promise<SegmentEnd | undefined> {
+    return (await this.#find(this.number))?.end;
+  }
+
+  async read(position: number): Promise<SegmentRecord | undefined> {
+    return await (await this.#find(this.number))?.read(position);
+  }
+
+  async opened(): Promise<SegmentRecord | undefined> {
+    return await (await this.#find(this.number))?.opened();
+  }
+
+  async *replay(from: number, { until }: ReplayOptions = {}): AsyncGenerator<SegmentRecord> {
+    const { number } = this;
+    const log = await this.#find(number);
+    if (log === undefined) throw noSegmentError(number);
+    const last = until ?? log.last;
+    if (from > last) return;
+    for await (const record of log.records(from)) {
+      yield record;
+      if (record.position === last) return;
+    }
+    throw shortError(number, log.last + 1, log.last);
+  }
 }
 
-export class FileJournalReader implements JournalReader {
-  readonly #segments: FileSegments;
-  readonly #lastSeq: () => number;
+class FileJournalReader implements JournalReader {
+  readonly #folder: string;
   #isClosed = false;
 
-  /** @param lastSeq the last record that counts now */
-  constructor(segments: FileSegments, lastSeq: () => number) {
-    this.#segments = segments;
-    this.#lastSeq = lastSeq;
+  constructor(folder: string) {
+    this.#folder = folder;
   }
 
-  async position(): Promise<JournalPosition> {
-    this.requireOpen();
-    const lastSeq = this.#lastSeq();
-    return { firstSeq: lastSeq === 0 ? 0 : this.#segments.firstSeq, lastSeq, missing: 0 };
+  async list(): Promise<readonly number[]> {
+    if (this.#isClosed) throw closedError();
+    return (await listSegments(this.#folder)) ?? [];
   }
 
-  async read(seq: number): Promise<JournalRecord | undefined> {
-    this.requireOpen();
-    return seq > this.#lastSeq() ? undefined : await this.#segments.read(seq);
-  }
-
-  async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
-    this.requireOpen();
-    const lastSeq = this.#lastSeq();
-    if (fromSeq > lastSeq) return;
-    for await (const record of this.#segments.replay(fromSeq, lastSeq)) {
-      this.requireOpen();
-      yield record;
-    }
+  segment(number: number): SegmentReader {
+    return new FileSegmentReader(number, () => this.#load(number));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
   }
 
-  /** @throws UnreachableError when it was closed */
-  requireOpen(): void {
+  async #load(number: number): Promise<SegmentLog | undefined> {
     if (this.#isClosed) throw closedError();
+    const log = new SegmentLog(number, segmentPath(this.#folder, number), openJournalFile);
+    return await reachingDisk(async () => {
+      const file = await openJournalFile(log.path, "read").catch(undefinedIfMissing);
+      if (file === undefined) return undefined;
+      try {
+        await log.load(file);
+      } finally {
+        await file.close();
+      }
+      return log;
+    });
   }
+}
+
+export function segmentsFolder(folder: string): string {
+  return join(folder, "segments");
+}
+
+export function segmentFolder(folder: string, number: number): string {
+  return join(segmentsFolder(folder), String(number));
+}
+
+export function segmentPath(folder: string, number: number): string {
+  return join(segmentFolder(folder, number), "records.log");
+}
+
+/** Numbers of the segments, ascending; undefined when the folder holds no journal. @throws UnreachableError */
+export async function listSegments(folder: string): Promise<number[] | undefined> {
+  const names = await reachingDisk(() => readdir(segmentsFolder(folder)).catch(undefinedIfMissing));
+  const numbers = names?.filter((name) => /^[1-9]\d{0,14}$/.test(name)).map(Number);
+  return numbers?.sort((one, other) => one - other);
+}
+
+/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS for the journal of a version without segments */
+export async function refuseEarlierForm(folder: string): Promise<void> {
+  const names = (await reachingDisk(() => readdir(folder).catch(undefinedIfMissing))) ?? [];
+  const earlier = names.find((name) => /^journal(?:-\d+)?\.log$/.test(name));
+  if (earlier === undefined) return;
+  throw new WaggleError(
+    "WAGGLE_JOURNAL_SETTINGS",
+    `${folder} holds a journal of an earlier version of waggle (${earlier}), which this version cannot read; finish its ` +
+      "tasks with that version, then move the folder away or name another data folder",
+  );
+}
+
+function undefinedIfMissing(error: unknown): undefined {
+  if (isMissing(error)) return undefined;
+  throw error;
 }

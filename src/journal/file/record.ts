@@ -1,120 +1,112 @@
-// The bytes of a file journal's segments: a header of the file, then records, each a head and a body (a batch).
+// The bytes of a segment's file: a header, then records, each a head and a body. The last record may be a seal.
 //
-//   file    magic "WAGGLEJL" · format u32 · crc u32 of both
-//   link    first seq u64 · first seq of the segment before u64 · size of the segment before u64 ·
-//           crc u32 of these · 0 u32
-//   record  length u32 · seq u64 · unsynced u32 · body crc u32 · head crc u32 of all these · body
+//   header  magic "WAGGLESG" · format u32 · segment u32 · crc u32 of these
+//   record  length u32 · position u64 · unsynced u32 · kind u32 · body crc u32 · head crc u32 of all these · body
+//   seal    a record of kind 3 at the position behind the last record; the body names the opened record, 0 for none:
+//           position u64 · offset u64
 //
-// Little-endian; CRC-32 as in zlib. Format 1 is the segment that begins with record 1 and has no link; format 2 goes on
-// from another segment. The head of a record has a CRC of its own, so that a broken body does not hide where the next
-// record begins. `unsynced` is how many records before this one were not yet known to be on the disk when it was
-// written: that tells a tail torn by a crash, which nobody was promised, from damage.
+// Little-endian; CRC-32 as in zlib. A head has a CRC of its own, so that a broken body does not hide the next record.
+// `unsynced` counts the records of the same write before the record: when it was written, they might not have been on
+// the disk. The count tells a tail that a crash tore, which was never acknowledged, from damage.
 
 import { crc32 } from "node:zlib";
 import { limits } from "../../limits.ts";
 
-export const FILE_HEADER_BYTES = 16;
-export const LINKED_HEADER_BYTES = 48;
-export const RECORD_HEAD_BYTES = 24;
-const MAGIC = "WAGGLEJL";
-const FIRST_FORMAT = 1;
-const LINKED_FORMAT = 2;
+export const HEADER_BYTES = 20;
+export const HEAD_BYTES = 28;
+const SEAL_BODY_BYTES = 16;
+export const SEAL_BYTES = HEAD_BYTES + SEAL_BODY_BYTES;
+const MAGIC = "WAGGLESG";
+const FORMAT = 1;
 
-/** From what a segment goes on. */
-export interface SegmentLink {
-  /** Of this segment. */
-  readonly firstSeq: number;
-  readonly previousFirstSeq: number;
-  /** Bytes of the segment before, which does not change any more. */
-  readonly previousSize: number;
+export type RecordKind = "record" | "opened" | "seal";
+const kinds: readonly RecordKind[] = ["record", "opened", "seal"];
+
+/** Where a record begins. */
+export interface Place {
+  readonly position: number;
+  readonly offset: number;
+}
+
+/** The place behind a record whose body has `length` bytes. */
+export function behind({ position, offset }: Place, length: number): Place {
+  return { position: position + 1, offset: offset + HEAD_BYTES + length };
 }
 
 export interface RecordHead {
   readonly length: number;
-  readonly seq: number;
+  readonly position: number;
   readonly unsynced: number;
+  readonly kind: RecordKind;
   readonly bodyCrc: number;
 }
 
-/** @param link undefined for the segment that begins with record 1 */
-export function encodeFileHeader(link?: SegmentLink): Buffer {
-  const header = Buffer.alloc(link === undefined ? FILE_HEADER_BYTES : LINKED_HEADER_BYTES);
+export function encodeHeader(segment: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
   header.write(MAGIC, "latin1");
-  header.writeUInt32LE(link === undefined ? FIRST_FORMAT : LINKED_FORMAT, 8);
-  header.writeUInt32LE(crc32(header.subarray(0, 12)), 12);
-  if (link === undefined) return header;
-  header.writeBigUInt64LE(BigInt(link.firstSeq), 16);
-  header.writeBigUInt64LE(BigInt(link.previousFirstSeq), 24);
-  header.writeBigUInt64LE(BigInt(link.previousSize), 32);
-  header.writeUInt32LE(crc32(header.subarray(16, 40)), 40);
+  header.writeUInt32LE(FORMAT, 8);
+  header.writeUInt32LE(segment, 12);
+  header.writeUInt32LE(crc32(header.subarray(0, 16)), 16);
   return header;
 }
 
-export type FileHeader =
-  | { readonly kind: "whole"; readonly link: SegmentLink | undefined }
-  /** `fault` is a clause that says why this is not the header of a segment. */
-  | { readonly kind: "faulty"; readonly fault: string };
-
-/** @param bytes the beginning of the file, at most `LINKED_HEADER_BYTES` */
-export function parseFileHeader(bytes: Buffer): FileHeader {
-  if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC)
-    return faulty("it does not begin as a journal does");
-  if (bytes.length < FILE_HEADER_BYTES) return faulty("its header is cut short");
-  if (bytes.readUInt32LE(12) !== crc32(bytes.subarray(0, 12))) return faulty("its header is damaged");
+/** A clause that says why `bytes` do not begin the segment; undefined when they do. */
+export function headerFault(bytes: Buffer, segment: number): string | undefined {
+  if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it does not begin as a segment does";
+  if (bytes.length < HEADER_BYTES) return "its header is cut short";
+  if (bytes.readUInt32LE(16) !== crc32(bytes.subarray(0, 16))) return "its header is damaged";
   const format = bytes.readUInt32LE(8);
-  if (format === FIRST_FORMAT) return { kind: "whole", link: undefined };
-  if (format !== LINKED_FORMAT) {
-    return faulty(`it has format ${format} and this version of waggle reads formats up to ${LINKED_FORMAT}`);
-  }
-  if (bytes.length < LINKED_HEADER_BYTES) return faulty("its header is cut short");
-  if (bytes.readUInt32LE(40) !== crc32(bytes.subarray(16, 40))) return faulty("its header is damaged");
-  const link = {
-    firstSeq: Number(bytes.readBigUInt64LE(16)),
-    previousFirstSeq: Number(bytes.readBigUInt64LE(24)),
-    previousSize: Number(bytes.readBigUInt64LE(32)),
-  };
-  return { kind: "whole", link };
+  if (format !== FORMAT) return `it has format ${format}, and this version of waggle reads format ${FORMAT}`;
+  const number = bytes.readUInt32LE(12);
+  return number === segment ? undefined : `it belongs to segment ${number}`;
 }
 
-/** Whether a crash may have left this of a header: a part of it, or what a disk gives back that was not written to. */
-export function isTornHeader(bytes: Buffer): boolean {
-  const beginning = bytes.toString("latin1", 0, MAGIC.length);
-  return MAGIC.startsWith(beginning) || bytes.every((byte) => byte === 0);
-}
-
-function faulty(fault: string): FileHeader {
-  return { kind: "faulty", fault };
-}
-
-export function encodeRecordHead(record: { seq: number; unsynced: number; body: Uint8Array }): Buffer {
-  const head = Buffer.allocUnsafe(RECORD_HEAD_BYTES);
-  head.writeUInt32LE(record.body.length, 0);
-  head.writeBigUInt64LE(BigInt(record.seq), 4);
+/** The head, to be written before the body. */
+export function encodeHead(body: Uint8Array, record: Omit<RecordHead, "length" | "bodyCrc">): Buffer {
+  const head = Buffer.allocUnsafe(HEAD_BYTES);
+  head.writeUInt32LE(body.length, 0);
+  head.writeBigUInt64LE(BigInt(record.position), 4);
   head.writeUInt32LE(record.unsynced, 12);
-  head.writeUInt32LE(crc32(record.body), 16);
-  head.writeUInt32LE(crc32(head.subarray(0, 20)), 20);
+  head.writeUInt32LE(kinds.indexOf(record.kind) + 1, 16);
+  head.writeUInt32LE(crc32(body), 20);
+  head.writeUInt32LE(crc32(head.subarray(0, 24)), 24);
   return head;
 }
 
-/** The head that begins at `offset`, or undefined where no whole head is. */
-export function parseRecordHead(bytes: Buffer, offset = 0): RecordHead | undefined {
-  if (bytes.length < offset + RECORD_HEAD_BYTES) return undefined;
+/** The head that begins at `offset`; undefined when no whole head does. */
+export function parseHead(bytes: Buffer, offset = 0): RecordHead | undefined {
+  if (bytes.length < offset + HEAD_BYTES) return undefined;
   const length = bytes.readUInt32LE(offset);
-  if (length > limits.journalRecordBytesMax) return undefined;
-  if (bytes.readUInt32LE(offset + 20) !== crc32(bytes.subarray(offset, offset + 20))) return undefined;
+  const kind = kinds[bytes.readUInt32LE(offset + 16) - 1];
+  if (length > limits.journalRecordBytesMax || kind === undefined) return undefined;
+  if (bytes.readUInt32LE(offset + 24) !== crc32(bytes.subarray(offset, offset + 24))) return undefined;
   return {
     length,
-    seq: Number(bytes.readBigUInt64LE(offset + 4)),
+    position: peekPosition(bytes, offset),
     unsynced: bytes.readUInt32LE(offset + 12),
-    bodyCrc: bytes.readUInt32LE(offset + 16),
+    kind,
+    bodyCrc: bytes.readUInt32LE(offset + 20),
   };
 }
 
-/** The sequence at `offset` if a head begins there, unchecked: cheap enough to ask at every byte. */
-export function peekSeq(bytes: Buffer, offset: number): number {
+/** The position in the head at `offset`, unchecked: cheap enough for every byte of a file. */
+export function peekPosition(bytes: Buffer, offset: number): number {
   return bytes.readUInt32LE(offset + 4) + bytes.readUInt32LE(offset + 8) * 2 ** 32;
 }
 
 export function isBodyOf(head: RecordHead, body: Uint8Array): boolean {
   return body.length === head.length && crc32(body) === head.bodyCrc;
+}
+
+export function encodeSealBody(opened: Place | undefined): Buffer {
+  const body = Buffer.alloc(SEAL_BODY_BYTES);
+  body.writeBigUInt64LE(BigInt(opened?.position ?? 0), 0);
+  body.writeBigUInt64LE(BigInt(opened?.offset ?? 0), 8);
+  return body;
+}
+
+/** The opened record's place. */
+export function parseSealBody(body: Buffer): Place | undefined {
+  const position = Number(body.readBigUInt64LE(0));
+  return position === 0 ? undefined : { position, offset: Number(body.readBigUInt64LE(8)) };
 }

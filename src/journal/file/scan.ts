@@ -1,112 +1,107 @@
-// Reads a segment of a file journal from its beginning: is every record whole, and if not, was the tail torn by a
-// crash or was the journal damaged?
+// Finds the end of a segment's file: are all records whole, was the tail torn by a crash, or is the file damaged?
 //
-// A crash tears only what was not yet synced, and nobody was promised that: it may be cut. So a broken record
-// is damage if a later record says that it had been on the disk (`unsynced` in record.ts), and otherwise
-// the end of what counts: a power failure may keep the second of two records and lose the first.
+// A crash tears only unsynced records, which were never acknowledged: the scan ends before the torn tail. A broken
+// record is damage when a later record proves that the broken record was on the disk (`unsynced` in record.ts). The
+// scan goes on behind damage: the segment keeps its end, and reading the broken record throws. Damage to the last write
+// has no later record as proof, and looks like a torn tail.
 
-import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { JournalFile } from "./handle.ts";
-import { isBodyOf, parseRecordHead, peekSeq, RECORD_HEAD_BYTES, type RecordHead } from "./record.ts";
-import { FileIndex } from "./record-index.ts";
-import type { SegmentPlan } from "./segment.ts";
-import { FileWindow } from "./window.ts";
+import {
+  behind,
+  HEAD_BYTES,
+  HEADER_BYTES,
+  type Place,
+  parseHead,
+  parseSealBody,
+  peekPosition,
+  SEAL_BYTES,
+} from "./record.ts";
+import type { FileWindow } from "./window.ts";
 
-export interface Scan {
-  readonly index: FileIndex;
-  /** `firstSeq - 1` when empty. */
-  readonly lastSeq: number;
-  /** Where the next record goes; what is behind it in the file is a torn tail. */
-  readonly end: number;
+/** The end of a segment's file. */
+export interface FileEnd {
+  /** Where the next record goes. */
+  readonly next: Place;
+  readonly opened: Place | undefined;
+  readonly isSealed: boolean;
+  /** Records that damage hides, as far as the file was scanned. */
+  readonly missing: number;
 }
 
-/** @throws JournalDamagedError naming record and position */
-export async function scanSegment(
-  file: JournalFile,
-  { name, firstSeq, start, size }: SegmentPlan,
-): Promise<Scan> {
-  const window = new FileWindow(file, limits.journalReadWindowBytes);
-  const index = new FileIndex();
-  let end = start;
-  let seq = firstSeq;
-  for (; end < size; seq++) {
-    const head = await wholeRecordAt(window, end, size);
-    const place = { name, seq, offset: end, size };
-    if (head === undefined) {
-      await requireTornTail(window, place);
-      break;
-    }
-    if (head.seq !== seq) throw outOfOrderError(head.seq, place);
-    index.add({ seq, offset: end });
-    end += RECORD_HEAD_BYTES + head.length;
-  }
-  return { index, lastSeq: seq - 1, end };
+export const emptyEnd: FileEnd = {
+  next: { position: 1, offset: HEADER_BYTES },
+  opened: undefined,
+  isSealed: false,
+  missing: 0,
+};
+
+/** Bytes of the file up to the end. Bytes behind are a torn tail. */
+export function sizeOf({ next, isSealed }: FileEnd): number {
+  return next.offset + (isSealed ? SEAL_BYTES : 0);
 }
 
-async function wholeRecordAt(
+/** The end according to a seal at the end of the file, which saves the scan. */
+export async function readSeal(window: FileWindow, size: number): Promise<FileEnd | undefined> {
+  const offset = size - SEAL_BYTES;
+  const seal = offset < HEADER_BYTES ? undefined : await window.recordAt(offset, size);
+  if (seal?.head.kind !== "seal") return undefined;
+  const next = { position: seal.head.position, offset };
+  return { next, opened: parseSealBody(seal.body), isSealed: true, missing: 0 };
+}
+
+/** @param onRecord gets each whole record's place, and whether damage lies right before the record */
+export async function scanRecords(
   window: FileWindow,
-  offset: number,
   size: number,
-): Promise<RecordHead | undefined> {
-  const head = parseRecordHead(await window.view(offset, { length: RECORD_HEAD_BYTES, end: size }));
-  if (head === undefined) return undefined;
-  const body = await window.view(offset + RECORD_HEAD_BYTES, { length: head.length, end: size });
-  return isBodyOf(head, body) ? head : undefined;
-}
-
-interface Break {
-  /** Of the file. */
-  readonly name: string;
-  /** Of the record that is broken. */
-  readonly seq: number;
-  readonly offset: number;
-  readonly size: number;
-}
-
-/** @throws JournalDamagedError when a later record proves that the broken one had been synced */
-async function requireTornTail(window: FileWindow, broken: Break): Promise<void> {
-  const last = broken.size - RECORD_HEAD_BYTES;
-  for (let offset = broken.offset + 1; offset <= last; ) {
-    const length = limits.journalReadWindowBytes;
-    const bytes = await window.view(offset, { length, end: broken.size });
-    for (const candidate of plausibleHeads(bytes, broken)) {
-      const at = offset + candidate;
-      const head = await wholeRecordAt(window, at, broken.size);
-      if (head !== undefined && provesSynced(head, broken.seq)) throw damagedError(broken, head.seq, at);
-    }
-    offset += Math.max(bytes.length - RECORD_HEAD_BYTES + 1, 1);
+  onRecord: (place: Place, isBehindDamage: boolean) => void,
+): Promise<FileEnd> {
+  let { next, opened, missing } = emptyEnd;
+  let isBehindDamage = false;
+  while (next.offset < size) {
+    const record = await window.recordAt(next.offset, size);
+    const isDamaged = record === undefined || record.head.position < next.position;
+    const place = isDamaged
+      ? await findBehindDamage(window, next, size)
+      : { position: record.head.position, offset: next.offset };
+    if (place === undefined) break;
+    missing += place.position - next.position;
+    isBehindDamage ||= place.position > next.position;
+    next = place;
+    if (isDamaged) continue;
+    const { head, body } = record;
+    if (head.kind === "seal") return { next, opened: parseSealBody(body), isSealed: true, missing };
+    if (head.kind === "opened") opened = place;
+    onRecord(place, isBehindDamage);
+    isBehindDamage = false;
+    next = behind(place, head.length);
   }
+  return { next, opened, isSealed: false, missing };
 }
 
-function plausibleHeads(bytes: Buffer, { seq, offset, size }: Break): number[] {
-  const seqMax = seq + Math.ceil((size - offset) / RECORD_HEAD_BYTES);
+/** The first whole record behind a broken record. Undefined for a torn tail: no later record proves that the broken
+ *  record was on the disk. */
+async function findBehindDamage(window: FileWindow, broken: Place, size: number): Promise<Place | undefined> {
+  let first: Place | undefined;
+  for (let offset = broken.offset + 1; offset <= size - HEAD_BYTES; ) {
+    const bytes = await window.view(offset, { length: limits.journalReadWindowBytes, end: size });
+    for (const at of plausibleHeads(bytes, broken, size)) {
+      const head = (await window.recordAt(offset + at, size))?.head;
+      if (head === undefined) continue;
+      first ??= { position: head.position, offset: offset + at };
+      if (head.position - head.unsynced > broken.position) return first;
+    }
+    offset += Math.max(bytes.length - HEAD_BYTES + 1, 1);
+  }
+  return undefined;
+}
+
+function plausibleHeads(bytes: Buffer, { position, offset }: Place, size: number): number[] {
+  const positionMax = position + Math.ceil((size - offset) / HEAD_BYTES);
   const found: number[] = [];
-  for (let at = 0; at <= bytes.length - RECORD_HEAD_BYTES; at++) {
-    const candidate = peekSeq(bytes, at);
-    if (candidate > seq && candidate <= seqMax && parseRecordHead(bytes, at) !== undefined) found.push(at);
+  for (let at = 0; at <= bytes.length - HEAD_BYTES; at++) {
+    const candidate = peekPosition(bytes, at);
+    if (candidate > position && candidate <= positionMax && parseHead(bytes, at) !== undefined)
+      found.push(at);
   }
   return found;
-}
-
-function provesSynced(later: RecordHead, seq: number): boolean {
-  return later.seq > seq && later.seq - 1 - later.unsynced >= seq;
-}
-
-function damagedError(
-  { name, seq, offset }: Break,
-  laterSeq: number,
-  laterOffset: number,
-): JournalDamagedError {
-  return new JournalDamagedError(
-    `${name} is damaged: record ${seq} at byte ${offset} does not match its checksum, and record ` +
-      `${laterSeq} at byte ${laterOffset} was written when it did; restore the file from a backup`,
-  );
-}
-
-function outOfOrderError(found: number, { name, seq, offset }: Break): JournalDamagedError {
-  return new JournalDamagedError(
-    `${name} is damaged: record ${found} stands at byte ${offset}, where record ${seq} belongs; restore ` +
-      "the file from a backup",
-  );
 }

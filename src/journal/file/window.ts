@@ -1,12 +1,19 @@
-// Reads a journal's file through a window, so that no more than one window of it is ever in memory.
-// Only bytes below `end` are read: those are written once and never change, so what the window holds stays true.
+// Reads records of a segment's file through a window, so that at most one window is in memory. Only bytes below an end
+// are read. Such bytes are written once, so the window stays true.
 
-import type { JournalFile } from "./handle.ts";
+import { type JournalFile, reachingDisk } from "./handle.ts";
+import { HEAD_BYTES, isBodyOf, parseHead, type RecordHead } from "./record.ts";
+
+export interface WholeRecord {
+  readonly head: RecordHead;
+  /** Good until the next call. */
+  readonly body: Buffer;
+}
 
 export class FileWindow {
   readonly #file: JournalFile;
   readonly #windowBytes: number;
-  #buffer: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = Buffer.alloc(0);
   #start = 0;
 
   constructor(file: JournalFile, windowBytes: number) {
@@ -14,28 +21,37 @@ export class FileWindow {
     this.#windowBytes = windowBytes;
   }
 
-  /** The bytes from `position`, at most `length`, fewer where `end` or the file cuts them short. Good until
-   *  the next call. */
-  async view(position: number, { length, end }: { length: number; end: number }): Promise<Buffer> {
-    const wanted = Math.min(length, end - position);
-    if (!this.#holds(position, wanted)) await this.#move(position, { wanted, end });
-    const offset = position - this.#start;
-    return this.#buffer.subarray(offset, offset + wanted);
+  /** Undefined when there is no whole head. */
+  async headAt(offset: number, end: number): Promise<RecordHead | undefined> {
+    return parseHead(await this.view(offset, { length: HEAD_BYTES, end }));
   }
 
-  #holds(position: number, length: number): boolean {
-    return position >= this.#start && position + length <= this.#start + this.#buffer.length;
+  /** Undefined when the record is not whole. */
+  async recordAt(offset: number, end: number): Promise<WholeRecord | undefined> {
+    const head = await this.headAt(offset, end);
+    if (head === undefined) return undefined;
+    const body = await this.view(offset + HEAD_BYTES, { length: head.length, end });
+    return isBodyOf(head, body) ? { head, body } : undefined;
   }
 
-  async #move(position: number, { wanted, end }: { wanted: number; end: number }): Promise<void> {
-    const target = Buffer.allocUnsafe(Math.min(Math.max(wanted, this.#windowBytes), end - position));
+  /** At most `length` bytes, fewer where `end` or the file's end is nearer. Good until the next call. */
+  async view(offset: number, { length, end }: { length: number; end: number }): Promise<Buffer> {
+    const wanted = Math.max(Math.min(length, end - offset), 0);
+    const isHeld = offset >= this.#start && offset + wanted <= this.#start + this.#bytes.length;
+    if (!isHeld) await this.#move(offset, Math.min(Math.max(wanted, this.#windowBytes), end - offset));
+    return this.#bytes.subarray(offset - this.#start, offset - this.#start + wanted);
+  }
+
+  async #move(offset: number, length: number): Promise<void> {
+    const target = Buffer.allocUnsafe(length);
     let filled = 0;
-    while (filled < target.length) {
-      const count = await this.#file.read(target.subarray(filled), position + filled);
-      if (count === 0) break;
-      filled += count;
+    while (filled < length) {
+      const reading = () => this.#file.read(target, filled, length - filled, offset + filled);
+      const { bytesRead } = await reachingDisk(reading);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
     }
-    this.#buffer = target.subarray(0, filled);
-    this.#start = position;
+    this.#bytes = target.subarray(0, filled);
+    this.#start = offset;
   }
 }

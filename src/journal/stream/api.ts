@@ -1,71 +1,88 @@
-// The JetStream API, as far as a journal needs it: one stream's state, settings, records, and readers of it.
-// Records are got through STREAM.MSG.GET, which the stream's leader answers; direct get is answered by any
-// replica, and may not know the newest record.
+// The JetStream API, as far as a journal needs it: streams, their records, and consumers.
+// Records are read with STREAM.MSG.GET, which the stream's leader answers. Direct get is answered by any replica, which
+// may not know the newest record.
 
 import { z } from "zod";
 import { UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { RequestFailure } from "../../transport/transport.ts";
-import type { JournalRecord } from "../journal.ts";
-import type { StreamIdentity } from "./identity.ts";
+import type { SegmentRecord } from "../journal.ts";
 import type { StreamWire } from "./wire.ts";
 
-/** The server said no. `errCode` is JetStream's own. */
+/** An error answer of JetStream. `errCode` is JetStream's own, `status` is like HTTP's. */
 export class StreamApiError extends UnreachableError {
   readonly errCode: number;
+  readonly status: number;
 
-  constructor({ err_code, description }: ApiError) {
+  constructor({ err_code, code, description }: ApiError) {
     super(`JetStream says: ${description} (${err_code})`);
     this.errCode = err_code;
+    this.status = code;
   }
 }
 
-/** Whether it says that there is no such stream. */
+/** True if the server answered "stream not found". */
 export function isStreamMissing(error: unknown): boolean {
   return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
 }
 
+/** True if the server answered that it cannot read a stored record. */
+export function isUnreadable(error: unknown): boolean {
+  return error instanceof StreamApiError && error.errCode === apiCodes.streamFailed;
+}
+
 export const apiCodes = {
-  messageNotFound: 10037,
+  accountResources: 10002,
+  noPeers: 10005,
   noResources: 10023,
+  noMoreStreams: 10026,
   noAccountStorage: 10028,
+  messageNotFound: 10037,
   offForAccount: 10039,
-  /** The server met an error of its own; of a record: its store is damaged there. */
-  streamFailed: 10051,
   noStorage: 10047,
+  /** An error of the server's own; for a record: its store is damaged there. */
+  streamFailed: 10051,
+  messageTooLarge: 10054,
   streamNameInUse: 10058,
   streamNotFound: 10059,
   subjectsOverlap: 10065,
+  wrongLastSequence: 10071,
   off: 10076,
+  /** `maximum bytes exceeded` or a full disk, among other failures to store. */
+  storeFailed: 10077,
 } as const;
 
 export interface StreamReport {
-  readonly firstSeq: number;
   readonly lastSeq: number;
-  /** Fewer than the sequences from first to last where records were lost. */
+  /** Less than `lastSeq` when records are missing: a segment is never purged. */
   readonly records: number;
   readonly bytes: number;
-  /** When the stream was created, in the server's words. */
-  readonly created: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  /** Undefined where its server is no member of a cluster. */
+  readonly config: StreamConfig;
+  /** Undefined when the server is in no cluster. */
   readonly cluster: StreamCluster | undefined;
 }
 
-/** Who keeps a stream in a cluster. */
+export type StreamConfig = Readonly<Record<string, unknown>>;
+
+/** The servers that keep a stream in a cluster. */
 export type StreamCluster = z.infer<typeof clusterSchema>;
 
-export interface StreamRecord extends JournalRecord {
-  readonly subject: string;
-}
+/** By position; the first at or behind a position with a subject; or the last with a subject. */
+export type RecordQuestion =
+  | { readonly seq: number; readonly next_by_subj?: string }
+  | { readonly last_by_subj: string };
 
-const errorSchema = z.object({ err_code: z.number().default(0), description: z.string() });
+const errorSchema = z.object({
+  err_code: z.number().default(0),
+  code: z.number().default(0),
+  description: z.string(),
+});
 type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
 const clusterSchema = z.object({
-  /** Absent, or empty, while a majority of its servers is away. */
+  /** Absent, or empty, while a majority of the servers is away. */
   leader: z.string().optional(),
-  /** The others; without a leader, the one that answers too. */
+  /** The others; without a leader, the answering server too. */
   replicas: z
     .array(
       z.object({
@@ -73,7 +90,7 @@ const clusterSchema = z.object({
         /** False from 10 s of silence on. */
         current: z.boolean().default(false),
         offline: z.boolean().default(false),
-        /** Nanoseconds since it was heard. */
+        /** Nanoseconds since its last message. */
         active: z.number().default(0),
         /** Records that it has yet to take. */
         lag: z.number().default(0),
@@ -81,92 +98,79 @@ const clusterSchema = z.object({
     )
     .nullish(),
 });
+const configSchema = z.record(z.string(), z.unknown());
 const reportSchema = z.object({
-  config: z.record(z.string(), z.unknown()),
-  created: z.string(),
-  state: z.object({
-    first_seq: z.number(),
-    last_seq: z.number(),
-    messages: z.number(),
-    bytes: z.number(),
-  }),
-  /** For people: nothing is decided by it, and a server that says it otherwise is as good. */
+  config: configSchema,
+  state: z.object({ last_seq: z.number(), messages: z.number(), bytes: z.number() }),
+  /** For people only, so a server that words it differently does no harm. */
   cluster: clusterSchema.optional().catch(undefined),
 });
-const purgeSchema = z.object({ success: z.literal(true) });
-const anySchema = z.unknown();
-const messageSchema = z.object({
-  message: z.object({ seq: z.number(), subject: z.string(), data: z.string().default("") }),
-});
+const createdSchema = z.object({ config: configSchema });
+const namesSchema = z.object({ total: z.number(), streams: z.array(z.string()).nullish() });
+const accountSchema = z.object({ limits: z.object({ max_storage: z.number() }) });
+const doneSchema = z.object({});
+const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** Every method throws StreamApiError for an error answer and UnreachableError for none. */
 export class StreamApi {
-  readonly stream: string;
   readonly #wire: StreamWire;
   readonly #timeoutMs: number;
-  readonly #identity: StreamIdentity | undefined;
 
-  /** @param identity with it, a stream that is gone or another one is a JournalDamagedError of every question */
-  constructor(
-    wire: StreamWire,
-    stream: string,
-    { timeoutMs = limits.appendTimeoutMs, identity }: { timeoutMs?: number; identity?: StreamIdentity } = {},
-  ) {
+  constructor(wire: StreamWire, timeoutMs: number = limits.appendTimeoutMs) {
     this.#wire = wire;
-    this.stream = stream;
     this.#timeoutMs = timeoutMs;
-    this.#identity = identity;
   }
 
-  /** @throws StreamApiError, UnreachableError */
-  async info(): Promise<StreamReport> {
-    const { config, created, state, cluster } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
-    this.#identity?.described(created);
-    const { first_seq, last_seq, messages, bytes } = state;
-    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, created, config, cluster };
+  /** Names of the streams with a subject that matches `subject`, which may have wildcards. */
+  async names(subject: string): Promise<string[]> {
+    const names: string[] = [];
+    for (;;) {
+      const page = { subject, offset: names.length };
+      const { total, streams } = await this.#call("STREAM.NAMES", namesSchema, page);
+      names.push(...(streams ?? []));
+      if (names.length >= total || streams === undefined || streams === null || streams.length === 0)
+        return names;
+    }
   }
 
-  /** Removes every record below `seq`. @throws StreamApiError, UnreachableError */
-  async purgeBelow(seq: number): Promise<void> {
-    await this.#call(`STREAM.PURGE.${this.stream}`, purgeSchema, { seq });
+  async info(stream: string): Promise<StreamReport> {
+    const { config, state, cluster } = await this.#call(`STREAM.INFO.${stream}`, reportSchema);
+    return { lastSeq: state.last_seq, records: state.messages, bytes: state.bytes, config, cluster };
   }
 
-  /** @throws StreamApiError, UnreachableError */
-  async create(config: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
+  /** The settings as the server made them. */
+  async create(stream: string, config: StreamConfig): Promise<StreamConfig> {
+    return (await this.#call(`STREAM.CREATE.${stream}`, createdSchema, config)).config;
   }
 
-  /** @throws StreamApiError, UnreachableError */
-  async update(config: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#call(`STREAM.UPDATE.${this.stream}`, anySchema, config);
+  /** Removes a stream with all its records. */
+  async remove(stream: string): Promise<void> {
+    await this.#call(`STREAM.DELETE.${stream}`, doneSchema);
   }
 
-  /** With all that it holds. @throws StreamApiError, UnreachableError */
-  async remove(): Promise<void> {
-    await this.#call(`STREAM.DELETE.${this.stream}`, anySchema);
-  }
-
-  /** With its subject, or undefined where none is, or none that can be read. @throws StreamApiError,
-   *  UnreachableError */
-  async read(seq: number): Promise<StreamRecord | undefined> {
+  /** Undefined when the stream has no such record. */
+  async record(stream: string, question: RecordQuestion): Promise<SegmentRecord | undefined> {
     try {
-      return await this.#get({ seq });
+      const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
+      return { position: message.seq, bytes: new Uint8Array(Buffer.from(message.data, "base64")) };
     } catch (error) {
-      if (error instanceof StreamApiError && error.errCode === apiCodes.streamFailed) return undefined;
+      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
       throw error;
     }
   }
 
-  /** The first record at or after `seq` that has this subject. @throws StreamApiError, UnreachableError */
-  readNext(seq: number, subject: string): Promise<StreamRecord | undefined> {
-    return this.#get({ seq, next_by_subj: subject });
+  /** Bytes that this account may store, replicas counted; undefined without a limit. */
+  async storageMax(): Promise<number | undefined> {
+    const { max_storage } = (await this.#call("INFO", accountSchema)).limits;
+    return max_storage > 0 ? max_storage : undefined;
   }
 
-  /** A reader from `fromSeq` on, or from the end where the stream ends before. Lives in memory and on one
-   *  server, so it may vanish; then it is made again. @throws StreamApiError, UnreachableError */
-  async createConsumer(name: string, fromSeq: number): Promise<void> {
+  /** A consumer that delivers from `fromSeq` on. It lives in the memory of one server, so it may vanish; the reader
+   *  then makes another. */
+  async createConsumer(stream: string, name: string, fromSeq: number): Promise<void> {
     const config = {
       name,
       deliver_policy: "by_start_sequence",
@@ -177,58 +181,38 @@ export class StreamApi {
       mem_storage: true,
       num_replicas: 1,
     };
-    await this.#call(`CONSUMER.CREATE.${this.stream}.${name}`, anySchema, {
-      stream_name: this.stream,
-      config,
-    });
+    const request = { stream_name: stream, config };
+    await this.#call(`CONSUMER.CREATE.${stream}.${name}`, doneSchema, request);
   }
 
-  /** Tells the server that a reader is not needed; if it does not hear, it will notice. */
-  forgetConsumer(name: string): void {
-    const subject = `$JS.API.CONSUMER.DELETE.${this.stream}.${name}`;
+  /** Removes a consumer, without waiting. The server removes it by itself if this message is lost. */
+  forgetConsumer(stream: string, name: string): void {
+    const subject = `$JS.API.CONSUMER.DELETE.${stream}.${name}`;
     void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: this.#timeoutMs });
   }
 
-  /** Asks for records, which come to `inbox`. */
-  pull(name: string, inbox: string, { records, bytes }: { records: number; bytes: number }): void {
+  /** Requests records, which arrive at `inbox`. */
+  pull(
+    stream: string,
+    name: string,
+    { inbox, records, bytes }: { inbox: string; records: number; bytes: number },
+  ): void {
     const request = {
       batch: records,
       max_bytes: bytes,
       expires: nanoseconds(limits.journalPullMs),
       idle_heartbeat: nanoseconds(limits.journalHeartbeatMs),
     };
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.stream}.${name}`;
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
     this.#wire.publish(subject, encoder.encode(JSON.stringify(request)), inbox);
-  }
-
-  async #get(question: { readonly seq: number; readonly next_by_subj?: string }) {
-    try {
-      const { message } = await this.#call(`STREAM.MSG.GET.${this.stream}`, messageSchema, question);
-      const { seq, subject, data } = message;
-      return { seq, subject, bytes: new Uint8Array(Buffer.from(data, "base64")) };
-    } catch (error) {
-      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
-      throw error;
-    }
   }
 
   async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
     const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
     const timeoutMs = this.#timeoutMs;
     const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
-    if (outcome.kind !== "answered") {
-      this.#identity?.mayExist();
-      throw unansweredError(outcome.kind, timeoutMs);
-    }
-    try {
-      const answer = parseAnswer(decoder.decode(outcome.data), schema);
-      this.#identity?.mayExist();
-      return answer;
-    } catch (error) {
-      if (isStreamMissing(error)) this.#identity?.missing();
-      else this.#identity?.mayExist();
-      throw error;
-    }
+    if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
+    return parseAnswer(decoder.decode(outcome.data), schema);
   }
 }
 
@@ -237,16 +221,20 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
   try {
     answer = JSON.parse(text);
   } catch (cause) {
-    throw new UnreachableError("what answers for JetStream is something else", { cause });
+    throw new UnreachableError("the answer to a JetStream request is not JSON: another service took it", {
+      cause,
+    });
   }
   const refusal = refusalSchema.safeParse(answer);
   if (refusal.success) throw new StreamApiError(refusal.data.error);
   const parsed = schema.safeParse(answer);
   if (parsed.success) return parsed.data;
-  throw new UnreachableError("what answers for JetStream is something else", { cause: parsed.error });
+  throw new UnreachableError("the answer to a JetStream request lacks fields: another service took it", {
+    cause: parsed.error,
+  });
 }
 
-/** Why nothing was answered, in words. */
+/** Why there is no answer, in words. */
 export function unansweredError(failure: RequestFailure, timeoutMs: number): UnreachableError {
   switch (failure) {
     case "no-responders":

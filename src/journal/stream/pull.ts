@@ -1,93 +1,97 @@
-// One consumer's life: asks a stream for records and holds those that came until they are taken. Ends, without
-// saying why, at the first sign that something may be missing; reader.ts then begins another one.
+// The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
+// reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
 //
-// Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, or that the server has
-// passed over records it does not find, heartbeats that stay away, the server saying that the consumer is gone, a
-// connection that broke.
+// Signs: a heartbeat that counts more than arrived or passed over missing records, heartbeats that stay away, the
+// server's word that the consumer is gone, a broken connection. The reader itself sees a record that was left out.
 
 import type { Clock, Random } from "../../clock.ts";
 import { limits } from "../../limits.ts";
+import type { Subjects } from "../../protocol/subjects.ts";
 import { Bell } from "../bell.ts";
-import type { JournalRecord } from "../journal.ts";
+import type { SegmentRecord } from "../journal.ts";
 import type { StreamApi } from "./api.ts";
 import type { Listening, StreamMessage, StreamStatus, StreamWire } from "./wire.ts";
 
 export interface StreamAccess {
   readonly wire: StreamWire;
   readonly api: StreamApi;
-  /** Under which the records are stored. */
-  readonly subject: string;
+  /** Number of the segment, for errors. */
+  readonly segment: number;
+  readonly stream: string;
+  readonly subjects: Subjects;
   readonly clock: Clock;
   /** Names consumers. */
   readonly random: Random;
 }
 
-export interface PullPlace {
-  /** Where the consumer begins. */
+export interface PullStart {
+  /** The consumer's first record. */
   readonly fromSeq: number;
-  /** The first record that was not read before; `fromSeq` or behind it. */
+  /** The first record that was not read before; `fromSeq` or later. */
   readonly nextSeq: number;
-  /** As of `ReplayOptions`. */
+  /** As `ReplayOptions.aheadBytes`. */
   readonly aheadBytes?: number | undefined;
 }
 
+/** A record, or the mark that seals the segment. */
+export interface PulledRecord extends SegmentRecord {
+  readonly isSeal: boolean;
+}
+
 export class StreamPull {
-  readonly #wire: StreamWire;
-  readonly #api: StreamApi;
   readonly #subject: string;
-  readonly #clock: Clock;
+  readonly #sealSubject: string;
+  readonly #access: StreamAccess;
   readonly #name: string;
   readonly #arrivals = new Bell();
   readonly #listening: Listening;
   readonly #stopStatus: () => void;
   #cancelBeat: () => void = () => undefined;
-  #records: JournalRecord[] = [];
+  #records: PulledRecord[] = [];
   #heldBytes = 0;
   #consumerSeq = 0;
-  /** The record that is to come next; none is missing before it. */
+  /** The next record to come; none before it is missing. */
   #nextSeq: number;
-  #isAsking = false;
+  #isRequested = false;
   #awaited = 0;
-  #askedBytes: number;
-  /** Whether the last question brought a record. */
+  #requestBytes: number;
+  /** The last request brought a record. */
   #hasBrought = false;
-  #silentBeats = 0;
+  #missedBeats = 0;
   #isOver = false;
 
   /** @throws UnreachableError, StreamApiError */
-  static async begin(access: StreamAccess, place: PullPlace): Promise<StreamPull> {
-    const pull = new StreamPull(access, place);
+  static async begin(access: StreamAccess, start: PullStart): Promise<StreamPull> {
+    const pull = new StreamPull(access, start);
     try {
-      await access.api.createConsumer(pull.#name, place.fromSeq);
+      await access.api.createConsumer(access.stream, pull.#name, start.fromSeq);
     } catch (error) {
       pull.end();
       throw error;
     }
-    pull.#ask();
+    pull.#request();
     return pull;
   }
 
-  private constructor(access: StreamAccess, { nextSeq, aheadBytes }: PullPlace) {
-    const { wire, api, subject, clock, random } = access;
+  private constructor(access: StreamAccess, { nextSeq, aheadBytes }: PullStart) {
+    this.#access = access;
+    this.#subject = access.subjects.segment(access.segment);
+    this.#sealSubject = access.subjects.segmentSealed(access.segment);
     this.#nextSeq = nextSeq;
-    this.#askedBytes = aheadBytes ?? largestPull(wire);
-    this.#clock = clock;
-    this.#name = `waggle-${random.id(16)}`;
-    this.#wire = wire;
-    this.#api = api;
-    this.#subject = subject;
-    this.#listening = wire.listen((message) => this.#receive(message));
-    this.#stopStatus = wire.onStatus(() => this.#finish());
+    this.#requestBytes = aheadBytes ?? largestRequest(access.wire);
+    this.#name = `waggle-${access.random.id(16)}`;
+    this.#listening = access.wire.listen((message) => this.#receive(message));
+    this.#stopStatus = access.wire.onStatus(() => this.#finish());
     this.#awaitBeat();
   }
 
-  /** The next record, or undefined when this life is over or `signal` aborted. */
-  async next(signal: AbortSignal): Promise<JournalRecord | undefined> {
+  /** The next record, or undefined when this consumer is over or `signal` aborted. */
+  async next(signal: AbortSignal): Promise<PulledRecord | undefined> {
     while (!signal.aborted) {
       const record = this.#records.shift();
       if (record !== undefined) {
         this.#heldBytes -= record.bytes.length;
-        this.#ask();
+        this.#request();
         return record;
       }
       if (this.#isOver) return undefined;
@@ -100,64 +104,65 @@ export class StreamPull {
   end(): void {
     this.#finish();
     this.#listening.stop();
-    this.#api.forgetConsumer(this.#name);
+    this.#access.api.forgetConsumer(this.#access.stream, this.#name);
   }
 
-  /** One question at a time, and only while what came is being taken. */
-  #ask(): void {
-    const bytes = this.#askedBytes;
-    if (this.#isOver || this.#isAsking || this.#heldBytes > bytes / 2) return;
-    this.#isAsking = true;
+  /** One request at a time, and only while the reader takes what came. */
+  #request(): void {
+    const bytes = this.#requestBytes;
+    if (this.#isOver || this.#isRequested || this.#heldBytes > bytes / 2) return;
+    this.#isRequested = true;
     this.#hasBrought = false;
-    this.#silentBeats = 0;
+    this.#missedBeats = 0;
     this.#awaited = limits.journalPullRecords;
-    this.#api.pull(this.#name, this.#listening.inbox, { records: this.#awaited, bytes });
+    const { api, stream } = this.#access;
+    api.pull(stream, this.#name, { inbox: this.#listening.inbox, records: this.#awaited, bytes });
   }
 
   #receive(message: StreamMessage): void {
     if (this.#isOver) return;
-    this.#silentBeats = 0;
-    if (message.subject === this.#subject) this.#receiveRecord(message);
+    this.#missedBeats = 0;
+    if (message.subject.startsWith(this.#subject)) this.#receiveRecord(message);
     else if (message.status !== undefined) this.#receiveStatus(message.status);
     this.#arrivals.ring();
   }
 
-  #receiveRecord({ reply, data }: StreamMessage): void {
+  #receiveRecord({ subject, reply, data }: StreamMessage): void {
     const numbers = parseDelivery(reply);
-    if (numbers?.consumerSeq !== this.#consumerSeq + 1) return this.#finish();
+    if (numbers === undefined) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
     this.#hasBrought = true;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
-    const bytes = new Uint8Array(data); // a Buffer's slice is a view, and holds all that arrived along with it
-    this.#records.push({ seq: numbers.seq, bytes });
+    const bytes = new Uint8Array(data); // a Buffer's slice is a view that keeps everything that arrived with it
+    this.#records.push({ position: numbers.seq, bytes, isSeal: subject === this.#sealSubject });
     this.#heldBytes += data.length;
     this.#awaited -= 1;
-    if (this.#awaited === 0) this.#askAgain();
+    if (this.#awaited === 0) this.#requestAgain();
   }
 
   #receiveStatus({ code, description, lastConsumerSeq = 0, lastStreamSeq = 0 }: StreamStatus): void {
-    const isHeartbeat = code === 100;
-    if (isHeartbeat && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) return;
+    if (code === 100 && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) return;
     const isTooLarge = /MaxBytes/i.test(description);
-    if (isTooLarge && !this.#hasBrought) this.#askedBytes = largestPull(this.#wire);
-    if (code === 404 || code === 408 || isTooLarge || /Batch Completed/i.test(description)) this.#askAgain();
+    if (isTooLarge && !this.#hasBrought) this.#requestBytes = largestRequest(this.#access.wire);
+    if (code === 404 || code === 408 || isTooLarge || /Batch Completed/i.test(description))
+      this.#requestAgain();
     else this.#finish();
   }
 
-  #askAgain(): void {
-    this.#isAsking = false;
-    this.#ask();
+  #requestAgain(): void {
+    this.#isRequested = false;
+    this.#request();
   }
 
-  /** Counts beats and not time: after a stall of our own loop what came is read before the next beat. */
+  /** Counts heartbeats and not time: after a stall of our own loop, what came is read before the next count. */
   #beat(): void {
-    if (this.#isAsking) this.#silentBeats += 1;
-    if (this.#silentBeats > limits.journalHeartbeatsMissedMax) this.#finish();
+    if (this.#isRequested) this.#missedBeats += 1;
+    if (this.#missedBeats > limits.journalHeartbeatsMissedMax) this.#finish();
     else this.#awaitBeat();
   }
 
   #awaitBeat(): void {
-    this.#cancelBeat = this.#clock.after(limits.journalHeartbeatMs, () => this.#beat());
+    this.#cancelBeat = this.#access.clock.after(limits.journalHeartbeatMs, () => this.#beat());
   }
 
   #finish(): void {
@@ -169,12 +174,12 @@ export class StreamPull {
 }
 
 /** Any record fits. */
-function largestPull(wire: StreamWire): number {
+function largestRequest(wire: StreamWire): number {
   return Math.max(limits.journalPullBytes, 2 * wire.maxPayloadBytes);
 }
 
-/** `$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`; from a later form on with
- *  domain and account before the stream, and possibly more at the end. */
+/** `$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`; the newer form has domain and
+ *  account before the stream, and possibly more at the end. */
 function parseDelivery(reply: string): { seq: number; consumerSeq: number } | undefined {
   const tokens = reply.split(".");
   const at = tokens.length === 9 ? 5 : 7;

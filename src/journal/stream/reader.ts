@@ -1,59 +1,47 @@
-// Reads a stream in order and without gaps, over as many consumers as it takes: servers restart, fail over,
-// and forget consumers.
+// Reads a segment in order and without gaps, over as many consumers as that takes: servers restart, fail over, and
+// forget consumers.
 //
-// Authoritative are the stream's sequences. Each life of a consumer begins at the record read last, to see that
-// it is still the same: after a power failure a stream may be shorter, and be written differently. A sequence
-// that is left out is asked for by itself: a record that was lost on the way is there, one that was purged
-// lies before the stream's first, and anything else is a hole, which is damage.
+// Authoritative are the stream's sequences, which are the segment's positions. Each consumer begins at the record read
+// last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a
+// consumer leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
 //
-// A stream that is shorter than it was is waited for before it is judged: coordinators append again what it
-// lost, and a server that has just taken over may not know its newest records yet. For the same reason a hole is
-// believed only when it is found for `limits.journalHoleMs`.
+// A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalHoleMs`: a
+// server that has just taken over may not know its newest records yet.
 
 import { Endurance } from "../../endurance.ts";
-import { UnreachableError, type WaggleError } from "../../errors.ts";
+import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { JournalRecord } from "../journal.ts";
-import { holeError, purgedError, rewrittenError, shrunkError } from "../journal-errors.ts";
-import { Retry } from "../retry.ts";
+import type { SegmentRecord } from "../journal.ts";
+import { gapError, noSegmentError, shortError, unreadableError } from "../journal-errors.ts";
+import { isStreamMissing, isUnreadable } from "./api.ts";
 import { type StreamAccess, StreamPull } from "./pull.ts";
+import { Retry } from "./retry.ts";
+import { sealPosition } from "./seal.ts";
 
-export interface StreamReading {
-  readonly fromSeq: number;
-  /** The record right before, where it was read: to see that it is still the same. */
-  readonly before?: JournalRecord | undefined;
-  /** Ends behind this record. Undefined: never. */
-  readonly untilSeq?: number;
+export interface Reading {
+  readonly from: number;
+  /** The last record to read. Undefined: reads until the segment is sealed and read to its end. */
+  readonly until?: number;
   /** Ends the reading when it aborts. */
   readonly signal: AbortSignal;
-  /** How long it may be without progress before it throws why. Undefined: for ever. */
+  /** Time without progress after which the reading throws why. Default: never. */
   readonly patienceMs?: number;
-  /** As of `ReplayOptions`. */
-  readonly aheadBytes?: number;
+  readonly aheadBytes?: number | undefined;
 }
 
 /** @throws JournalDamagedError; UnreachableError when patience ends */
-export async function* readStream(
-  access: StreamAccess,
-  reading: StreamReading,
-): AsyncGenerator<JournalRecord> {
-  const { untilSeq = Number.POSITIVE_INFINITY, signal, aheadBytes } = reading;
-  const { clock } = access;
-  const hole = new Endurance(clock, limits.journalHoleMs);
-  const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
-  let nextSeq = reading.fromSeq;
-  let previous = reading.before;
+export async function* readSegment(access: StreamAccess, reading: Reading): AsyncGenerator<SegmentRecord> {
+  const { until = Number.POSITIVE_INFINITY, signal } = reading;
+  const fault = new Endurance(access.clock, limits.journalHoleMs, limits.lossLooksMin);
+  const retry = new Retry({ ...access, ...reading });
+  let next = reading.from;
+  let previous: SegmentRecord | undefined;
 
-  while (nextSeq <= untilSeq && !signal.aborted) {
-    const beginning = await beginPull(access, {
-      nextSeq,
-      untilSeq,
-      hasRead: previous !== undefined,
-      aheadBytes,
-    });
-    if (beginning.kind === "hole") {
-      if (hole.isBelieved()) throw beginning.reason;
-    } else hole.renew();
+  while (next <= until && !signal.aborted) {
+    const beginning = await begin(access, { ...reading, next, hasRead: previous !== undefined });
+    if (beginning.kind === "ended") return;
+    if (beginning.kind !== "faulty") fault.renew();
+    else if (fault.isBelieved()) throw beginning.reason;
     if (beginning.kind !== "begun") {
       await retry.pause(beginning.reason);
       continue;
@@ -61,14 +49,15 @@ export async function* readStream(
     const { pull } = beginning;
     try {
       for (let found = await pull.next(signal); found !== undefined; found = await pull.next(signal)) {
-        if (found.seq === previous?.seq) requireSame(previous, found);
-        if (found.seq < nextSeq) continue;
-        if (found.seq > nextSeq) break;
-        yield found;
+        const { position, bytes, isSeal } = found;
+        if (position === previous?.position) requireSame(access, previous, found);
+        if (position < next) continue;
+        if (position > next || isSeal) break; // looked at from the next beginning
+        previous = { position, bytes };
+        yield previous;
         retry.reset();
-        previous = found;
-        nextSeq += 1;
-        if (nextSeq > untilSeq) return;
+        next += 1;
+        if (next > until) return;
       }
     } finally {
       pull.end();
@@ -78,40 +67,46 @@ export async function* readStream(
 }
 
 interface Place {
-  readonly nextSeq: number;
-  readonly untilSeq: number;
-  /** Whether the record before `nextSeq` was read and is to be compared. */
+  readonly next: number;
+  readonly until?: number;
+  /** The record before `next` was read and is to be compared. */
   readonly hasRead: boolean;
-  readonly aheadBytes: number | undefined;
+  readonly aheadBytes?: number | undefined;
 }
 
 type Beginning =
   | { readonly kind: "begun"; readonly pull: StreamPull }
-  | { readonly kind: "not-yet"; readonly reason: WaggleError }
-  /** The next record is not there, and later ones are, as far as the server knows now. */
-  | { readonly kind: "hole"; readonly reason: WaggleError };
+  /** The segment is sealed and read to its end. */
+  | { readonly kind: "ended" }
+  | { readonly kind: "unreachable"; readonly reason: UnreachableError }
+  /** As far as the server knows now. */
+  | { readonly kind: "faulty"; readonly reason: JournalDamagedError };
 
-/** @throws JournalDamagedError */
-async function beginPull(access: StreamAccess, place: Place): Promise<Beginning> {
-  const { nextSeq, untilSeq, hasRead, aheadBytes } = place;
+async function begin(access: StreamAccess, place: Place): Promise<Beginning> {
+  const { api, segment, stream } = access;
+  const { next, until = next - 1, hasRead, aheadBytes } = place;
   try {
-    const { firstSeq, lastSeq } = await access.api.info();
-    if (nextSeq <= lastSeq) {
-      if (nextSeq < firstSeq) throw purgedError(nextSeq, firstSeq);
-      if ((await access.api.read(nextSeq)) === undefined)
-        return { kind: "hole", reason: holeError(nextSeq, lastSeq) };
-    }
-    if (Number.isFinite(untilSeq) && lastSeq < untilSeq) {
-      return { kind: "not-yet", reason: shrunkError(lastSeq, untilSeq) };
-    }
-    const fromSeq = hasRead ? nextSeq - 1 : nextSeq;
-    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq, aheadBytes }) };
+    const { lastSeq } = await api.info(stream);
+    const sealedAt = await sealPosition(access);
+    const end = sealedAt === undefined ? lastSeq : sealedAt - 1;
+    if (end < until) return { kind: "faulty", reason: shortError(segment, until, end) };
+    if (next <= end && (await api.record(stream, { seq: next })) === undefined)
+      return { kind: "faulty", reason: gapError(segment, next, end) };
+    if (next > end && sealedAt !== undefined) return { kind: "ended" };
+    const fromSeq = hasRead ? next - 1 : next;
+    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq: next, aheadBytes }) };
   } catch (error) {
-    if (error instanceof UnreachableError) return { kind: "not-yet", reason: error };
+    if (isStreamMissing(error)) return { kind: "faulty", reason: noSegmentError(segment) };
+    if (isUnreadable(error)) return { kind: "faulty", reason: unreadableError(segment, next) };
+    if (error instanceof UnreachableError) return { kind: "unreachable", reason: error };
     throw error;
   }
 }
 
-function requireSame(previous: JournalRecord, found: JournalRecord): void {
-  if (Buffer.compare(previous.bytes, found.bytes) !== 0) throw rewrittenError(found.seq);
+function requireSame({ segment }: StreamAccess, previous: SegmentRecord, found: SegmentRecord): void {
+  if (Buffer.compare(previous.bytes, found.bytes) === 0) return;
+  throw new RewrittenError(
+    `record ${found.position} of segment ${segment} changed since it was read: the segment lost its end and was written ` +
+      "differently; read the journal again from its newest base",
+  );
 }

@@ -1,41 +1,39 @@
-// How full a stream is, and what gives it more room, in words: which stream, its figures, and the command.
+// How full the journal is: the bytes of all its segments as last counted, plus appends since. JetStream bounds each
+// stream by itself, so the bound over all segments is kept here, by each process that appends.
 
+import { limits } from "../../limits.ts";
 import type { JournalUsage } from "../journal.ts";
-import type { StreamReport } from "./api.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-export function usageOf(
-  { bytes, config }: Pick<StreamReport, "bytes" | "config">,
-  stream: string,
-): JournalUsage {
-  const bytesMax = config["max_bytes"];
-  if (typeof bytesMax !== "number" || bytesMax <= 0) return { bytes, bytesMax: undefined };
-  return { bytes, bytesMax, remedy: remedyOf(stream, bytesMax) };
-}
+export class Room {
+  readonly #bytesMax: number;
+  readonly #count: () => Promise<number>;
+  #bytes = 0;
 
-/** A clause. @param answer of the server
- *  @param usage of the stream, where it is known */
-export function fullText(stream: string, answer: string, usage?: JournalUsage): string {
-  const has =
-    usage?.bytesMax === undefined ? "" : `, which holds ${inMiB(usage.bytes)} of ${inMiB(usage.bytesMax)}`;
-  return `there is no room in the stream ${stream}${has} (${answer})`;
-}
+  /** @param count bytes of all segments as the server has them */
+  constructor(bytesMax: number, count: () => Promise<number>) {
+    this.#bytesMax = bytesMax;
+    this.#count = count;
+  }
 
-/** A command. */
-export function twiceTheRoom(stream: string, bytesMax: number): string {
-  return moreRoom(stream, 2 * bytesMax);
-}
+  /** @throws as `count` */
+  async usage(): Promise<JournalUsage> {
+    this.#bytes = await this.#count();
+    const remedy =
+      "raise the size in `retain`, and give JetStream that room (`max_file_store`, or the account's quota)";
+    return { bytes: this.#bytes, bytesMax: this.#bytesMax, remedy };
+  }
 
-/** A command. */
-export function moreRoom(stream: string, bytesMax: number): string {
-  return `nats stream edit ${stream} --max-bytes ${bytesMax}`;
-}
+  /** Why a record does not fit; undefined when it fits. */
+  refusal(size: number): string | undefined {
+    if (this.#bytes + size <= this.#bytesMax) return undefined;
+    void this.usage().catch(() => undefined); // counts again for the next append, which may fit
+    const [held, room] = [this.#bytes, this.#bytesMax].map((bytes) => (bytes / MEBIBYTE).toFixed(1));
+    return `the journal's segments hold ${held} of ${room} MiB`;
+  }
 
-function remedyOf(stream: string, bytesMax: number): string {
-  return `give it more room, where the server has it: \`${twiceTheRoom(stream, bytesMax)}\``;
-}
-
-function inMiB(bytes: number): string {
-  return `${(bytes / MEBIBYTE).toFixed(1)} MiB`;
+  stored(size: number): void {
+    this.#bytes += size + limits.journalRecordOverheadBytes;
+  }
 }

@@ -1,27 +1,16 @@
-// The settings of a swarm's two streams, its journal and its snapshots: what to create them with, and whether what
-// the server says they have is that. They are read back because older servers ignore silently what they do not
-// know, and because a stream may have been made or edited by hand. Pure.
+// The settings of a segment's stream: what to create it with, and whether the server's settings are the same. They are
+// read back because older servers silently ignore settings they do not know, and because a stream may have been made or
+// edited by hand. Pure.
 
 import { WaggleError } from "../../errors.ts";
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
-import { wantedRoom } from "../kept-room.ts";
+import type { StreamConfig } from "./api.ts";
 
-export type StreamPurpose = "journal" | "snapshots";
-
-export interface StreamId {
+export interface SegmentId {
   readonly swarm: SwarmId;
-  readonly purpose: StreamPurpose;
-}
-
-export interface WantedStream extends StreamId {
-  /** Undefined: any number when found; 1 when created, for snapshots as many as their journal has. */
-  readonly replicas?: number | undefined;
-  /** Undefined: the first of `bytesMaxChoices` when created, any bound when found. */
-  readonly bytesMax?: number | undefined;
-  /** So much of a journal is to be kept: one that is created gets the room for it, where the server has it. */
-  readonly keptBytes?: number | undefined;
+  readonly number: number;
 }
 
 /** One line of `waggle doctor`. */
@@ -34,44 +23,32 @@ export interface SettingCheck {
   readonly advice: string;
 }
 
-type Config = Readonly<Record<string, unknown>>;
-
-export function streamNameOf({ swarm, purpose }: StreamId): string {
-  return purpose === "journal" ? `WAGGLE_${swarm}` : `WAGGLE_${swarm}_SNAP`;
+export function streamNameOf({ swarm, number }: SegmentId): string {
+  return `WAGGLE_${swarm}_${number}`;
 }
 
-/** The bounds to create a stream with, in this order: less where the server has not that much room, because a small
- *  disk is no reason to refuse a swarm. One that was asked for is meant. */
-export function bytesMaxChoices({
-  purpose,
-  bytesMax,
-  keptBytes = 0,
-}: WantedStream): readonly [number, ...number[]] {
-  if (bytesMax !== undefined) return [bytesMax];
-  if (purpose === "snapshots") return [limits.snapshotsBytesMax, ...limits.snapshotsBytesFallbacks];
-  const wanted = wantedRoom(keptBytes);
-  const byDefault = [limits.journalBytesMax, ...limits.journalBytesFallbacks] as const;
-  return wanted > limits.journalBytesMax ? [wanted, ...byDefault] : byDefault;
+/** The segment's number; undefined for any other stream. */
+export function segmentNumberIn(stream: string, swarm: SwarmId): number | undefined {
+  const prefix = `WAGGLE_${swarm}_`;
+  const digits = stream.startsWith(prefix) ? stream.slice(prefix.length) : "";
+  const number = /^[1-9]\d*$/.test(digits) ? Number(digits) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
 }
 
-export function streamConfigOf(wanted: WantedStream): Config {
+export function streamConfigOf(id: SegmentId, replicas: number): StreamConfig {
+  return { name: streamNameOf(id), ...fixedSettings(id), num_replicas: replicas };
+}
+
+/** A setting that the server does not mention counts as `unmentioned`. */
+function fixedSettings({ swarm, number }: SegmentId) {
+  const { segment, segmentOpened, segmentSealed } = subjectsOf(swarm);
   return {
-    name: streamNameOf(wanted),
-    ...fixedSettings(wanted),
-    max_bytes: bytesMaxChoices(wanted)[0],
-    num_replicas: wanted.replicas ?? 1,
-  };
-}
-
-/** The same for every stream of a purpose. A setting that the server does not mention counts as `unmentioned`. */
-function fixedSettings({ swarm, purpose }: StreamId) {
-  const { journal, snapshotChunk, snapshotManifest } = subjectsOf(swarm);
-  return {
-    subjects: purpose === "journal" ? [journal] : [snapshotChunk, snapshotManifest],
+    subjects: [segment(number), segmentOpened(number), segmentSealed(number)],
     storage: "file",
     retention: "limits",
     discard: "new",
     max_age: 0,
+    max_bytes: -1,
     max_msgs: -1,
     max_msgs_per_subject: -1,
     max_msg_size: -1,
@@ -80,7 +57,7 @@ function fixedSettings({ swarm, purpose }: StreamId) {
     allow_direct: false,
     allow_rollup_hdrs: false,
     deny_delete: true,
-    deny_purge: false,
+    deny_purge: true,
   } as const;
 }
 
@@ -102,41 +79,38 @@ const immutableSettings: ReadonlySet<string> = new Set([
   "storage",
   "retention",
   "max_consumers",
-  "deny_purge",
-  "mirror",
   "sealed",
+  "mirror",
   "persist_mode",
 ]);
 
-/** All settings, those that are as wanted too. @param found the stream's `config` as the server tells it */
-export function checkStreamSettings(found: Config, wanted: WantedStream): SettingCheck[] {
-  const stream = streamNameOf(wanted);
+/** All settings, correct ones too. @param found the stream's `config` from the server */
+export function checkSettings(found: StreamConfig, id: SegmentId): SettingCheck[] {
+  const stream = streamNameOf(id);
   const check = (setting: string, text: string, isWanted: (value: unknown) => boolean): SettingCheck => ({
     setting,
     wanted: text,
     found: show(found[setting]),
     ok: isWanted(found[setting]),
-    advice: adviceFor(setting, { stream, text }),
+    advice: immutableSettings.has(setting)
+      ? `this cannot be changed: use another swarm name, or delete the stream ${stream} if its records are not needed`
+      : `change it with \`nats stream edit ${stream}\``,
   });
   return [
-    ...Object.entries(fixedSettings(wanted)).map(([setting, value]) =>
-      check(setting, show(value), (present) => isSame(present ?? unmentioned(value), value)),
+    ...Object.entries(fixedSettings(id)).map(([setting, value]) =>
+      check(
+        setting,
+        show(value),
+        (present) => JSON.stringify(present ?? unmentioned(value)) === JSON.stringify(value),
+      ),
     ),
     ...absentSettings.map((setting) => check(setting, "not set", isUnset)),
     check("persist_mode", "default", (present) => isUnset(present) || present === "default"),
-    countCheck(check, "max_bytes", wanted.bytesMax),
-    countCheck(check, "num_replicas", wanted.replicas),
+    check("num_replicas", "at least 1", (present) => typeof present === "number" && present >= 1),
   ];
 }
 
-type Check = (setting: string, text: string, isWanted: (value: unknown) => boolean) => SettingCheck;
-
-function countCheck(check: Check, setting: string, wanted: number | undefined): SettingCheck {
-  if (wanted !== undefined) return check(setting, show(wanted), (present) => present === wanted);
-  return check(setting, "at least 1", (present) => typeof present === "number" && present >= 1);
-}
-
-/** Whether the server takes messages as large as batches get; the limit is the server's, not the stream's. */
+/** The server must take messages as large as batches get. The limit is the server's, not the stream's. */
 export function checkMaxPayload(found: number): SettingCheck {
   const wanted = limits.turnBytesMax + limits.batchBytesMax + 64 * 1024;
   return {
@@ -148,49 +122,17 @@ export function checkMaxPayload(found: number): SettingCheck {
   };
 }
 
-export const missingStreamAdvice = "start a coordinator of this swarm, which creates it";
-
-/** In place of the others while there is no stream. */
-export function missingStreamCheck(id: StreamId): SettingCheck {
-  const stream = streamNameOf(id);
-  return {
-    setting: "stream",
-    wanted: stream,
-    found: "none",
-    ok: false,
-    advice: missingStreamAdvice,
-  };
-}
-
-/** @param checks those that are not ok, at least one */
-export function settingsError(id: StreamId, checks: readonly SettingCheck[]): WaggleError {
-  const lines = checks.map(
+/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS when a check is not ok. @param what the stream or the server */
+export function requireSettings(what: string, checks: readonly SettingCheck[]): void {
+  const wrong = checks.filter(({ ok }) => !ok);
+  if (wrong.length === 0) return;
+  const lines = wrong.map(
     ({ setting, wanted, found, advice }) => `${setting} is ${found}, wanted ${wanted}: ${advice}`,
   );
-  return new WaggleError(
-    "WAGGLE_JOURNAL_SETTINGS",
-    `the stream ${streamNameOf(id)} cannot be this swarm's ${nounOf[id.purpose]}. ${lines.join(". ")}.`,
-  );
+  throw new WaggleError("WAGGLE_JOURNAL_SETTINGS", `${what} cannot keep a journal. ${lines.join(". ")}.`);
 }
 
-const nounOf: Readonly<Record<StreamPurpose, string>> = { journal: "journal", snapshots: "snapshot store" };
-
-/** @param wanted.text the value, as it is said */
-function adviceFor(
-  setting: string,
-  { stream, text }: { readonly stream: string; readonly text: string },
-): string {
-  if (immutableSettings.has(setting))
-    return `this cannot be changed, so use another swarm name, or delete the stream ${stream} if nobody needs it`;
-  const flag = editFlags[setting];
-  const edit = flag === undefined || !/^\d+$/.test(text) ? stream : `${stream} ${flag} ${text}`;
-  return `change it with \`nats stream edit ${edit}\`, or ask for what is there`;
-}
-
-/** Of settings that are asked for as a number. */
-const editFlags: Readonly<Record<string, string>> = { num_replicas: "--replicas", max_bytes: "--max-bytes" };
-
-/** What a server means by leaving a setting out. */
+/** The value that a server means when it leaves a setting out. */
 function unmentioned(wanted: unknown): unknown {
   if (typeof wanted === "boolean") return false;
   return typeof wanted === "number" ? 0 : undefined;
@@ -200,10 +142,6 @@ function isUnset(value: unknown): boolean {
   return (
     value === undefined || value === null || value === false || (Array.isArray(value) && value.length === 0)
   );
-}
-
-function isSame(found: unknown, wanted: unknown): boolean {
-  return JSON.stringify(found) === JSON.stringify(wanted);
 }
 
 function show(value: unknown): string {

@@ -1,42 +1,27 @@
-// The journal in a JetStream stream, over a wire (wire.ts). Opening it, and its settings: nats.ts.
+// The journal as JetStream streams, one per segment, over one connection (wire.ts). Opening it: opening.ts and nats.ts.
 
 import { Aborts } from "../../abort.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../clock.ts";
-import { UnreachableError } from "../../errors.ts";
+import { UnreachableError, WaggleError } from "../../errors.ts";
+import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import type {
-  AppendOutcome,
-  Durability,
-  Journal,
-  JournalPosition,
-  JournalRecord,
-  JournalUsage,
-  ReplayOptions,
-} from "../journal.ts";
-import { closedError } from "../journal-errors.ts";
-import { StreamApi, unansweredError } from "./api.ts";
-import {
-  APPEND_HEADERS_BYTES,
-  appendHeaders,
-  nowhereHeaders,
-  readAppendAnswer,
-  readRefusedAt,
-} from "./append.ts";
-import { StreamIdentity } from "./identity.ts";
-import type { StreamAccess } from "./pull.ts";
-import { readStream } from "./reader.ts";
-import { fullText, usageOf } from "./room.ts";
+import { type Subjects, subjectsOf } from "../../protocol/subjects.ts";
+import type { Durability, Journal, JournalUsage, Segment } from "../journal.ts";
+import { closedError, fullError } from "../journal-errors.ts";
+import { apiCodes, isStreamMissing, StreamApi, StreamApiError, type StreamConfig } from "./api.ts";
+import { Retry } from "./retry.ts";
+import { Room } from "./room.ts";
+import { checkSettings, requireSettings, segmentNumberIn, streamConfigOf, streamNameOf } from "./settings.ts";
+import { StreamSegment } from "./stream-segment.ts";
 import type { StreamWire } from "./wire.ts";
 
 export interface StreamJournalOptions {
   readonly wire: StreamWire;
-  readonly stream: string;
-  /** Under which the records are stored. */
-  readonly subject: string;
-  /** As read back from the server. */
+  readonly swarm: SwarmId;
+  /** Of segments that this journal creates. */
   readonly replicas: number;
-  /** When the stream was created, as read back. Undefined: not known yet. */
-  readonly created?: string;
+  /** Of all segments together. */
+  readonly bytesMax: number;
   /** Default: the system's. */
   readonly clock?: Clock;
   readonly random?: Random;
@@ -45,135 +30,170 @@ export interface StreamJournalOptions {
 export class StreamJournal implements Journal {
   readonly sharable = true;
   readonly durability: Durability;
-  readonly #access: StreamAccess;
-  readonly #wire: StreamWire;
+  readonly #options: StreamJournalOptions;
+  readonly #subjects: Subjects;
   readonly #api: StreamApi;
-  readonly #replicas: number;
+  readonly #readerApi: StreamApi;
+  readonly #room: Room;
   readonly #closed = new AbortController();
-  /** Any number of readers ends with it. */
   readonly #aborts = new Aborts();
+  readonly #segments = new Map<number, StreamSegment>();
 
   constructor(options: StreamJournalOptions) {
-    const { wire, stream, subject, replicas, clock = systemClock, random = systemRandom } = options;
+    const { wire, swarm, replicas, bytesMax } = options;
     this.durability = durabilityOf(replicas);
-    const identity = new StreamIdentity(stream, options.created, clock);
-    const api = new StreamApi(wire, stream, { timeoutMs: limits.journalAskMs, identity });
-    this.#access = { wire, api, subject, clock, random };
-    this.#wire = wire;
-    this.#replicas = replicas;
-    this.#api = new StreamApi(wire, stream, { identity });
+    this.#options = options;
+    this.#subjects = subjectsOf(swarm);
+    this.#api = new StreamApi(wire);
+    this.#readerApi = new StreamApi(wire, limits.journalAskMs);
+    this.#room = new Room(bytesMax, () => this.#countBytes());
   }
 
-  async position(): Promise<JournalPosition> {
+  async list(): Promise<readonly number[]> {
     this.#requireOpen();
-    const { firstSeq, lastSeq, records } = await this.#api.info();
-    if (lastSeq === 0) return { firstSeq: 0, lastSeq: 0, missing: 0 };
-    return { firstSeq, lastSeq, missing: lastSeq - firstSeq + 1 - records };
+    const names = await this.#api.names(this.#subjects.segment("*"));
+    const numbers = names.map((name) => segmentNumberIn(name, this.#options.swarm));
+    return numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
   }
 
-  async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
-    if (this.#closed.signal.aborted) return { kind: "unknown", cause: closedError() };
-    const { maxPayloadBytes } = this.#wire;
-    if (bytes.length + APPEND_HEADERS_BYTES > maxPayloadBytes) {
-      return {
-        kind: "full",
-        message: `the server takes ${maxPayloadBytes} bytes at most, not ${bytes.length}`,
-      };
-    }
-    const timeoutMs = limits.appendTimeoutMs;
-    const headers = appendHeaders(expectedSeq);
-    const answer = await this.#wire.ask(this.#access.subject, bytes, { timeoutMs, headers });
-    if (answer.kind !== "answered")
-      return { kind: "unknown", cause: unansweredError(answer.kind, timeoutMs) };
-    const { stream } = this.#api;
-    const outcome = readAppendAnswer(answer.data, { stream, seq: expectedSeq + 1 });
-    return outcome.kind === "full" ? { ...outcome, message: fullText(stream, outcome.message) } : outcome;
+  /** One handle for each segment: it remembers how far the segment is known to be open. */
+  segment(number: number): Segment {
+    const known = this.#segments.get(number);
+    if (known !== undefined) return known;
+    const { wire, swarm, clock = systemClock, random = systemRandom } = this.#options;
+    const segment = new StreamSegment({
+      ...{ wire, clock, random, segment: number, stream: streamNameOf({ swarm, number }) },
+      ...{ subjects: this.#subjects, api: this.#api, readerApi: this.#readerApi, room: this.#room },
+      ...{ closed: this.#closed.signal, aborts: this.#aborts },
+    });
+    this.#segments.set(number, segment);
+    return segment;
   }
 
-  async read(seq: number): Promise<JournalRecord | undefined> {
+  async create(number: number): Promise<void> {
     this.#requireOpen();
-    const record = await this.#api.read(seq);
-    return record === undefined ? undefined : { seq, bytes: record.bytes };
+    const id = { swarm: this.#options.swarm, number };
+    requireSettings(`the stream ${streamNameOf(id)}`, checkSettings(await this.#createStream(id), id));
   }
 
-  async *replay(fromSeq: number, options: ReplayOptions = {}): AsyncGenerator<JournalRecord> {
-    const { lastSeq } = await this.position();
-    const ending = this.#aborts.linkedTo(this.#closed.signal);
-    const { patienceMs = limits.journalSilenceMsMax } = options;
-    const reading = { ...options, fromSeq, untilSeq: lastSeq, signal: ending.signal, patienceMs };
+  async remove(number: number): Promise<void> {
+    this.#requireOpen();
+    this.#segments.delete(number);
     try {
-      yield* readStream(this.#access, reading);
-    } finally {
-      ending.abort();
+      await this.#api.remove(streamNameOf({ swarm: this.#options.swarm, number }));
+    } catch (error) {
+      if (!isStreamMissing(error)) throw error;
     }
-    this.#requireOpen();
-  }
-
-  async *follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncGenerator<JournalRecord> {
-    const ending = this.#aborts.linkedTo(signal, this.#closed.signal);
-    try {
-      yield* readStream(this.#access, { fromSeq, before, signal: ending.signal });
-    } finally {
-      ending.abort();
-    }
-  }
-
-  /** Never asks for more than the last record: a purge beyond the end moves the stream's sequence forward. */
-  async purgeBelow(seq: number): Promise<void> {
-    const { firstSeq, lastSeq } = await this.position();
-    const below = Math.min(seq, lastSeq);
-    if (below > firstSeq) await this.#api.purgeBelow(below);
-  }
-
-  /** Nothing less helps a nats-server 2.9 whose newest block is damaged: a purge that leaves it a record leaves it the
-   *  block. Beyond the end it would move the stream's sequence forward. */
-  async purgeThrough(seq: number): Promise<boolean> {
-    if (this.#replicas > 1) return false;
-    const { lastSeq } = await this.position();
-    const endSeq = lastSeq < seq ? await this.#countedSeq() : lastSeq;
-    if (endSeq !== seq) return false;
-    await this.#api.purgeBelow(seq + 1);
-    return true;
-  }
-
-  /** The last position by which the server judges appends. Once a nats-server 2.9 has met a damaged block, its stream's
-   *  description may end below. @throws UnreachableError */
-  async #countedSeq(): Promise<number | undefined> {
-    const timeoutMs = limits.appendTimeoutMs;
-    const nothing = new Uint8Array();
-    const options = { timeoutMs, headers: nowhereHeaders };
-    const answer = await this.#wire.ask(this.#access.subject, nothing, options);
-    if (answer.kind !== "answered") throw unansweredError(answer.kind, timeoutMs);
-    return readRefusedAt(answer.data);
   }
 
   async usage(): Promise<JournalUsage> {
     this.#requireOpen();
-    return usageOf(await this.#api.info(), this.#api.stream);
+    return await this.#room.usage();
+  }
+
+  onReconnected(listener: () => void): () => void {
+    const { wire } = this.#options;
+    return wire.onStatus(() => {
+      if (wire.status === "connected") listener();
+    });
   }
 
   async close(): Promise<void> {
     this.#closed.abort();
-    await this.#wire.close();
+    await this.#options.wire.close();
+  }
+
+  /** Settings of the stream, new or found. Two coordinators may create it at the same time. Nats-server 2.9.10 may then
+   *  refuse the subjects before it knows the name, so that answer is asked about again. */
+  async #createStream(id: { readonly swarm: SwarmId; readonly number: number }): Promise<StreamConfig> {
+    const { wire, replicas, clock = systemClock, random = systemRandom } = this.#options;
+    const stream = streamNameOf(id);
+    const { signal } = this.#closed;
+    const retry = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
+    for (;;) {
+      try {
+        return await this.#api.create(stream, streamConfigOf(id, replicas));
+      } catch (error) {
+        if (!(error instanceof StreamApiError)) throw error;
+        if (!takenCodes.has(error.errCode)) throw createError(stream, error);
+        const config = await this.#configOf(stream);
+        if (config !== undefined) return config;
+        await retry.pause(createError(stream, error));
+        this.#requireOpen();
+      }
+    }
+  }
+
+  async #configOf(stream: string): Promise<StreamConfig | undefined> {
+    try {
+      return (await this.#api.info(stream)).config;
+    } catch (error) {
+      if (isStreamMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #countBytes(): Promise<number> {
+    const numbers = await this.list();
+    const bytes = await Promise.all(numbers.map((number) => this.#bytesOf(number)));
+    return bytes.reduce((sum, each) => sum + each, 0);
+  }
+
+  /** 0 when the segment was removed meanwhile. */
+  async #bytesOf(number: number): Promise<number> {
+    try {
+      return (await this.#api.info(streamNameOf({ swarm: this.#options.swarm, number }))).bytes;
+    } catch (error) {
+      if (isStreamMissing(error)) return 0;
+      throw error;
+    }
   }
 
   #requireOpen(): void {
     if (this.#closed.signal.aborted) throw closedError();
-    if (this.#wire.status === "closed")
+    if (this.#options.wire.status === "closed")
       throw new UnreachableError("the connection to NATS is closed for good");
   }
 }
 
-/** Nothing a client could check: permissions are the server's secret. */
-const ANYBODY = "Unless the server gives its users permissions, any client of it can write anything.";
+const takenCodes: ReadonlySet<number> = new Set([apiCodes.streamNameInUse, apiCodes.subjectsOverlap]);
+const noRoomCodes: ReadonlySet<number> = new Set([
+  apiCodes.accountResources,
+  apiCodes.noResources,
+  apiCodes.noMoreStreams,
+  apiCodes.noAccountStorage,
+  apiCodes.noStorage,
+]);
+
+function createError(stream: string, cause: StreamApiError): WaggleError {
+  if (noRoomCodes.has(cause.errCode))
+    return fullError(
+      `${cause.message}, for the stream ${stream}`,
+      "give JetStream more room or streams (`max_file_store`, or the account's limits)",
+    );
+  const isRequestWrong = cause.status === 400 && cause.errCode !== apiCodes.noPeers;
+  if (!isRequestWrong) return cause;
+  const advice =
+    cause.errCode === apiCodes.subjectsOverlap
+      ? "Another stream takes its subjects: find it with `nats stream ls`, and remove it or use another swarm name"
+      : "Change the account's limits for streams, or use another account";
+  return new WaggleError(
+    "WAGGLE_JOURNAL_SETTINGS",
+    `the stream ${stream} cannot be created. ${cause.message}. ${advice}.`,
+    { cause },
+  );
+}
+
+/** A client cannot check this: permissions are the server's secret. */
+const ANY_CLIENT = "Unless the server gives its users permissions, any client of it can write anything.";
 
 function durabilityOf(replicas: number): Durability {
   if (replicas >= 2) {
     return {
       class: "replicated",
       sentence:
-        `Every batch is on most of ${replicas} NATS servers before it is answered; it survives the loss of one ` +
-        `of them. A power failure of most of them at once may take what they had not synced yet. ${ANYBODY}`,
+        `Every batch is on most of ${replicas} NATS servers before it is answered; it survives the loss of one of them. ` +
+        `A power failure of most of them at once may take what they had not synced yet. ${ANY_CLIENT}`,
     };
   }
   return {
@@ -181,6 +201,6 @@ function durabilityOf(replicas: number): Durability {
     sentence:
       "Every batch is written by one NATS server before it is answered: it survives that process, but a power " +
       "failure may take what was not synced yet, by default the last two minutes. A server of 2.10 or newer loses " +
-      `nothing with \`sync_interval: always\` in its configuration, which a client cannot see. ${ANYBODY}`,
+      `nothing with \`sync_interval: always\` in its configuration, which a client cannot see. ${ANY_CLIENT}`,
   };
 }

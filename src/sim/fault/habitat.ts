@@ -1,8 +1,8 @@
 // What the simulated parties share: time, wires, the server and its journal, and where a run's findings go.
 
 import { type Logger, pino } from "pino";
-import { segmentNumberIn, streamNameOf } from "../../chain/stream/settings.ts";
 import { type SwarmId, swarmId } from "../../ids.ts";
+import { segmentNumberIn, streamNameOf } from "../../journal/stream/settings.ts";
 import { limits } from "../../limits.ts";
 import { type Subjects, subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";

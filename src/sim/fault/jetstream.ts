@@ -1,12 +1,12 @@
 // A NATS server's JetStream as far as a journal of segments speaks to it: any number of streams, and the answers that a
-// real server gives, misleading ones too. The production journal (chain/stream) runs against it in a simulation. Not
+// real server gives, misleading ones too. The production journal (journal/stream) runs against it in a simulation. Not
 // here: one stream (stream.ts), the way to the server (stream-wire.ts), and when a fault happens (the caller of
 // `StreamFates`).
 //
 // Answers follow nats-server 2.9.10, 2.10.27 and 2.15.1.
 
-import { apiCodes } from "../../chain/stream/api.ts";
 import type { Clock } from "../../clock.ts";
+import { apiCodes } from "../../journal/stream/api.ts";
 import {
   type Delivery,
   type PullRequest,

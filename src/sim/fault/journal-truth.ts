@@ -5,15 +5,15 @@
 // coordinator that holds it goes on from it in the next segment. A base may hold batches that no segment ever held: its
 // leader had them in flight. So what leaders decide is noted, and found again by its hash.
 
-import { liveIn } from "../../chain/live.ts";
-import { isSameTail } from "../../chain/log.ts";
-import { type Batch, type ChainTail, decodeRecord, hashOf } from "../../chain/records.ts";
-import { type LiveSegment, Replay } from "../../chain/replay.ts";
 import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { Succession } from "../../core/succession.ts";
 import { refOfKey, taskKey } from "../../ids.ts";
+import { liveIn } from "../../journal/live.ts";
+import { isSameTail } from "../../journal/log.ts";
+import { type Batch, type ChainTail, decodeRecord, hashOf } from "../../journal/records.ts";
+import { type LiveSegment, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../state/event.ts";
 import { placesOf, type SwarmState } from "../../state/state.ts";

@@ -2,8 +2,8 @@
 // first segment. A removal that ends this is found, and no coordinator has to end for it, so that the seed shows which
 // removal did it. What faults took is excepted.
 
-import { decodeRecord, hashOf } from "../../chain/records.ts";
-import type { LiveSegment } from "../../chain/replay.ts";
+import { decodeRecord, hashOf } from "../../journal/records.ts";
+import type { LiveSegment } from "../../journal/replay.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 

@@ -1,7 +1,7 @@
 // One session's journal: the production one over a simulated line, with its appends counted.
 
-import type { AppendOptions, AppendOutcome, Segment } from "../../chain/journal.ts";
-import { StreamJournal, type StreamJournalOptions } from "../../chain/stream/stream-journal.ts";
+import type { AppendOptions, AppendOutcome, Segment } from "../../journal/journal.ts";
+import { StreamJournal, type StreamJournalOptions } from "../../journal/stream/stream-journal.ts";
 import { limits } from "../../limits.ts";
 import { Listeners } from "../../listeners.ts";
 import type { Life } from "./life.ts";

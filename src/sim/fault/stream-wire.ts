@@ -1,8 +1,8 @@
 // The connection of one node to the simulated JetStream: the port that the production journal uses (StreamWire), over a
 // line that delays, loses and breaks as the simulation says.
 
-import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../chain/stream/wire.ts";
 import type { Clock } from "../../clock.ts";
+import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream/wire.ts";
 import { Listeners } from "../../listeners.ts";
 import { ended, OpenRequests } from "../../transport/open-requests.ts";
 import type { RequestOutcome } from "../../transport/transport.ts";

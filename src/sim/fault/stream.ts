@@ -1,8 +1,8 @@
 // One stream of the simulated JetStream: its records, its consumers, and the faults of its store. Streams as a whole:
 // jetstream.ts.
 
-import { apiCodes } from "../../chain/stream/api.ts";
 import type { Clock } from "../../clock.ts";
+import { apiCodes } from "../../journal/stream/api.ts";
 
 /** What a consumer is sent: a record, or a status of the server. */
 export interface Delivery {

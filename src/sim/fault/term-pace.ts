@@ -1,7 +1,7 @@
 // Whether journal time keeps pace with true time within a term, whatever wall clocks show. Knows when each batch was
 // first sent, because one that is stored late is stamped no later for it.
 
-import { hashOf } from "../../chain/records.ts";
+import { hashOf } from "../../journal/records.ts";
 
 /** How fast journal time may run, per true ms: the drift of monotonic clocks and what is taken up of a skew. */
 const PACE_MAX = 1.05;

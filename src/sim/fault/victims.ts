@@ -1,8 +1,8 @@
 // What faults strike in a simulated swarm, and what they spare, by the fault model (docs/fault-model.md): the store loses
 // only what every running coordinator holds, and none of them ends until the journal goes on from it.
 
-import { encodeBatch, hashOf } from "../../chain/records.ts";
 import { batchIndex } from "../../ids.ts";
+import { encodeBatch, hashOf } from "../../journal/records.ts";
 import type { OpenAttempt } from "../../state/state.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { ClientParty } from "./client-party.ts";

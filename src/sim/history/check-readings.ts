@@ -1,9 +1,10 @@
 // What different readers hold must be one line, and folding the journal must give the state that coordinators had at
 // the same batch (P8, P13).
 
-import { hash } from "node:crypto";
+import { hash as digestOf } from "node:crypto";
 import { rowsOf } from "../../core/snapshot/encode.ts";
 import { messageOf } from "../../errors.ts";
+import { decodeRecord } from "../../journal/records.ts";
 import { Replay } from "../../journal/replay.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { JournalLine } from "./journal-line.ts";
@@ -13,7 +14,7 @@ import type { Violation } from "./violation.ts";
 /** SHA-256 over what the state's snapshot says, base64url: equal states and no others have it. Takes nearly as long as
  *  a snapshot. */
 export function stateFingerprint(state: SwarmState): string {
-  return hash("sha256", JSON.stringify([...rowsOf(state)]), "base64url");
+  return digestOf("sha256", JSON.stringify([...rowsOf(state)]), "base64url");
 }
 
 export function checkReadings(readings: readonly Reading[], line: JournalLine): Violation[] {
@@ -41,9 +42,11 @@ export function checkFold(readings: readonly Reading[], line: JournalLine): Viol
     there.push(reading);
     asked.set(reading.idx, there);
   }
-  for (const { idx, bytes } of line.batches) {
+  for (const { idx, bytes, hash } of line.batches) {
     try {
-      replay.take({ seq: idx, bytes });
+      const batch = decodeRecord(bytes);
+      if (batch?.kind !== "batch") throw new Error("it is not a batch");
+      replay.takeCommitted(batch, hash);
     } catch (cause) {
       const why = messageOf(cause);
       return [

@@ -1,9 +1,9 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import { decodeRecord, hashOf } from "../../chain/records.ts";
-import { emptyTail } from "../../chain/replay.ts";
 import { type TaskRef, taskKey } from "../../ids.ts";
+import { decodeRecord, hashOf } from "../../journal/records.ts";
+import { emptyTail } from "../../journal/replay.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";

@@ -1,11 +1,11 @@
 // When the next segment of a log is made, and what becomes of one that cannot be made.
 
 import { describe, expect, it } from "vitest";
-import { encodeRecord } from "../../../src/chain/records.ts";
-import { SegmentLostError } from "../../../src/chain/segment-writer.ts";
 import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import { baseSpacingBytes } from "../../../src/coordinator/compacting/newest-base.ts";
 import { UnreachableError } from "../../../src/errors.ts";
+import { encodeRecord } from "../../../src/journal/records.ts";
+import { SegmentLostError } from "../../../src/journal/segment-writer.ts";
 import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, SYNC_MS } from "./compacted-log.ts";
 import { MemoryLedLog } from "./led-log.ts";

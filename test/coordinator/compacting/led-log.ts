@@ -2,20 +2,20 @@
 // leader goes on in a next segment as a coordinator does.
 
 import { expect } from "vitest";
-import type { Journal } from "../../../src/chain/journal.ts";
-import { findLive } from "../../../src/chain/live.ts";
-import { restore } from "../../../src/chain/log.ts";
-import { MemoryJournal, type MemoryJournalFaults } from "../../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../../src/chain/memory-store.ts";
-import { type ChainTail, encodeBatch, encodeRecord, hashOf } from "../../../src/chain/records.ts";
-import { emptyTail, type LiveSegment } from "../../../src/chain/replay.ts";
-import { SegmentWriter } from "../../../src/chain/segment-writer.ts";
 import type { Clock } from "../../../src/clock.ts";
 import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import type { MadeSegment, MakeOrder } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import type { Command } from "../../../src/core/command.ts";
 import type { RecordedEvent } from "../../../src/core/step.ts";
 import { batchIndex, type Term, taskId } from "../../../src/ids.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
+import { findLive } from "../../../src/journal/live.ts";
+import { restore } from "../../../src/journal/log.ts";
+import { MemoryJournal, type MemoryJournalFaults } from "../../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../../src/journal/memory-store.ts";
+import { type ChainTail, encodeBatch, encodeRecord, hashOf } from "../../../src/journal/records.ts";
+import { emptyTail, type LiveSegment } from "../../../src/journal/replay.ts";
+import { SegmentWriter } from "../../../src/journal/segment-writer.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { submit, Turns } from "../../support/turns.ts";

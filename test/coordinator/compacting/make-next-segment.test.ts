@@ -1,19 +1,19 @@
 // The next segment of a leader: a base and copies, made while the leader goes on, and nothing else.
 
 import { describe, expect, it } from "vitest";
-import { findLive } from "../../../src/chain/live.ts";
+import { makeNextSegment } from "../../../src/coordinator/compacting/make-next-segment.ts";
+import { JournalDamagedError } from "../../../src/errors.ts";
+import { findLive } from "../../../src/journal/live.ts";
 import {
   type AnswerFate,
   MemoryJournal,
   type MemoryRequest,
   type RequestFate,
-} from "../../../src/chain/memory.ts";
-import { decodeRecord, encodeRecord } from "../../../src/chain/records.ts";
-import { SegmentLostError } from "../../../src/chain/segment-writer.ts";
-import { makeNextSegment } from "../../../src/coordinator/compacting/make-next-segment.ts";
-import { JournalDamagedError } from "../../../src/errors.ts";
+} from "../../../src/journal/memory.ts";
+import { decodeRecord, encodeRecord } from "../../../src/journal/records.ts";
+import { SegmentLostError } from "../../../src/journal/segment-writer.ts";
 import { limits } from "../../../src/limits.ts";
-import { bytesOf } from "../../chain/records.ts";
+import { bytesOf } from "../../journal/records.ts";
 import { Gate } from "../../support/gate.ts";
 import { MemoryLedLog } from "./led-log.ts";
 

@@ -2,12 +2,12 @@
 // log that a restart can read, and all batches that the record says are kept can be read.
 
 import { describe, expect, it } from "vitest";
-import { findLive } from "../../../src/chain/live.ts";
-import { restore } from "../../../src/chain/log.ts";
-import { LogReader } from "../../../src/chain/log-reader.ts";
-import { MemoryJournal, type MemoryRequest } from "../../../src/chain/memory.ts";
-import { MemoryJournalStore } from "../../../src/chain/memory-store.ts";
 import type { Clock } from "../../../src/clock.ts";
+import { findLive } from "../../../src/journal/live.ts";
+import { restore } from "../../../src/journal/log.ts";
+import { LogReader } from "../../../src/journal/log-reader.ts";
+import { MemoryJournal, type MemoryRequest } from "../../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../../src/journal/memory-store.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 import { CompactedLog, everything, nothing, SYNC_MS } from "./compacted-log.ts";
 import { MemoryLedLog } from "./led-log.ts";

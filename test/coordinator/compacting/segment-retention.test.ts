@@ -1,10 +1,10 @@
 // Which segments are removed, when, and what stands on record before.
 
 import { describe, expect, it } from "vitest";
-import { encodeRecord } from "../../../src/chain/records.ts";
 import type { CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import { UnreachableError } from "../../../src/errors.ts";
 import { batchIndex } from "../../../src/ids.ts";
+import { encodeRecord } from "../../../src/journal/records.ts";
 import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, everything, nothing, SYNC_MS } from "./compacted-log.ts";
 import { MemoryLedLog } from "./led-log.ts";

@@ -7,14 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { freePort } from "../../../src/broker/free-port.ts";
-import { openFileJournal } from "../../../src/chain/file.ts";
-import { openNatsJournal } from "../../../src/chain/nats.ts";
-import { encodeRecord } from "../../../src/chain/records.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { ThreadBaseMaker } from "../../../src/coordinator/compacting/thread-base-maker.ts";
 import type { JournalPlace } from "../../../src/coordinator/compacting/thread-words.ts";
 import { JournalDamagedError } from "../../../src/errors.ts";
 import { swarmId } from "../../../src/ids.ts";
+import { openFileJournal } from "../../../src/journal/file.ts";
+import { openNatsJournal } from "../../../src/journal/nats.ts";
+import { encodeRecord } from "../../../src/journal/records.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../../support/nats-server.ts";
 import { LedLog } from "./led-log.ts";
 

@@ -2,8 +2,8 @@
 // finds of it.
 
 import { expect, it } from "vitest";
-import { encodeBatch } from "../../../src/chain/records.ts";
 import { batchIndex } from "../../../src/ids.ts";
+import { encodeBatch } from "../../../src/journal/records.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";

@@ -2,14 +2,14 @@
 // its faults must be what its name says.
 
 import { describe, expect, it, vi } from "vitest";
-import type { StreamJournal } from "../../../src/chain/stream/stream-journal.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../../src/errors.ts";
+import type { StreamJournal } from "../../../src/journal/stream/stream-journal.ts";
 import { limits } from "../../../src/limits.ts";
 import type { PublishFate, QuestionFate } from "../../../src/sim/fault/jetstream.ts";
-import { describeJournal } from "../../chain/conformance.ts";
-import { bytesOf, Follower, fill, filled, linesOf, range } from "../../chain/records.ts";
-import { StreamWorld } from "../../chain/stream-world.ts";
+import { describeJournal } from "../../journal/conformance.ts";
+import { bytesOf, Follower, fill, filled, linesOf, range } from "../../journal/records.ts";
+import { StreamWorld } from "../../journal/stream-world.ts";
 
 const subject = "waggle.v1.test.journal.1";
 

@@ -1,7 +1,7 @@
 // That a removal is found behind which no coordinator that starts could begin, and a fault's doing is not.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ChainTail } from "../../../src/chain/records.ts";
+import type { ChainTail } from "../../../src/journal/records.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { RestartWatch } from "../../../src/sim/fault/restart-watch.ts";

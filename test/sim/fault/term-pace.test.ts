@@ -1,7 +1,7 @@
 // Journal time against true time: what a term may do and what it may not.
 
 import { expect, it } from "vitest";
-import { hashOf } from "../../../src/chain/records.ts";
+import { hashOf } from "../../../src/journal/records.ts";
 import { TermPace } from "../../../src/sim/fault/term-pace.ts";
 
 /** One batch after the other, each sent when it says. Returns what was found of the last. */

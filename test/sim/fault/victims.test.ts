@@ -2,7 +2,7 @@
 // nothing is spared for longer than that takes.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { streamNameOf } from "../../../src/chain/stream/settings.ts";
+import { streamNameOf } from "../../../src/journal/stream/settings.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";

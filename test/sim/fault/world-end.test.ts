@@ -3,10 +3,10 @@
 import { describe, expect, it } from "vitest";
 import { startAgent } from "../../../src/agent/agent.ts";
 import type { Handler } from "../../../src/agent/handler.ts";
-import { decodeRecord } from "../../../src/chain/records.ts";
 import { connect } from "../../../src/client/connect.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
 import { agentId } from "../../../src/ids.ts";
+import { decodeRecord } from "../../../src/journal/records.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { newMachine } from "../../../src/sim/fault/life.ts";

@@ -1,5 +1,6 @@
 // The journal of a habitat, written record by record as leaders would write it, at once and whatever faults there are.
 
+import { batchIndex, type Instant, type Term } from "../../../src/ids.ts";
 import {
   type Batch,
   type ChainTail,
@@ -9,10 +10,9 @@ import {
   hashOf,
   type LogEnd,
   type Opened,
-} from "../../../src/chain/records.ts";
-import { emptyTail } from "../../../src/chain/replay.ts";
-import { streamConfigOf } from "../../../src/chain/stream/settings.ts";
-import { batchIndex, type Instant, type Term } from "../../../src/ids.ts";
+} from "../../../src/journal/records.ts";
+import { emptyTail } from "../../../src/journal/replay.ts";
+import { streamConfigOf } from "../../../src/journal/stream/settings.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import type { SimStream } from "../../../src/sim/fault/stream.ts";
 

@@ -1,8 +1,8 @@
 // The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { decodeRecord, encodeBatch, hashOf } from "../../../src/chain/records.ts";
 import { refOfKey } from "../../../src/ids.ts";
+import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkLives } from "../../../src/sim/history/check-lives.ts";
 import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";

@@ -1,9 +1,9 @@
 // A short true history for the checkers' tests: a production coordinator, a client and an agent whose wires are
 // recorded, and every kind of question and answer in it.
 
-import { decodeRecord, hashOf } from "../../../src/chain/records.ts";
-import { Replay } from "../../../src/chain/replay.ts";
 import { swarmId } from "../../../src/ids.ts";
+import { decodeRecord, hashOf } from "../../../src/journal/records.ts";
+import { Replay } from "../../../src/journal/replay.ts";
 import { doneSubject } from "../../../src/protocol/subjects.ts";
 import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
 import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";

@@ -1,0 +1,122 @@
+// Which segments make up the log: found by listing, whatever foreign records stand in them.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { claimantOf, findLive, lastBatchIdxOf, liveSegment, pathTo } from "../../src/journal/live.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { Rival } from "../support/stored.ts";
+
+let store: MemoryJournalStore;
+let journal: MemoryJournal;
+let writer: Rival;
+
+beforeEach(() => {
+  store = new MemoryJournalStore();
+  journal = new MemoryJournal(store);
+  writer = new Rival(store, "writer");
+});
+
+describe("the live segment", () => {
+  it("of an empty journal is none, nor of one in which a segment was claimed and never opened", async () => {
+    expect(await findLive(journal)).toEqual({ numbers: [], live: undefined });
+    writer.claim();
+    expect(await findLive(journal)).toEqual({ numbers: [1], live: undefined });
+  });
+
+  it("is the one with the highest number that is open", async () => {
+    const tail = writer.begin(2);
+    writer.takeLead(tail);
+    writer.claim();
+    const { numbers, live } = await findLive(journal);
+    expect([numbers, live?.number, live?.opened.tail.hash]).toEqual([[1, 2, 3], 2, tail.hash]);
+  });
+
+  it("is opened by its claimant alone: a foreign `Opened`, before or behind, opens nothing", async () => {
+    const tail = writer.begin(2);
+    const number = writer.claim();
+    new Rival(store, "stranger").open(number, tail, 1);
+    expect((await findLive(journal)).live?.number).toBe(1);
+    writer.open(number, tail, 1);
+    new Rival(store, "stranger").open(number, tail, 1);
+    expect((await findLive(journal)).live).toMatchObject({ number, position: 3, opened: { life: "writer" } });
+  });
+
+  it("names its number: an `Opened` of another segment opens nothing", async () => {
+    const tail = writer.begin(2);
+    const number = writer.claim();
+    const opened = store.opened(1)?.bytes ?? new Uint8Array();
+    store.insert(number, opened, true);
+    expect(await liveSegment(journal.segment(number))).toBeUndefined();
+    expect((await findLive(journal)).live?.number).toBe(1);
+    expect(tail.idx).toBe(2);
+  });
+
+  it("whose claim is lost or cannot be read is open all the same", async () => {
+    writer.begin(2);
+    store.damageRecord(1, 1);
+    expect((await findLive(journal)).live?.number).toBe(1);
+    store.loseRecords(1, 1);
+    expect(await claimantOf(journal.segment(1))).toBeUndefined();
+    expect((await findLive(journal)).live?.number).toBe(1);
+  });
+
+  it("whose `Opened` cannot be read is none", async () => {
+    const tail = writer.begin(2);
+    writer.takeLead(tail);
+    store.damageRecord(2, 2);
+    expect((await findLive(journal)).live?.number).toBe(1);
+  });
+});
+
+describe("the path to a segment", () => {
+  it("leads over those it continues, from where it may begin", async () => {
+    let tail = writer.begin(2);
+    for (let n = 0; n < 3; n += 1) {
+      const number = writer.takeLead(tail);
+      tail = writer.batch(number, (await endOf(number)) ?? tail, [{ type: "TermRenewed" }]);
+    }
+    const { live } = await findLive(journal);
+    if (live === undefined) return expect.fail("a segment is live");
+    const numbers = async (isFirst: (number: number) => boolean) =>
+      (await pathTo(journal, live, ({ number }) => isFirst(number))).map(({ number }) => number);
+    expect(await numbers(() => false)).toEqual([1, 2, 3, 4]);
+    expect(await numbers((number) => number === 3)).toEqual([3, 4]);
+    expect(await numbers(() => true)).toEqual([4]);
+    store.loseSegment(2);
+    expect(await numbers((number) => number === 3)).toEqual([3, 4]);
+    await expect(numbers(() => false)).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  /** The tail behind a segment's first batch. */
+  async function endOf(number: number) {
+    const { Replay } = await import("../../src/journal/replay.ts");
+    const live = await liveSegment(journal.segment(number));
+    if (live === undefined) return undefined;
+    const replay = new Replay({ state: new Replay().state, tail: live.opened.tail });
+    replay.enter(live, live.position);
+    for await (const record of journal.segment(number).replay(live.position + 1)) replay.take(record);
+    return replay.tail;
+  }
+});
+
+describe("the last batch of a segment that is not live", () => {
+  it("is the one of its claimant, whatever foreign records are behind it, and whatever is missing before", async () => {
+    const tail = writer.begin(4);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    store.insert(1, Buffer.from("nobody's"));
+    store.loseRecords(1, 2, 3);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    store.damageRecord(1, 6);
+    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx - 1);
+  });
+
+  it("is none behind a claim, and of another session's batches", async () => {
+    expect(await lastBatchIdxOf(journal.segment(1), undefined)).toBe(0);
+    const tail = writer.begin(2);
+    const number = new Rival(store, "other").claim();
+    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+    writer.batch(number, tail, [{ type: "TermRenewed" }]);
+    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+  });
+});

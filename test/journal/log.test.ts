@@ -1,0 +1,297 @@
+// The log over several segments: read from its newest base that can be read, read on, and compared with a copy.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { term } from "../../src/ids.ts";
+import { readBase, verifyBase, writeBase } from "../../src/journal/base.ts";
+import { findLive } from "../../src/journal/live.ts";
+import { bringUpTo, compare, readOn, restore } from "../../src/journal/log.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { type ChainTail, decodeRecord, encodeRecord, type Opened } from "../../src/journal/records.ts";
+import { Replay } from "../../src/journal/replay.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { Rival } from "../support/stored.ts";
+
+const renewed = { type: "TermRenewed" } as const;
+const clock = new ManualClock();
+let store: MemoryJournalStore;
+let journal: MemoryJournal;
+let writer: Rival;
+let tail: ChainTail;
+
+beforeEach(() => {
+  store = new MemoryJournalStore({ clock });
+  journal = new MemoryJournal(store);
+  writer = new Rival(store, "writer");
+  tail = writer.begin(4);
+});
+
+const live = async () => (await findLive(journal)).live ?? expect.fail("a segment is live");
+const read = async () => await restore(await live(), { journal, clock });
+const append = (count: number) => {
+  const number = store.list().at(-1) ?? 0;
+  for (let n = 0; n < count; n += 1) tail = writer.batch(number, tail, [renewed]);
+};
+
+/** The next segment continues the log, with a base or by reference. @returns its number */
+async function next(withBase: boolean): Promise<number> {
+  const log = await read();
+  const before = store.list().at(-1) ?? 0;
+  store.seal(before);
+  const number = writer.claim();
+  const put = async (bytes: Uint8Array) => store.insert(number, bytes);
+  const base = withBase ? await writeBase(log, { life: "writer", clock, put }) : undefined;
+  const opened: Opened = {
+    kind: "opened",
+    segment: number,
+    life: "writer",
+    journal: log.tail.journal,
+    term: term(number),
+    leader: "c1",
+    tail: log.tail,
+    previous: { segment: before, idx: log.tail.idx, hash: log.tail.hash },
+    base,
+    recent: log.recent.upTo(log.tail.idx, 100),
+  };
+  store.insert(number, encodeRecord(opened), true);
+  tail = writer.start(number, log.tail, (await live()).openedHash);
+  append(2);
+  return number;
+}
+
+/** Where a segment's base stands. */
+const baseOf = (number: number) => {
+  const opened = decodeRecord(store.opened(number)?.bytes ?? new Uint8Array());
+  return (opened?.kind === "opened" ? opened.base : undefined) ?? expect.fail("it has a base");
+};
+
+describe("a log that is read anew by the leader that acknowledged it", () => {
+  /** The bytes of the batches of the first segment, before the journal loses any. */
+  const held = () =>
+    new Map([3, 4, 5, 6].map((position, at) => [at + 1, store.read(1, position)?.bytes] as const));
+
+  it("is as it was read where it shows all that was acknowledged", async () => {
+    const log = await read();
+    bringUpTo(log, tail, () => expect.fail("nothing is missing"));
+    expect([log.tail, log.isAhead]).toEqual([tail, false]);
+  });
+
+  it("gets back what the journal lost, until the journal shows that again", async () => {
+    const [acknowledged, bytes] = [tail, held()];
+    const { state } = await read();
+    store.loseTail(1, 2);
+    const log = await read();
+    bringUpTo(log, acknowledged, (idx) => bytes.get(idx));
+    expect([log.tail, log.isAhead]).toEqual([acknowledged, true]);
+    expect(fingerprint(log.state)).toBe(fingerprint(state));
+    for (const idx of [3, 4]) store.insert(1, bytes.get(idx) ?? expect.fail("it was held"));
+    expect(await readOn(log, await live(), journal)).toBe(true);
+    expect([log.tail, log.isAhead]).toEqual([acknowledged, false]);
+  });
+
+  it("is damaged where it parts from that, and where a batch is held no more", async () => {
+    const [acknowledged, bytes] = [tail, held()];
+    store.loseTail(1, 2);
+    const short = await read();
+    expect(() => bringUpTo(short, acknowledged, (idx) => (idx === 4 ? bytes.get(4) : undefined))).toThrow(
+      "lost batch 3",
+    );
+    tail = writer.batch(1, (await read()).tail, [renewed, renewed]);
+    const parted = await read();
+    expect(() => bringUpTo(parted, acknowledged, (idx) => bytes.get(idx))).toThrow(JournalDamagedError);
+    append(2);
+    const longer = await read();
+    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+    await next(true);
+    const ofBase = await read();
+    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+  });
+});
+
+describe("a restart", () => {
+  it("reads the log over segments that continue each other by reference", async () => {
+    await next(false);
+    await next(false);
+    expect((await read()).tail).toEqual(tail);
+  });
+
+  it("begins at the newest base: segments before it may be gone", async () => {
+    await next(false);
+    const number = await next(true);
+    const whole = fingerprint((await read()).state);
+    await next(false);
+    for (let gone = 1; gone < number; gone += 1) store.remove(gone);
+    const log = await read();
+    expect(log.tail).toEqual(tail);
+    expect(fingerprint((await restore(await live(), { journal, clock })).state)).toBe(fingerprint(log.state));
+    expect(whole).not.toBe("");
+  });
+
+  it.each<[string, (number: number) => void]>([
+    ["a chunk that is lost", (number) => store.loseRecords(number, 2)],
+    ["a chunk that cannot be read", (number) => store.damageRecord(number, 2)],
+    ["a manifest that is lost", (number) => store.loseRecords(number, baseOf(number).position)],
+  ])(
+    "passes over a base with %s while the segments before it are kept, and halts without them",
+    async (_, damage) => {
+      const number = await next(true);
+      damage(number);
+      const { tail: found, state } = await read();
+      expect([found, state.idx]).toEqual([tail, tail.idx]);
+      store.remove(1);
+      await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
+    },
+  );
+
+  it("halts where a segment in between is gone, or ends before the next one begins", async () => {
+    await next(false);
+    await next(false);
+    store.loseTail(2, 1);
+    await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
+    store.remove(2);
+    await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("halts where a record is lost or cannot be read", async () => {
+    store.damageRecord(1, 4);
+    await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
+    store.loseRecords(1, 4);
+    await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+});
+
+describe("reading on", () => {
+  it("goes through the rest of the segment and those that follow", async () => {
+    const held = await read();
+    append(2);
+    await next(false);
+    await next(true);
+    expect(await readOn(held, await live(), journal)).toBe(true);
+    expect(held.tail).toEqual(tail);
+    expect(fingerprint(held.state)).toBe(fingerprint((await read()).state));
+  });
+
+  it("needs no segment that was read, nor one before", async () => {
+    await next(false);
+    const held = await read();
+    await next(true);
+    store.remove(1);
+    store.remove(2);
+    expect(await readOn(held, await live(), journal)).toBe(true);
+    expect(held.tail).toEqual(tail);
+  });
+
+  it("says where what was read could not be read again", async () => {
+    const held = await read();
+    store.loseRecords(1, 4);
+    append(1);
+    expect(await readOn(held, await live(), journal)).toBe(false);
+    expect(held.tail).toEqual(tail);
+  });
+
+  it("throws where the log goes on differently, or lost its end", async () => {
+    const held = await read();
+    store.loseTail(1, 1);
+    await expect(readOn(held, await live(), journal)).rejects.toBeInstanceOf(JournalDamagedError);
+    store.insert(1, Buffer.from("another"));
+    await expect(readOn(held, await live(), journal)).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+});
+
+describe("a copy compares with the log", () => {
+  it("as its beginning, in its segment or in one before", async () => {
+    const held = await read();
+    expect(await compare(held, await live(), journal)).toBe("beginning");
+    append(2);
+    expect(await compare(held, await live(), journal)).toBe("beginning");
+    await next(true);
+    expect(await compare(held, await live(), journal)).toBe("beginning");
+    expect(await compare(new Replay(), await live(), journal)).toBe("beginning");
+  });
+
+  it("as longer where the log lost its end, its newest segment also", async () => {
+    append(2);
+    const held = await read();
+    store.loseTail(1, 2);
+    expect(await compare(held, await live(), journal)).toBe("longer");
+    append(0);
+    store = new MemoryJournalStore({ clock });
+    journal = new MemoryJournal(store);
+    writer = new Rival(store, "writer");
+    tail = writer.begin(4);
+    await next(false);
+    const more = await read();
+    store.loseSegment(2);
+    expect(await compare(more, await live(), journal)).toBe("longer");
+  });
+
+  it("as different where they part", async () => {
+    const held = await read();
+    const { tail: end } = held;
+    append(2);
+    const more = await read();
+    store.loseTail(1, 2);
+    for (let n = 0, at = 1; n < 3; n += 1, at += 1) {
+      const other = n === 0 ? end : tail;
+      tail = writer.batch(1, other, [renewed], ManualClock.startMs + at);
+    }
+    expect(await compare(more, await live(), journal)).toBe("different");
+    expect(await compare(held, await live(), journal)).toBe("beginning");
+  });
+
+  it("as longer than a log that cannot be read to an end which it holds, and not at all with one beyond", async () => {
+    const held = await read();
+    append(2);
+    const more = await read();
+    store.loseRecords(1, 7);
+    expect(await compare(more, await live(), journal)).toBe("longer");
+    expect(await compare(held, await live(), journal)).toBe("unreadable");
+    store.loseRecords(1, 3, 3); // nothing can be read
+    expect(await compare(more, await live(), journal)).toBe("longer");
+    expect(await compare(held, await live(), journal)).toBe("unreadable");
+  });
+});
+
+describe("a base", () => {
+  it("is read back as it was written, foreign records between its parts or not", async () => {
+    const log = await read();
+    const number = writer.claim();
+    store.insert(number, Buffer.from("foreign"));
+    const put = async (bytes: Uint8Array) => {
+      const position = store.insert(number, bytes);
+      store.insert(number, Buffer.from("foreign"));
+      return position;
+    };
+    const base = await writeBase(log, { life: "writer", clock, put });
+    await verifyBase(journal.segment(number), base);
+    const opened: Opened = {
+      kind: "opened",
+      segment: number,
+      life: "writer",
+      journal: tail.journal,
+      term: term(number),
+      leader: "c1",
+      tail,
+      previous: undefined,
+      base,
+      recent: [],
+    };
+    store.insert(number, encodeRecord(opened), true);
+    const back = await readBase(journal.segment(number), await live(), clock);
+    expect(back.tail).toEqual(tail);
+    expect(fingerprint(back.state)).toBe(fingerprint(log.state));
+  });
+
+  it("that changed since is not taken for whole", async () => {
+    const number = await next(true);
+    const segment = journal.segment(number);
+    await verifyBase(segment, baseOf(number));
+    await expect(verifyBase(segment, { ...baseOf(number), hash: "another" })).rejects.toBeInstanceOf(
+      JournalDamagedError,
+    );
+    store.damageRecord(number, 2);
+    await expect(verifyBase(segment, baseOf(number))).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+});

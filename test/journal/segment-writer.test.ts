@@ -1,0 +1,153 @@
+// Records appended one after the other until each is known to be stored, or the segment is not the writer's any more.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { JournalDamagedError } from "../../src/errors.ts";
+import {
+  type AnswerFate,
+  MemoryJournal,
+  type MemoryRequest,
+  type RequestFate,
+} from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { encodeRecord } from "../../src/journal/records.ts";
+import { SegmentLostError, SegmentWriter } from "../../src/journal/segment-writer.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let onRequest: (request: MemoryRequest) => RequestFate;
+let onAnswer: (request: MemoryRequest) => AnswerFate;
+let ending: AbortController;
+let writer: SegmentWriter;
+
+const claim = (life: string) => encodeRecord({ kind: "claim", segment: 1, life, attempt: "a" });
+const chunk = (text: string, life = "own") => encodeRecord({ kind: "chunk", life, bytes: Buffer.from(text) });
+
+beforeEach(() => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore({ clock });
+  store.create(1);
+  ending = new AbortController();
+  onRequest = () => "deliver";
+  onAnswer = () => "deliver";
+  const journal = new MemoryJournal(store, {
+    onRequest: (request) => onRequest(request),
+    onAnswer: (request) => onAnswer(request),
+  });
+  writer = new SegmentWriter({ segment: journal.segment(1), life: "own", clock, signal: ending.signal });
+});
+
+/** While time passes. */
+async function put(bytes: Uint8Array): Promise<number> {
+  const putting = writer.put(bytes);
+  putting.catch(() => undefined); // awaited below
+  await clock.advance(limits.lossLooksMin * limits.appendRetryMs + limits.appendRetryMs);
+  return await putting;
+}
+
+const stored = () => {
+  const end = store.end(1)?.position ?? 0;
+  return Array.from({ length: end }, (_, at) => store.read(1, at + 1)?.bytes);
+};
+
+/** Loses the first of each kind. */
+function losing(leg: "request" | "answer", times = 1): void {
+  let lost = 0;
+  const fate = ({ op }: MemoryRequest) => {
+    if (op === "append") lost += 1;
+    return op === "append" && lost <= times ? "lose" : "deliver";
+  };
+  if (leg === "request") onRequest = fate;
+  else onAnswer = fate;
+}
+
+describe("a record", () => {
+  it("is stored at the next position", async () => {
+    expect([await put(claim("own")), await put(chunk("a"))]).toEqual([1, 2]);
+    expect(writer.position).toBe(2);
+  });
+
+  it.each(["request", "answer"] as const)("whose %s is lost is stored once", async (leg) => {
+    losing(leg, 2);
+    expect(await put(claim("own"))).toBe(1);
+    expect(stored()).toEqual([claim("own")]);
+    expect(writer.sentMonotonicMs).toBeGreaterThan(0);
+  });
+
+  it("goes behind foreign records, but not the claim", async () => {
+    await put(claim("own"));
+    store.insert(1, Buffer.from("foreign"));
+    store.insert(1, chunk("b", "another"));
+    expect(await put(chunk("a"))).toBe(4);
+    store.create(2);
+    store.insert(2, Buffer.from("foreign"));
+    const other = new SegmentWriter({
+      segment: new MemoryJournal(store).segment(2),
+      life: "own",
+      clock,
+      signal: ending.signal,
+    });
+    await expect(other.put(claim("own"))).rejects.toBeInstanceOf(SegmentLostError);
+  });
+
+  it("of a second claimant is refused", async () => {
+    store.insert(1, claim("another"));
+    await expect(put(claim("own"))).rejects.toBeInstanceOf(SegmentLostError);
+    expect(stored()).toEqual([claim("another")]);
+  });
+
+  it("ends with the signal's reason", async () => {
+    onRequest = () => "lose";
+    const putting = writer.put(claim("own"));
+    const rejected = expect(putting).rejects.toThrow("enough");
+    await clock.advance(3 * limits.appendRetryMs);
+    ending.abort(new Error("enough"));
+    await clock.settle();
+    await rejected;
+  });
+});
+
+describe("a segment", () => {
+  it("that is sealed, or holds another record of the writer's own session, is lost", async () => {
+    await put(claim("own"));
+    store.insert(1, chunk("b"));
+    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
+    store.seal(1);
+    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
+  });
+
+  it("that is removed is lost, and gone", async () => {
+    await put(claim("own"));
+    store.loseSegment(1);
+    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: true });
+  });
+
+  it("that lost its end is damaged", async () => {
+    await put(claim("own"));
+    await put(chunk("a"));
+    store.loseTail(1, 1);
+    await expect(put(chunk("b"))).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("without room says so", async () => {
+    store.bytesMax = 10;
+    await expect(put(claim("own"))).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
+  });
+});
+
+describe("records under way together", () => {
+  it.each(["request", "answer"] as const)(
+    "are stored in order, once each, though the %s of some is lost",
+    async (leg) => {
+      await put(claim("own"));
+      losing(leg, 2);
+      const chunks = ["a", "b", "c", "d"].map((text) => chunk(text));
+      const putting = writer.putAll(chunks);
+      await clock.advance(20 * limits.appendRetryMs);
+      await putting;
+      expect(stored()).toEqual([claim("own"), ...chunks]);
+      expect(writer.position).toBe(5);
+    },
+  );
+});
