@@ -81,7 +81,7 @@ async function openSegment(journal: Journal, held: { state: SwarmState; tail: Ch
     signal,
   });
   await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE }));
+  await writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "attempt-1" }));
   const put = (bytes: Uint8Array) => writer.put(bytes);
   const base = held && (await writeBase(held, { life: LIFE, clock: systemClock, put }));
   const opened: Opened = {

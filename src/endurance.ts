@@ -1,7 +1,6 @@
 // How long what may pass is endured before it is believed.
 
 import type { Clock } from "./clock.ts";
-import { limits } from "./limits.ts";
 
 export class Endurance {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -33,9 +32,4 @@ export class Endurance {
     this.#seenMonotonicMs = undefined;
     this.#enduredMs = 0;
   }
-}
-
-/** Endures a loss for `forMs` and `limits.lossLooksMin` looks; where no later look can say otherwise, not at all. */
-export function lossEndurance(clock: Pick<Clock, "monotonicMs">, forMs: number, mayPass: boolean): Endurance {
-  return mayPass ? new Endurance(clock, forMs, limits.lossLooksMin) : new Endurance(clock, 0);
 }

@@ -203,11 +203,6 @@ export class InvariantError extends WaggleError {
   }
 }
 
-/** Whether a further try may mend what was thrown: not what nobody expected, nor a bug that was met. */
-export function mayPass(thrown: unknown): thrown is WaggleError {
-  return thrown instanceof WaggleError && !(thrown instanceof InvariantError);
-}
-
 /** What is said of whatever was thrown. Never throws itself, though reading what user code threw may. */
 export function messageOf(thrown: unknown): string {
   try {

@@ -105,17 +105,10 @@ export const limits = {
   /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it,
    *  too. */
   streamMissingMs: 5_000,
-  /** How often it is looked at where the journal begins and ends: so long after a hole something may be acknowledged
-   *  that only this process holds. */
-  journalLookMs: 1_000,
   /** A batch that is not acknowledged for so long is said to be: servers that fail over take some seconds. */
   unacknowledgedMs: 5_000,
   /** …and so often again. */
   unacknowledgedAgainMs: 60_000,
-  /** "No such record" of what was acknowledged, said for so long, is meant: servers that fail over may say it, too. */
-  readBackPatienceMs: 5_000,
-  /** Places of the journal at which nothing is found that a leader asks for at the same time. */
-  lostPlacesAtOnce: 64,
   /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
   lossPatienceMs: 5_000,
   /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has
@@ -124,22 +117,6 @@ export const limits = {
   /** …seen so often, each time behind the first for its part of that: a look may wait for a server, and that time says
    *  nothing. */
   lossLooksMin: 5,
-  /** Pause before it looks again. */
-  catchUpRetryMs: 1_000,
-  /** Dead records behind the newest batch that a candidate compares with what stands there: those that somebody who
-   *  writes 500 of them a second leaves in two seconds. */
-  deadComparedMax: 1_000,
-  /** …so many at the same time: each may be a whole batch in memory. */
-  deadComparedAtOnce: 64,
-  /** Records behind a snapshot that show whose line goes on there, for who cannot wait for all: a batch is among so few
-   *  but where somebody else writes on and on. */
-  lineGlanceRecordsMax: 8,
-  /** Pause before a snapshot that must be made is tried again. */
-  rescueRetryMs: 1_000,
-  /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */
-  rescueProbeMs: 5_000,
-  /** Records that are read backwards, to find where a hole ends: what is before them counts as lost. */
-  holeScanRecordsMax: 10_000,
   /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than
    *  servers wait by default until they sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,
@@ -164,9 +141,6 @@ export const limits = {
   /** A standby waits for T and up to this share of it more, so that of several one is first; that two campaign at
    *  once is harmless, since the journal takes one of them. */
   electionJitterShare: 1 / 3,
-  /** While the journal has more and reading it brings nothing for so long, a standby begins to read it anew: longer
-   *  than a hole takes to be believed. */
-  standbyStuckMs: 10_000,
   /** …and before it campaigns it asks the others for how far they hold the journal, and listens for this share of T. */
   campaignAskShare: 1 / 20,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
@@ -548,13 +522,8 @@ export const limits = {
   /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
-  /** What a stream is created with instead where the server has less room, in this order. */
-  journalBytesFallbacks: [1024 ** 3, 128 * 1024 ** 2, 64 * 1024 ** 2],
   /** The largest record a file journal takes: what a server's max payload is there. */
   journalRecordBytesMax: 8 * 1024 ** 2,
-  /** A segment of a file journal that has so much is followed by a new one: opening reads no more than the last one,
-   *  and purging frees whole ones. */
-  journalSegmentBytes: 64 * 1024 ** 2,
   /** A file journal is read through a window of this size… */
   journalReadWindowBytes: 1024 * 1024,
   /** …and one record of it through a smaller one, as big as what lies between two known places. */
@@ -583,11 +552,6 @@ export const limits = {
   /** A record that is not found between others is gone when it is not found for so long: a server that has just
    *  taken over may not know what it has. */
   journalHoleMs: 3_000,
-  /** Interruptions of a journal (dead records, records lost for good) across which it is known where each batch
-   *  stands: each is 24 bytes in a snapshot's manifest, which must fit one message. */
-  journalRunsMax: 4_096,
-  /** Of so many of the newest batches a coordinator knows the hash, and of less than twice as many: 8 bytes each. */
-  batchHashesMin: 32_768,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
   /** …and at this one assigning: what is left is for the results of what runs, and for the leader's own records. */
@@ -674,8 +638,6 @@ export const limits = {
   /** A server that keeps a stream beats each second; one that its leader has not heard for so long is told as away. The
    *  leader itself calls it so after 10 s, and gives up its lead after some more. */
   replicaSilentMs: 5_000,
-  /** Records that everybody skips are told of in the log so often, with how many there were. */
-  deadRecordsQuietMs: 60_000,
   /** A record in the journal that no coordinator wrote is warned of for so long after it was met: by then somebody
    *  has looked, and most likely knows who wrote it. */
   foreignRecordShownMs: 24 * 3_600_000,
@@ -717,25 +679,9 @@ export const limits = {
   faultLookMs: 500,
 
   // --- snapshots ------------------------------------------------------------------------------
-  /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
-  snapshotPartBytesMax: 768 * 1024,
-  /** Of the stream that holds snapshots: three of a million live tasks, two that are kept and one in the making. */
-  snapshotsBytesMax: 4 * 1024 ** 3,
-  /** What it is created with instead where the server has less room, in this order. */
-  snapshotsBytesFallbacks: [1024 ** 3, 256 * 1024 ** 2, 64 * 1024 ** 2],
-  /** Where less is free than this, or than twice the last one took, a snapshot is measured before it is written: that
-   *  costs as much as writing it. */
-  snapshotRoomBytes: 256 * 1024 ** 2,
   /** A chunk of a snapshot: small enough to be hashed within a millisecond, large enough that a million tasks are some
    *  thousand chunks, whose places and hashes fit the manifest with room to spare. */
   snapshotChunkBytesMax: 512 * 1024,
-  /** Chunks that whoever reads a snapshot asks for ahead: enough to hide the way to a server, 2 MiB in memory. */
-  snapshotChunksAhead: 4,
-  /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for
-   *  what comes while it is made, and for a newest snapshot that cannot be read. */
-  snapshotEvents: 500_000,
-  /** …or so many bytes of journal, however few events: what a disk or a wire gives in some seconds. */
-  snapshotBytes: 512 * 1024 ** 2,
   /** …or this share of the room that the journal has, so that a small one can be purged in time. */
   snapshotJournalShare: 1 / 8,
   /** …or so long after the last: what is older than the audit's retention goes, also where little happens. */
@@ -745,16 +691,9 @@ export const limits = {
   /** A server that keeps streams in its page cache has synced what has stood for so long (by default it does every two
    *  minutes): a power failure leaves it. */
   snapshotSyncMs: 120_000,
-  /** Snapshots of which it is known since when they stand: more than are ever kept at once. */
-  snapshotsKnownMax: 16,
-  /** The journal is purged by a snapshot that was read no longer ago: what is stored may rot. */
-  snapshotReadMs: 10_000,
   /** A snapshot that failed is tried again after so long; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,
-  /** How often a leader asks whether the snapshots can still be read: a reading takes seconds, of a thread's and the
-   *  server's, for a million tasks; what rots on a disk shows itself at no other time. */
-  snapshotCheckMs: 3_600_000,
   /** What is kept of the journal for those who read it, unless an operator says otherwise: so much that the room which
    *  a journal has by default holds it. */
   auditRetentionMs: 7 * 24 * 3_600_000,
@@ -941,8 +880,9 @@ assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers 
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(
-  limits.auditRetentionBytes + 2 * limits.snapshotBytes <= limits.journalBytesMax * limits.journalFullShare,
-  "what is kept by default, and what comes between snapshots, leaves room for tasks",
+  limits.auditRetentionBytes + 2 * limits.baseSpacingBytesMin <=
+    limits.journalBytesMax * limits.journalFullShare,
+  "what is kept by default, and what comes between bases, leaves room for tasks",
 );
 assert(
   limits.journalFullShare < limits.journalUnassignedShare,
@@ -952,22 +892,12 @@ assert(
   limits.journalFullRetryMs * 2 <= limits.leaderTimeoutMsMin,
   "a leader finds room before a standby does",
 );
-assert(limits.snapshotReadMs > 4 * limits.pulseMs, "what was just read is purged by at the next look");
-assert(limits.snapshotChunkBytesMax <= limits.snapshotPartBytesMax, "a chunk is a part of a snapshot");
 assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and what ends it raise no alarm");
-assert(
-  limits.snapshotPartBytesMax <= limits.turnBytesMax + limits.batchBytesMax,
-  "a part of a snapshot fits a message of a server that takes batches",
-);
 assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");
 assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse rarer heartbeats");
 assert(
   limits.journalHeartbeatMs * limits.journalHeartbeatsMissedMax < limits.leaderTimeoutMs,
   "a standby reads again before it would campaign",
-);
-assert(
-  limits.standbyStuckMs >= 2 * limits.journalHoleMs,
-  "a hole is believed before its reader is taken for stuck",
 );
 assert(
   limits.pulseMs + limits.leaderTimeoutMsMax * limits.campaignAskShare < 2 * limits.standbyNoticeMs,

@@ -1,5 +1,6 @@
 // A leader's log with compaction beside it. `pulse` does what compaction asks for, as a leader does between turns.
 
+import { systemRandom } from "../../../src/clock.ts";
 import { type BaseMaker, baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import { Compaction, type CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import type { MadeSegment } from "../../../src/coordinator/compacting/make-next-segment.ts";
@@ -43,6 +44,7 @@ export class CompactedLog {
       retention: everything,
       room,
       clock,
+      random: systemRandom,
       logger: silentLogger,
       everyEvents: 10,
       snapshotSyncMs: SYNC_MS,

@@ -174,7 +174,10 @@ describe("a segment that could not be made", () => {
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) => {
       log.store.create(order.number);
-      log.store.insert(order.number, encodeRecord({ kind: "claim", segment: order.number, life: "life-2" }));
+      log.store.insert(
+        order.number,
+        encodeRecord({ kind: "claim", segment: order.number, life: "life-2", attempt: "attempt-1" }),
+      );
       log.store.insert(order.number, new Uint8Array(9));
       return here.make(order, signal);
     });

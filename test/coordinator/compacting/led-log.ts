@@ -53,7 +53,7 @@ export class LedLog {
   async begin(): Promise<this> {
     await this.journal.create(1);
     this.#writer = this.writerOf(1, 0);
-    await this.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE }));
+    await this.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE, attempt: "attempt-1" }));
     await this.#open(1, undefined);
     await this.#write();
     return this;
@@ -100,6 +100,7 @@ export class LedLog {
     return {
       number,
       life: LIFE,
+      attempt: "attempt-1",
       ledSegment: this.number,
       committedIdx: () => this.committedIdx,
       bytesMax: Number.POSITIVE_INFINITY,
@@ -139,7 +140,9 @@ export class LedLog {
     await this.journal.segment(this.number).seal();
     await this.journal.create(number);
     this.#writer = this.writerOf(number, 0);
-    await this.#writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE }));
+    await this.#writer.put(
+      encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "attempt-1" }),
+    );
     await this.#open(number, undefined, previous);
   }
 

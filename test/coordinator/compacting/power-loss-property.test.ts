@@ -99,8 +99,8 @@ async function expectReadable(log: MemoryLedLog, { compaction }: CompactedLog): 
   await log.expectWhole();
   const { firstIdx } = compaction;
   const read: number[] = [];
-  for await (const { batch } of new LogReader(new MemoryJournal(log.store)).replay(firstIdx))
-    read.push(batch.idx);
+  for await (const { header } of new LogReader(new MemoryJournal(log.store)).replay(firstIdx))
+    read.push(header.idx);
   expect(read.at(0)).toBe(firstIdx);
   expect(read.at(-1)).toBe(log.tail.idx);
   expect(read).toHaveLength(log.tail.idx - firstIdx + 1);
