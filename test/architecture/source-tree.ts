@@ -67,6 +67,11 @@ export function sourceFile(path: string, text: string): SourceFile {
   };
 }
 
+/** The text with its comments blanked and all else as it is. */
+export function withoutComments(text: string): string {
+  return blank(text, "comments");
+}
+
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }

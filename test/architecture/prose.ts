@@ -1,0 +1,108 @@
+// The prose of the repository: comments of code, and pages of the docs, cut into sentences. Code spans, links and
+// fenced examples are no prose.
+
+import { type SourceFile, withoutComments } from "./source-tree.ts";
+
+export interface Sentence {
+  readonly text: string;
+  /** Of its first word, from 1. */
+  readonly line: number;
+}
+
+/** Words that point at a thing in place of naming it (style.md, "Plain English"). */
+const pointing = new Set(
+  (
+    "who whom whose that those these this it its one ones what which there somebody anybody nobody other another " +
+    "they them he him such"
+  ).split(" "),
+);
+
+/** A run of prose: comment lines that belong together, a paragraph, an item of a list, a cell of a table. */
+interface Passage {
+  readonly text: string;
+  readonly line: number;
+}
+
+export function wordsOf(text: string): string[] {
+  return text.match(/[A-Za-z][A-Za-z'’]*/g) ?? [];
+}
+
+export function pointingWordsOf(text: string): string[] {
+  return wordsOf(text).filter((word) => pointing.has(word.toLowerCase()));
+}
+
+export function sentencesOf(file: SourceFile): Sentence[] {
+  const passages = file.path.endsWith(".md") ? passagesOfPage(file.text) : passagesOfCode(file.text);
+  return passages.flatMap(sentencesIn);
+}
+
+function sentencesIn({ text, line }: Passage): Sentence[] {
+  const sentences: Sentence[] = [];
+  const plain = text
+    .replace(/`[^`]*`/g, (span) => span.replace(/[^\n]/g, "_"))
+    .replace(/\]\([^)]*\)/g, (link) => link.replace(/[^\n]/g, "_"));
+  let from = 0;
+  for (const end of [...plain.matchAll(/[.?!;](?=["”)*_]*\s)|$/g)].map(({ index }) => index + 1)) {
+    const part = plain.slice(from, end);
+    if (wordsOf(part).length > 0) {
+      const before = plain.slice(0, from + part.search(/\S/));
+      sentences.push({ text: part.trim().replace(/\s+/g, " "), line: line + before.split("\n").length - 1 });
+    }
+    from = end;
+  }
+  return sentences;
+}
+
+function passagesOfCode(text: string): Passage[] {
+  const lines = text.split("\n");
+  const bare = withoutComments(text).split("\n");
+  const passages: Passage[] = [];
+  let open: string[] = [];
+  const close = (at: number) => {
+    if (open.length > 0) passages.push({ text: open.join("\n"), line: at - open.length + 1 });
+    open = [];
+  };
+  for (const [at, line] of lines.entries()) {
+    const code = bare[at] ?? "";
+    const comment = line.slice(code.trimEnd().length).trim();
+    const words = comment.replace(/^(?:\/\/+|\/\*+|\*(?!\/))\s?|\*\/\s*$/g, "").replace(/\*\/\s*$/, "");
+    const isDirective = /^(?:biome-ignore|@ts-|#!|v8 |---)/.test(words.trim()) || /^\s{3,}/.test(words);
+    const begins = comment.startsWith("/*") || /^\s*(?:[-·*]|\d+\.|@\w+)\s/.test(words) || code.trim() !== "";
+    if (comment === "" || isDirective || words.trim() === "") {
+      close(at);
+      continue;
+    }
+    if (begins) close(at);
+    open.push(words.replace(/^\s*@(?:param|returns|throws)\b/, ""));
+  }
+  close(lines.length);
+  return passages;
+}
+
+function passagesOfPage(text: string): Passage[] {
+  const passages: Passage[] = [];
+  let open: string[] = [];
+  let isCode = false;
+  const lines = text.split("\n");
+  const close = (at: number) => {
+    if (open.length > 0) passages.push({ text: open.join("\n"), line: at - open.length + 1 });
+    open = [];
+  };
+  for (const [at, line] of lines.entries()) {
+    const isFence = /^\s*(?:```|~~~)/.test(line);
+    if (isFence) isCode = !isCode;
+    if (isFence || isCode || line.trim() === "" || /^\s*<!--/.test(line)) {
+      close(at);
+      continue;
+    }
+    if (/^\s*\|/.test(line)) {
+      close(at);
+      for (const cell of line.split(/(?<!\\)\|/)) passages.push({ text: cell, line: at + 1 });
+      continue;
+    }
+    if (/^\s*(?:[-*+]|\d+\.|#+)\s/.test(line)) close(at);
+    open.push(line);
+  }
+  close(lines.length);
+  return passages;
+}
