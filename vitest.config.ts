@@ -18,6 +18,7 @@ export const longSuites = [
   "test/sim/fault/run-seed.test.ts",
   "test/sim/requirements.test.ts",
   "test/coordinator/nats-coordinators.test.ts",
+  "test/journal/nats-cluster.test.ts",
   "test/chaos/main.test.ts",
   "test/scheduling/planner-oracle.test.ts",
   "test/zoo/zoo.test.ts",

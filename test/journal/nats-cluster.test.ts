@@ -8,6 +8,7 @@ import { swarmId } from "../../src/ids.ts";
 import type { Journal, Segment } from "../../src/journal/journal.ts";
 import { inspectNatsStreams, openNatsJournal } from "../../src/journal/nats.ts";
 import { type ServerLife, type Servers, startReadyServers } from "../chaos/servers.ts";
+import { within } from "../chaos/within.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 import { bytesOf, Follower, filled, linesOf, range } from "./records.ts";
 import { appendSurely, surely } from "./stream-repeats.ts";
@@ -46,7 +47,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
 
   /** A request of the JetStream API about a segment's stream. */
   async function ask(verb: string, number: number): Promise<ClusterAnswer> {
-    const connection = await connect({ servers: [...servers.urls] });
+    const connection = await connect({ servers: [...servers.urls], timeout: 2_000 });
     try {
       const subject = `$JS.API.STREAM.${verb}.WAGGLE_${swarm}_${number}`;
       return (await connection.request(subject, "", { timeout: 2_000 })).json<ClusterAnswer>();
@@ -57,16 +58,32 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
     }
   }
 
+  async function leaderNow(number: number): Promise<ServerLife | undefined> {
+    const name = (await ask("INFO", number)).cluster?.leader;
+    return servers.members.find((member) => member.name === name);
+  }
+
   async function leaderOf(number: number): Promise<ServerLife> {
     let leader: ServerLife | undefined;
+    const poll = { ...POLL, message: `the stream of segment ${number} has a leader` };
     await expect
       .poll(async () => {
-        const name = (await ask("INFO", number)).cluster?.leader;
-        leader = servers.members.find((member) => member.name === name);
+        leader = await leaderNow(number);
         return leader;
-      }, POLL)
+      }, poll)
       .toBeDefined();
     return leader as ServerLife;
+  }
+
+  /** A leader that steps down does not choose its successor: each step has an even chance. */
+  async function letLead(number: number, server: ServerLife): Promise<void> {
+    const poll = { ...POLL, message: `${server.name} leads the stream of segment ${number}` };
+    const step = async () => {
+      const leader = await leaderNow(number);
+      if (leader !== undefined && leader !== server) await ask("LEADER.STEPDOWN", number);
+      return leader?.name;
+    };
+    await expect.poll(step, poll).toBe(server.name);
   }
 
   /** Kills the server that leads the stream and starts it again after `awayMs`. */
@@ -104,7 +121,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
       await losing;
       expect(await surely(() => segment.seal())).toBe(true);
       expect(await surely(() => segment.end())).toMatchObject({ position: 3 * RECORDS, missing: 0 });
-      await follower.ended;
+      await within(POLL.timeout, "the follower reads to the seal", follower.ended);
       expect(follower.lines).toEqual(filled(1, 3 * RECORDS));
     },
     SLOW_TEST_MS,
@@ -124,7 +141,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
         expect(await surely(() => segment.seal())).toBe(true);
         const end = await surely(() => segment.end());
         expect(end).toMatchObject({ isSealed: true, missing: 0 });
-        const stored = await writing;
+        const stored = await within(POLL.timeout, "the rival meets the seal", writing);
         await losing;
         await rival.close();
         expect(end?.position).toBeGreaterThanOrEqual(stored);
@@ -148,17 +165,12 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
       await appendAll(segment, 11, 30);
       expect(await surely(() => segment.seal())).toBe(true);
       await away.restart();
-      const isWhole = async () =>
-        (await ask("INFO", 6)).cluster?.replicas?.every(
-          ({ current, offline }) => current && offline !== true,
-        );
-      await expect.poll(isWhole, POLL).toBe(true);
-      await expect
-        .poll(async () => {
-          await ask("LEADER.STEPDOWN", 6);
-          return (await leaderOf(6)).name;
-        }, POLL)
-        .toBe(away.name);
+      const isWhole = async () => {
+        const { replicas } = (await ask("INFO", 6)).cluster ?? {};
+        return replicas?.every(({ current, offline }) => current && offline !== true) ?? false;
+      };
+      await expect.poll(isWhole, { ...POLL, message: "all replicas are up to date" }).toBe(true);
+      await letLead(6, away);
       const reader = await openNatsJournal(optionsFor(servers));
       expect(await surely(() => reader.segment(6).end())).toMatchObject({
         position: 30,

@@ -104,6 +104,32 @@ describe("reading a segment from a stream", () => {
     expect(follower.lines).toEqual(filled(1, 4));
   });
 
+  it("makes a consumer when heartbeats come and a record that the stream has does not", async () => {
+    const { reader, tap } = await aSegment(5);
+    tap.staleConsumers = 1;
+    expect(await linesOf(reader.replay(1))).toEqual(filled(1, 5));
+    expect(tap.begun).toEqual([1, 1]);
+  });
+
+  it("gives up a replay when no consumer delivers what the stream has", async () => {
+    const { reader, tap } = await aSegment(5);
+    tap.staleConsumers = Number.POSITIVE_INFINITY;
+    const replaying = linesOf(reader.replay(1, { patienceMs: 1_000 }));
+    await expect(replaying).rejects.toThrow("consumers keep breaking");
+  });
+
+  it("makes a consumer when a request expires without any record", async () => {
+    const { writer, reader, tap } = await aSegment(3);
+    tap.staleConsumers = 1;
+    const follower = new Follower(reader, 4);
+    await expect.poll(() => tap.begun).toEqual([4]);
+    await fill(writer, 4, 4);
+    tap.say({ code: 408, description: "Request Timeout" });
+    await withoutWaitingForHeartbeats(follower.hasRead(1));
+    await follower.stop();
+    expect(follower.lines).toEqual(filled(4, 4));
+  });
+
   it("waits for the connection and goes on behind the record read last", async () => {
     const { world, writer, reader, tap } = await aSegment(3);
     const follower = new Follower(reader);

@@ -1,9 +1,13 @@
-// Repeats calls of a journal until their outcome is known, as a leader does while a server is away.
+// Repeats calls of a journal until their outcome is known, as a leader does while a server is away. Gives up with the
+// last answer, so that a test says what it waited for.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import type { AppendOutcome, Segment } from "../../src/journal/journal.ts";
 import { limits } from "../../src/limits.ts";
+
+/** A cluster that fails over answers within 10 s; the rest is for a machine with more to do. */
+const KNOWN_MS = 40_000;
 
 /** Appends as a leader does while the outcome is unknown: the same bytes at the same position. */
 export async function appendSurely(
@@ -11,25 +15,40 @@ export async function appendSurely(
   bytes: Uint8Array,
   expected: number,
 ): Promise<AppendOutcome> {
-  for (;;) {
-    const outcome = await segment.append(bytes, expected);
-    if (outcome.kind === "refused") {
+  return await repeat(
+    `record ${expected + 1} of segment ${segment.number} is appended`,
+    async (): Promise<Attempt<AppendOutcome>> => {
+      const outcome = await segment.append(bytes, expected);
+      if (outcome.kind === "unknown") return { last: outcome.cause };
+      if (outcome.kind !== "refused") return { value: outcome };
       const found = await segment.read(expected + 1).catch(() => undefined);
-      if (found !== undefined && Buffer.compare(found.bytes, bytes) === 0) return { kind: "stored" };
-      if (found !== undefined) return outcome;
-    } else if (outcome.kind !== "unknown") return outcome;
-    await delay(limits.appendRetryMs);
-  }
+      if (found === undefined) return { last: "refused, and the record is not found" };
+      return { value: Buffer.compare(found.bytes, bytes) === 0 ? { kind: "stored" } : outcome };
+    },
+  );
 }
 
 /** Repeats a call until the server answers it. */
 export async function surely<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
+  return await repeat(`${call} is answered`, async () => {
     try {
-      return await call();
+      return { value: await call() };
     } catch (error) {
       expect(error).toMatchObject({ code: "WAGGLE_UNREACHABLE" });
-      await delay(limits.appendRetryMs);
+      return { last: error };
     }
+  });
+}
+
+type Attempt<T> = { readonly value: T } | { readonly last: unknown };
+
+/** @throws Error that says what was waited for, and the last answer */
+async function repeat<T>(what: string, attempt: () => Promise<Attempt<T>>): Promise<T> {
+  const endMs = performance.now() + KNOWN_MS;
+  for (;;) {
+    const result = await attempt();
+    if ("value" in result) return result.value;
+    if (performance.now() > endMs) throw new Error(`after ${KNOWN_MS} ms not yet: ${what}. ${result.last}`);
+    await delay(limits.appendRetryMs);
   }
 }

@@ -81,6 +81,8 @@ export class WireTap implements StreamWire {
   delivered = 0;
   /** Nothing is delivered. */
   isMute = false;
+  /** How many of the next consumers are kept by a server whose copy of the stream stays empty. */
+  staleConsumers = 0;
   /** In place of `$JS.ACK.<stream>`. */
   ackPrefix: string | undefined;
   readonly #wire: SimStreamWire;
@@ -121,9 +123,12 @@ export class WireTap implements StreamWire {
 
   listen(handler: (message: StreamMessage) => void): Listening {
     this.#handlers.add(handler);
+    const isStale = this.staleConsumers > 0;
+    if (isStale) this.staleConsumers -= 1;
     const listening = this.#wire.listen((message) => {
       const [seq = ""] = message.reply.split(".").slice(5);
       if (this.isMute) return;
+      if (isStale) return handler(wordOfAnEmptyStream());
       if (seq !== "") this.delivered += 1;
       if (this.lost.delete(Number(seq))) return;
       const prefix = this.ackPrefix;
@@ -145,6 +150,11 @@ export class WireTap implements StreamWire {
   async close(): Promise<void> {
     await this.#wire.close();
   }
+}
+
+function wordOfAnEmptyStream(): StreamMessage {
+  const status = { code: 100, description: "Idle Heartbeat", lastConsumerSeq: 0, lastStreamSeq: 0 };
+  return { subject: "", reply: "", data: new Uint8Array(), status };
 }
 
 class ManualLine implements Line {

@@ -1,8 +1,12 @@
 // The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
 // reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
 //
-// Signs: a heartbeat that counts more than arrived or passed over missing records, heartbeats that stay away, the
-// server's word that the consumer is gone, a broken connection. The reader itself sees a record that was left out.
+// Signs: a heartbeat that counts more than arrived or passed over missing records; heartbeats that stay away; heartbeats
+// without a record that the stream is known to have; a request that expired without any record; a server that says the
+// consumer is gone; a broken connection. The reader itself sees a record that was left out.
+//
+// The stream's leader answers questions, and any of the stream's servers may keep a consumer. A server whose copy of
+// the stream stays behind sends heartbeats and no records, so heartbeats alone do not keep a consumer alive.
 
 import type { Clock, Random } from "../../clock.ts";
 import { limits } from "../../limits.ts";
@@ -29,6 +33,8 @@ export interface PullStart {
   readonly fromSeq: number;
   /** The first record that was not read before; `fromSeq` or later. */
   readonly nextSeq: number;
+  /** The last record that the stream is known to have; 0 when it may have none. */
+  readonly knownTo: number;
   /** As `ReplayOptions.aheadBytes`. */
   readonly aheadBytes?: number | undefined;
 }
@@ -52,6 +58,7 @@ export class StreamPull {
   #consumerSeq = 0;
   /** The next record to come; none before it is missing. */
   #nextSeq: number;
+  readonly #knownTo: number;
   #isRequested = false;
   #awaited = 0;
   #requestBytes: number;
@@ -73,11 +80,12 @@ export class StreamPull {
     return pull;
   }
 
-  private constructor(access: StreamAccess, { nextSeq, aheadBytes }: PullStart) {
+  private constructor(access: StreamAccess, { nextSeq, knownTo, aheadBytes }: PullStart) {
     this.#access = access;
     this.#subject = access.subjects.segment(access.segment);
     this.#sealSubject = access.subjects.segmentSealed(access.segment);
     this.#nextSeq = nextSeq;
+    this.#knownTo = knownTo;
     this.#requestBytes = aheadBytes ?? largestRequest(access.wire);
     this.#name = `waggle-${access.random.id(16)}`;
     this.#listening = access.wire.listen((message) => this.#receive(message));
@@ -121,7 +129,6 @@ export class StreamPull {
 
   #receive(message: StreamMessage): void {
     if (this.#isOver) return;
-    this.#missedBeats = 0;
     if (message.subject.startsWith(this.#subject)) this.#receiveRecord(message);
     else if (message.status !== undefined) this.#receiveStatus(message.status);
     this.#arrivals.ring();
@@ -132,6 +139,7 @@ export class StreamPull {
     if (numbers === undefined) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
     this.#hasBrought = true;
+    this.#missedBeats = 0;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
     const bytes = new Uint8Array(data); // a Buffer's slice is a view that keeps everything that arrived with it
     this.#records.push({ position: numbers.seq, bytes, isSeal: subject === this.#sealSubject });
@@ -141,11 +149,14 @@ export class StreamPull {
   }
 
   #receiveStatus({ code, description, lastConsumerSeq = 0, lastStreamSeq = 0 }: StreamStatus): void {
-    if (code === 100 && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) return;
+    if (code === 100 && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) {
+      if (this.#nextSeq > this.#knownTo) this.#missedBeats = 0;
+      return;
+    }
     const isTooLarge = /MaxBytes/i.test(description);
     if (isTooLarge && !this.#hasBrought) this.#requestBytes = largestRequest(this.#access.wire);
-    if (code === 404 || code === 408 || isTooLarge || /Batch Completed/i.test(description))
-      this.#requestAgain();
+    const isExpired = code === 408 && this.#hasBrought;
+    if (isExpired || isTooLarge || /Batch Completed/i.test(description)) this.#requestAgain();
     else this.#finish();
   }
 

@@ -94,7 +94,8 @@ async function begin(access: StreamAccess, place: Place): Promise<Beginning> {
       return { kind: "faulty", reason: gapError(segment, next, end) };
     if (next > end && sealedAt !== undefined) return { kind: "ended" };
     const fromSeq = hasRead ? next - 1 : next;
-    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq: next, aheadBytes }) };
+    const start = { fromSeq, nextSeq: next, knownTo: end, aheadBytes };
+    return { kind: "begun", pull: await StreamPull.begin(access, start) };
   } catch (error) {
     if (isStreamMissing(error)) return { kind: "faulty", reason: noSegmentError(segment) };
     if (isUnreadable(error)) return { kind: "faulty", reason: unreadableError(segment, next) };
