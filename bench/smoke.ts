@@ -53,13 +53,13 @@ async function startCoordinator(url: string): Promise<void> {
 async function measure(operate: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   let ended = 0;
-  const lane = async () => {
+  const queue = async () => {
     while (performance.now() - startedAt < roundMs) {
       await operate();
       ended += 1;
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, lane));
+  await Promise.all(Array.from({ length: concurrency }, queue));
   return (ended / (performance.now() - startedAt)) * 1000;
 }
 

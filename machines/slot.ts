@@ -1,15 +1,15 @@
-// The life of an acquisition of slots as a chart: the law for the events of src/state/event.ts, whose names the
-// signals bear. No acquisition runs it. Acquisitions are rows that `apply` changes, and a test walks this chart's
+// The life of a slot lease of slots as a chart: the law for the events of src/state/event.ts, whose names the
+// signals bear. No slot lease runs it. Slot leases are rows that `apply` changes, and a test walks this chart's
 // edges against `apply`.
 //
 //    unrequested ─SLOT_AWAITED→ waiting ─SLOT_WAIT_ENDED→ withdrawn
 //         │                        │ SLOT_GRANTED
 //         └───SLOT_GRANTED [free]──┴──→ held ─SLOT_RELEASED→ released
 //
-// A set of resources is one acquisition: it waits whole, and is held whole.
+// A set of resources is one slot lease: it waits whole, and is held whole.
 
 import { type SnapshotFrom, setup } from "xstate";
-import type { AcquisitionRow } from "../src/state/state.ts";
+import type { SlotLeaseRow } from "../src/state/state.ts";
 
 export type SlotSignal =
   /** It is not its turn, or too little is free. */
@@ -30,7 +30,7 @@ export const slotMachine = setup({
 }).createMachine({
   id: "slot",
   description:
-    "An acquisition of slots waits until all of its resources can be granted at once, is held, and ends once.",
+    "A slot lease of slots waits until all of its resources can be granted at once, is held, and ends once.",
   initial: "unrequested",
   states: {
     unrequested: {
@@ -53,7 +53,7 @@ export const slotMachine = setup({
 export type SlotSnapshot = SnapshotFrom<typeof slotMachine>;
 
 /** The state as rows spell it; `ended` when only the handle is remembered, undefined before it was asked for. */
-export function slotState({ value }: SlotSnapshot): AcquisitionRow["state"] | "ended" | undefined {
+export function slotState({ value }: SlotSnapshot): SlotLeaseRow["state"] | "ended" | undefined {
   if (value === "unrequested") return undefined;
   return value === "waiting" || value === "held" ? value : "ended";
 }

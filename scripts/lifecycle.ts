@@ -18,7 +18,7 @@ const introduction = `# Lifecycles
 
 <!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
 
-Four things have a life: a task, an acquisition of slots, an agent, and a coordinator. The charts stand in
+Four things have a life: a task, a slot lease of slots, an agent, and a coordinator. The charts stand in
 \`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
 may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events. A state of the
 agent's chart runs actors: they start when the state begins and stop when it ends.

@@ -279,7 +279,7 @@ const messages: readonly WireMessage[] = [
     subject: "coordinator",
     direction: "send",
     summary: "Coordinators say that they are here.",
-    schema: schemas.coordinatorBeatSchema,
+    schema: schemas.coordinatorHeartbeatSchema,
   },
 ];
 

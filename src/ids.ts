@@ -22,7 +22,7 @@ export type Kind = Brand<string, "Kind">;
 export type ResourceName = Brand<string, "ResourceName">;
 /** One life of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique for each start. */
 export type Incarnation = Brand<string, "Incarnation">;
-/** Names one acquisition of slots within its agent, from the request to the release; 1–64 characters of
+/** Names one slot lease of slots within its agent, from the request to the release; 1–64 characters of
  *  `[A-Za-z0-9_-]`, chosen by the agent and never used again. */
 export type SlotHandle = Brand<string, "SlotHandle">;
 /** Names one granted attempt: `<term>.<agent's assignment number>`. */

@@ -203,7 +203,7 @@ export const limits = {
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
   /** One that came for slots alone, after so long: nothing was learnt of it and no number given to it, and how its
-   *  acquisitions ended is remembered without it. Until then a request that was under way meets the life that ended. */
+   *  slot leases ended is remembered without it. Until then a request that was under way meets the life that ended. */
   slotAgentForgottenMs: 60_000,
   /** Result messages one agent has under way: enough to fill the wire, more only makes messages smaller. */
   resultMessagesInFlightMax: 2,
@@ -305,7 +305,7 @@ export const limits = {
   inboxCharactersMax: 192,
   /** Projects named in a refusal of an id that several have: enough to see what is meant. */
   ambiguousProjectsShown: 5,
-  /** A task's cost, and an acquisition's: a whole queue of the heaviest, in thousandths, still adds up exactly. */
+  /** A task's cost, and a slot lease's: a whole queue of the heaviest, in thousandths, still adds up exactly. */
   taskWeightMax: 1_000_000,
   /** Room for any scale of priorities that anybody thinks in, on both sides of 0. */
   priorityMagnitudeMax: 1_000_000,
@@ -352,9 +352,9 @@ export const limits = {
   /** A project granted nothing for so long goes first, once: the window of the budget document's guarantee. */
   guaranteeMs: 3_600_000,
   /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
-  ceilingTicksPerWaiting: 20,
-  /** The same for a set of resources where the policy has no ceiling: as many as with the ceiling of our rules. */
-  setCeilingTicksPerWaiting: 20,
+  starvationLimitTicksPerWaiting: 20,
+  /** The same for a set of resources where the policy has no starvation limit: as many as with the starvation limit of our rules. */
+  setStarvationLimitTicksPerWaiting: 20,
   /** What nobody said and nothing taught, for a first attempt of a kind. */
   tokensPerAttemptDefault: 1_000,
   /** What one attempt may be said to take, by its submitter, its agent or the policy's default: what all places of
@@ -397,7 +397,7 @@ export const limits = {
   /** λ beyond it scores every agent with a backlog as good as nothing. */
   lambdaMax: 100,
   /** Longer than a queue as long as may be takes to pass. */
-  ceilingTicksMax: 1_000_000,
+  starvationLimitTicksMax: 1_000_000,
   guaranteeMsMin: 1_000,
   guaranteeMsMax: 31 * 24 * 3_600_000,
   /** Whoever asks again does so within `askTimeoutMs`, and must be known then. */
@@ -453,10 +453,10 @@ export const limits = {
   // --- slots ----------------------------------------------------------------------------------
   /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
   waitersPerResourceMax: 100,
-  /** Slots one acquisition may ask for, repeated names included: each is looked at whenever one is free. */
-  slotsPerAcquisitionMax: 16,
-  /** Acquisitions one agent may hold or wait for: a heartbeat lists them all. */
-  acquisitionsPerAgentMax: 1_024,
+  /** Slots one slot lease may ask for, repeated names included: each is looked at whenever one is free. */
+  slotsPerLeaseMax: 16,
+  /** Slot leases one agent may hold or wait for: a heartbeat lists them all. */
+  slotLeasesPerAgentMax: 1_024,
   /** Holders, and waiters, of one resource that `status` names. */
   slotPartiesShownMax: 16,
   /** Ended handles that are remembered, so that releasing twice is told from releasing what never was. */
@@ -506,14 +506,14 @@ export const limits = {
   receiptBytesMax: 512,
   /** Agents that a receipt shows: the winner and the next two. */
   receiptCandidatesMax: 3,
-  /** As much of a lane's name stands in a receipt before a candidate more does. */
-  receiptLaneBytesMin: 24,
+  /** As much of a queue's name stands in a receipt before a candidate more does. */
+  receiptQueueBytesMin: 24,
 
   /** Steps of journal time in which forgetting in time, and what the swarm expects of a kind, are taken up. */
   rateEpochMs: 5_000,
   /** However slow an agent is, the factor for speed leaves it this much of its score. */
   speedFactorMin: 1 / 16,
-  /** Rankings of agents kept beyond twice as many as there are lanes: making one costs as much as it has agents. */
+  /** Rankings of agents kept beyond twice as many as there are queues: making one costs as much as it has agents. */
   idlePoolsMax: 64,
   /** Tasks of one user that are looked at for one that fits a budget. */
   budgetLookAhead: 16,
@@ -551,7 +551,7 @@ export const limits = {
   journalSilenceMsMax: 30_000,
   /** A record that is not found between others is gone when it is not found for so long: a server that has just
    *  taken over may not know what it has. */
-  journalHoleMs: 3_000,
+  journalGapMs: 3_000,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
   /** …and at this one assigning: what is left is for the results of what runs, and for the leader's own records. */
@@ -629,7 +629,7 @@ export const limits = {
   /** Reading how tasks ended, for one who awaits them: what is not read by then is asked about again. */
   awaitReadMs: 2_000,
   /** An outcome that is asked for again and again and not found is said to be lost after so long: by then a leader has
-   *  found the hole, saved its state, and said where the audit begins, which is the better answer. */
+   *  found the gap, saved its state, and said where the audit begins, which is the better answer. */
   outcomeMissMs: 10_000,
   /** Batches noted as not found, so that it is known for how long they are not; beyond, the oldest are forgotten. */
   missedBatchesMax: 1_000,

@@ -8,7 +8,7 @@ import type { Assignment } from "../protocol/schemas.ts";
 /** Names an attempt between session and runner: unique over all lives of an agent. */
 export type AttemptKey = string;
 
-/** Names an acquisition of slots between session and agent. */
+/** Names a slot lease of slots between session and agent. */
 export type SlotKey = string;
 
 /** Slots to acquire. */
@@ -102,7 +102,7 @@ export type SessionNotice =
       readonly error?: { readonly code: WaggleErrorCode; readonly message: string };
     };
 
-/** What became of an acquisition. */
+/** What became of a slot lease. */
 export type SlotNotice =
   | { readonly type: "slot-granted"; readonly key: SlotKey; readonly handle: string }
   /** It ended without a slot. */
@@ -116,10 +116,10 @@ export type SessionOrder =
   | { readonly type: "ended"; readonly ends: readonly AttemptEnd[] }
   | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
   | ({ readonly type: "log" } & WrittenText)
-  | { readonly type: "acquire"; readonly acquisition: AcquireOrder }
+  | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
   /** Give slots back, or up. Answered with `slot-released`. */
   | { readonly type: "release"; readonly key: SlotKey }
-  /** The same for a handle that is not of this process's present acquisitions. */
+  /** The same for a handle that is not of this process's present slot leases. */
   | { readonly type: "release-handle"; readonly key: SlotKey; readonly handle: string }
   /** Take nothing new, finish, leave. */
   | { readonly type: "drain" }

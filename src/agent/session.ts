@@ -60,7 +60,6 @@ import {
 import { isInbox, subjectsOf } from "../protocol/subjects.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
-import { Acquisitions, type LocalAcquisition } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import { Departure } from "./departure.ts";
 import { type Answer, LeaderLine } from "./leader-line.ts";
@@ -82,6 +81,7 @@ import { LogStore } from "./log-store.ts";
 import { OwnRecord } from "./own-record.ts";
 import { ResultOutbox } from "./result-outbox.ts";
 import { abortReasonOf, signalling, signalOfRefusal } from "./signals.ts";
+import { type LocalSlotLease, SlotLeases } from "./slot-leases.ts";
 
 export interface AgentSessionDeps {
   readonly swarm: SwarmId;
@@ -102,8 +102,8 @@ export class AgentSession implements SessionLink {
   readonly #line: LeaderLine;
   readonly #pace: RetryPace;
   readonly #leases: LeaseWatch<HeldAttempt>;
-  readonly #acquisitions: Acquisitions;
-  readonly #slotLeases: LeaseWatch<LocalAcquisition>;
+  readonly #slotLeases: SlotLeases;
+  readonly #slotWatch: LeaseWatch<LocalSlotLease>;
   readonly #departure: Departure;
   readonly #record = new OwnRecord();
   readonly #logs = new LogStore();
@@ -139,7 +139,7 @@ export class AgentSession implements SessionLink {
       held: () => this.#life.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
     });
-    this.#acquisitions = new Acquisitions({
+    this.#slotLeases = new SlotLeases({
       ...deps,
       line: this.#line,
       pace: this.#pace,
@@ -149,13 +149,13 @@ export class AgentSession implements SessionLink {
       confirmedAt: () => this.#life.confirmedAt,
       isRecent: (sentAt) => this.#isRecent(sentAt),
       onRefused: (refusal) => this.#signal(signalOfRefusal(refusal)),
-      onHeld: () => this.#slotLeases.noteRunning(),
+      onHeld: () => this.#slotWatch.noteRunning(),
       onFailure: (error) => this.#signal({ type: "FAILED", error }),
     });
-    this.#slotLeases = new LeaseWatch({
+    this.#slotWatch = new LeaseWatch({
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
-      held: () => this.#acquisitions.all(),
+      held: () => this.#slotLeases.all(),
       onLosing: (losing) => {
         for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
       },
@@ -191,11 +191,11 @@ export class AgentSession implements SessionLink {
       case "log":
         return this.#logs.append(order.key, order.text, order.droppedBytes);
       case "acquire":
-        return this.#acquisitions.acquire(order.acquisition);
+        return this.#slotLeases.acquire(order.slotLease);
       case "release":
-        return this.#acquisitions.release(order.key);
+        return this.#slotLeases.release(order.key);
       case "release-handle":
-        return this.#acquisitions.releaseHandle(order.key, order.handle);
+        return this.#slotLeases.releaseHandle(order.key, order.handle);
       case "drain":
         return this.#signal({ type: "FINISH" });
       case "stop":
@@ -331,7 +331,7 @@ export class AgentSession implements SessionLink {
     const reason = abortReasonOf(signal);
     for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
     this.#abort(this.#life.ledger.abortAll(), reason);
-    this.#acquisitions.endLife(reason);
+    this.#slotLeases.endLife(reason);
     this.#life.end();
     if (signal.type === "LAPSED") {
       const fields = { incarnation: this.#life.incarnation, why: signal.why };
@@ -376,14 +376,14 @@ export class AgentSession implements SessionLink {
   }
 
   #serve(): void {
-    this.#acquisitions.begin();
+    this.#slotLeases.begin();
     this.#obeyDeferred();
   }
 
   // --- heartbeats and leases --------------------------------------------------------------------------
 
   #watchLeases(): () => void {
-    const stops = [this.#leases.watch(), this.#slotLeases.watch()];
+    const stops = [this.#leases.watch(), this.#slotWatch.watch()];
     return () => {
       for (const stop of stops) stop();
     };
@@ -404,7 +404,7 @@ export class AgentSession implements SessionLink {
   #heartbeat(): Observable<AgentSignal> {
     const sentAt = this.#deps.clock.monotonicMs();
     const listed = this.#life.ledger.held();
-    const slots = this.#acquisitions.listed();
+    const slots = this.#slotLeases.listed();
     const { status, saturated } = agentStanding(this.#chart.getSnapshot());
     const isDrainTold = this.#isIn("ending");
     const { successRate, latencyMs } = this.#record;
@@ -421,7 +421,7 @@ export class AgentSession implements SessionLink {
         if (answer.kind === "refused") return [signalOfRefusal(answer.refusal)];
         if (!this.#isConfirmed(answer)) return [];
         this.#life.confirm(listed, sentAt);
-        this.#acquisitions.confirm(slots, sentAt);
+        this.#slotLeases.confirm(slots, sentAt);
         this.#obeyDeferred();
         return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
       }),
@@ -463,11 +463,11 @@ export class AgentSession implements SessionLink {
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
         if (!this.#isRecent(this.#life.confirmedAt)) return this.#defer(push);
-        return this.#acquisitions.granted(push.handles);
+        return this.#slotLeases.granted(push.handles);
       case "slot-waits-ended":
-        return this.#acquisitions.ended(push.waits);
+        return this.#slotLeases.ended(push.waits);
       case "slots-revoked":
-        return this.#acquisitions.revoked(push.handles);
+        return this.#slotLeases.revoked(push.handles);
       default:
         return unreachable(push);
     }
@@ -602,7 +602,7 @@ export class AgentSession implements SessionLink {
   #close(): void {
     const { value, context } = this.#chart.getSnapshot();
     const error = value === "fenced" ? fencedError(this.#deps.profile.id) : context.error;
-    this.#acquisitions.close();
+    this.#slotLeases.close();
     this.#closed$.next();
     if (error === undefined) return this.#deps.notify({ type: "closed" });
     this.#logError(error);

@@ -1,5 +1,5 @@
 // Slots as a program has them: acquired, used, given back. The part of an agent that waits for what its session
-// (acquisitions.ts) asks the leader for. Not here: who is granted a slot when.
+// (slot leases.ts) asks the leader for. Not here: who is granted a slot when.
 
 import { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
@@ -40,7 +40,7 @@ export interface AcquireOptions {
   readonly holder?: string;
 }
 
-/** Slots that are held: all those of one acquisition, until released. Declare it with `await using`, or release it
+/** Slots that are held: all those of one slot lease, until released. Declare it with `await using`, or release it
  *  in a `finally`. */
 export interface Slot extends AsyncDisposable {
   /** For `releaseHandle`, when who releases is not who acquired. */
@@ -97,7 +97,7 @@ export class Slots {
     options?: AcquireOptions,
     { holder, signals = [] }: { readonly holder?: string; readonly signals?: readonly AbortSignal[] } = {},
   ): Promise<Slot> {
-    const { wanted: asked, signal } = readAcquisition(resources, options);
+    const { wanted: asked, signal } = readSlotLease(resources, options);
     const wanted = holder === undefined ? asked : { holder, ...asked };
     const giveUps = signal === undefined ? signals : [signal, ...signals];
     for (const each of giveUps) each.throwIfAborted();
@@ -108,7 +108,7 @@ export class Slots {
       return await new Promise<Slot>((resolve, reject) => {
         this.#waitingByKey.set(key, { resources: wanted.resources.toSorted(), resolve, reject });
         this.#aborts.on(givenUp.signal, () => this.#giveUp(key, givenUp.signal.reason));
-        this.#deps.tell({ type: "acquire", acquisition: { key, ...wanted } });
+        this.#deps.tell({ type: "acquire", slotLease: { key, ...wanted } });
       });
     } finally {
       givenUp.abort();
@@ -258,7 +258,7 @@ export const acquireRules = {
 const readAcquireOptions = readerOf<AcquireOptions>(acquireRules);
 
 /** Before anything waits for an agent or a leader. @throws InvalidMessageError naming the field */
-export function readAcquisition(resources: unknown, options: unknown) {
+export function readSlotLease(resources: unknown, options: unknown) {
   const { signal, timeoutMs, ...rest } = readAcquireOptions("acquire", options);
   return {
     signal,

@@ -51,7 +51,7 @@ export function describeObstacle(
     case "none-eligible":
       return `No agent that serves it may have it now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
-      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the ceiling: it goes after that, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
+      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the starvation limit: it goes after that, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
     case "later-turn":
       return `${counted(obstacle.feasible, "agent")} may have it, and it goes when its turn comes; ${nextIn(wait)}`;
     default:

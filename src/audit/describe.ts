@@ -162,7 +162,7 @@ const decisions = {
   probe: "to probe it",
 } as const;
 
-/** `project by guarantee`, `user by ceiling`; by the rule goes without saying. */
+/** `project by guarantee`, `user by starvation limit`; by the rule goes without saying. */
 function turnOf({ project, user }: TurnBases): string {
   const parts = [project !== "rule" && `project by ${project}`, user !== "rule" && `user by ${user}`];
   return parts.filter((part) => part !== false).join(", ");
@@ -175,7 +175,7 @@ function scoreOf({ score }: CandidateTerms): string {
 const trimReasons = {
   retention: "it was kept for as long as asked",
   "storage-short": "there was no room for more",
-  hole: "the journal lost records",
+  gap: "the journal lost records",
   "tail-lost": "the journal lost its end",
   lost: "the journal lost what was before",
 } as const;
@@ -210,7 +210,9 @@ function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotRec
   if (by === "free") return "free at once";
   const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;
   const why =
-    by === "ceiling" ? "past the ceiling" : `L ${(load ?? 0).toFixed(2)}${next}; α ${alpha ?? "unknown"}`;
+    by === "starvationLimit"
+      ? "past the starvation limit"
+      : `L ${(load ?? 0).toFixed(2)}${next}; α ${alpha ?? "unknown"}`;
   return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;
 }
 

@@ -103,13 +103,13 @@ const turnColumns: readonly Column[] = [
   { head: "turn of" },
   { head: "place" },
   { head: "waited", align: "right" },
-  { head: "ceiling", align: "right" },
+  { head: "starvationLimit", align: "right" },
   { head: "goes by" },
   { head: "clock", align: "right", whenNarrow: "drop" },
   { head: "virtual time", align: "right", whenNarrow: "drop" },
 ];
 
-/** Its project among those that wait in its lane, its user among the project's, itself among the user's tasks. */
+/** Its project among those that wait in its queue, its user among the project's, itself among the user's tasks. */
 function turnBlock(
   { project, user, task: id }: TaskExplanation,
   position: NonNullable<TaskWait["position"]>,
@@ -132,10 +132,10 @@ function turnBlock(
 }
 
 function placeCells(
-  { place, of, waited, ceiling }: NonNullable<TaskWait["position"]>["task"],
+  { place, of, waited, starvationLimit }: NonNullable<TaskWait["position"]>["task"],
   countedIn: string,
 ): Cell[] {
-  const after = ceiling === undefined ? "none" : formatCount(ceiling);
+  const after = starvationLimit === undefined ? "none" : formatCount(starvationLimit);
   return [`${formatCount(place)} of ${formatCount(of)}`, `${formatCount(waited)} ${countedIn}`, after];
 }
 

@@ -103,9 +103,9 @@ function setCommand(program: Program): Command {
     .option("--auto-tune", "adjust α automatically, from 0 to 0.5")
     .option("--no-auto-tune", "keep α as it is (default)")
     .option(
-      "--ceiling <ticks>",
+      "--starvation limit <ticks>",
       "maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it",
-      wholeNumber(0, limits.ceilingTicksMax),
+      wholeNumber(0, limits.starvationLimitTicksMax),
     )
     .option(
       "--guarantee <duration>",
@@ -155,7 +155,7 @@ Examples:
 
 function patchOf(flags: PolicyFlags): PolicyPatch {
   const { rules, projectTurn, userTurn, agentRule, lambda, alpha, optimizeFor, autoTune } = flags;
-  const { ceiling, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
+  const { starvationLimit, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
   const { remember, rememberedTasks } = flags;
   return {
     rules,
@@ -167,7 +167,7 @@ function patchOf(flags: PolicyFlags): PolicyPatch {
     alpha,
     optimizeFor,
     autoTune,
-    ceiling,
+    starvationLimit,
     guaranteeMs: guarantee,
     topN: noneAsNull(topN),
     tokensDefault,
@@ -215,7 +215,12 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ["λ", String(policy.lambda)],
     ["speed exponent", String(policy.speedExponent)],
     ["α", `${policy.alpha}${policy.autoTune ? ", moving by itself" : ""}`],
-    ["ceiling", policy.ceiling === 0 ? "off" : `${formatCount(policy.ceiling)} ticks for each that waits`],
+    [
+      "starvationLimit",
+      policy.starvationLimit === 0
+        ? "off"
+        : `${formatCount(policy.starvationLimit)} ticks for each that waits`,
+    ],
     ["guarantee", plainDuration(policy.guaranteeMs)],
     ["top N", limitText(policy.topN)],
     ["budget", budgetText(policy.budget)],

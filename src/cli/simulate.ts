@@ -49,7 +49,7 @@ export function simulateCommand(program: Program): Command {
     )
     .option(
       "--alpha <x>",
-      "α of the load function, for loco and loco-ceiling: 0 to 1; default 0.25",
+      "α of the load function, for loco and loco-starvation limit: 0 to 1; default 0.25",
       numberBetween(0, 1),
     )
     .option("--seeds <seeds>", "number of seeds, from seed 0, or a range like 5..24; default 20", seedRange)

@@ -173,7 +173,9 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     const command =
       flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
     const record = hasFailed ? { ...report, schedule, command } : report;
-    output.datum(record, () => failureText(report, { schedule, deeds: terms.deeds, command, view: output }));
+    output.datum(record, () =>
+      failureText(report, { schedule, operations: terms.operations, command, view: output }),
+    );
   };
   for (const report of run.before) tell(report);
   show();
@@ -228,14 +230,14 @@ async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: Ve
     return;
   }
   const file = `torture-${request.seed}.json`;
-  const { schedule, deeds } = shrunk.request;
+  const { schedule, operations } = shrunk.request;
   writeSchedule(resolve(shell.cwd, file), file, { request: shrunk.request, version: codeVersion() });
   const command = scheduleCommand(file);
   output.datum({ shrunk: shrunk.request, findings: shrunk.report.findings }, () =>
     [
       "",
-      `shrunk to ${counted(schedule.length, "fault")} and ${counted(deeds.length, "deed")}`,
-      failureText(shrunk.report, { schedule, deeds, command, view: output }),
+      `shrunk to ${counted(schedule.length, "fault")} and ${counted(operations.length, "operation")}`,
+      failureText(shrunk.report, { schedule, operations, command, view: output }),
     ].join("\n"),
   );
 }

@@ -53,9 +53,9 @@ export const askRules = {
 /** @throws InvalidMessageError naming the option */
 export const readAskOptions = readerOf<AskOptions>(askRules);
 
-/** `deed`: a leader changes something and answers with where the journal stood. `query`: any coordinator
+/** `command`: a leader changes something and answers with where the journal stood. `query`: any coordinator
  *  reads something; asking twice is harmless and an old answer is no loss. */
-export type QuestionKind = "deed" | "query";
+export type QuestionKind = "command" | "query";
 
 export interface Question<Schema extends z.ZodType> {
   readonly kind: QuestionKind;
@@ -126,7 +126,7 @@ export class Asker {
       if (answer.kind === "unknown") doubt = answer;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
       const otherwise = () => {
-        const mayBeDone = question.kind === "deed" && doubt !== undefined; // before there was no room
+        const mayBeDone = question.kind === "command" && doubt !== undefined; // before there was no room
         return mayBeDone || refusal === undefined ? this.#givenUp(question.kind, doubt, signal) : refusal;
       };
       if (signal.aborted || this.#isClosed()) throw otherwise();
@@ -167,7 +167,7 @@ export class Asker {
         return { kind: "refused", refusal: forbidden(outcome) };
       case "answered": {
         const answer = readAnswer(outcome.data, question.schema);
-        if (answer.kind === "answered" && question.kind === "deed")
+        if (answer.kind === "answered" && question.kind === "command")
           horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
       }
@@ -182,7 +182,7 @@ export class Asker {
 
   #givenUp(kind: QuestionKind, doubt: Doubt | undefined, signal: AbortSignal): unknown {
     const options = signal.aborted ? { cause: signal.reason } : {};
-    if (kind === "deed" && doubt !== undefined) return outcomeUnknown(doubt.why, options);
+    if (kind === "command" && doubt !== undefined) return outcomeUnknown(doubt.why, options);
     if (kind === "query" && signal.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
@@ -205,12 +205,12 @@ function unreadableAnswer(why: string, options: { readonly cause?: unknown }): U
 
 export function noLeader(
   options: { readonly cause?: unknown } = {},
-  asked: QuestionKind = "deed",
+  asked: QuestionKind = "command",
 ): NoLeaderError {
   const sentence =
     "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` tells which swarm and " +
     "server were asked";
-  return new NoLeaderError(asked === "deed" ? `${sentence}. Nothing was done` : sentence, options);
+  return new NoLeaderError(asked === "command" ? `${sentence}. Nothing was done` : sentence, options);
 }
 
 export function outcomeUnknown(why: string, options: { readonly cause?: unknown } = {}): OutcomeUnknownError {

@@ -50,7 +50,7 @@ export class AwaitedTasks {
   readonly #stops: readonly (() => void)[];
   #cancelSweep: (() => void) | undefined;
   /** The server does not permit the inbox. */
-  #deafness: WaggleError | undefined;
+  #isolation: WaggleError | undefined;
   #isAsking = false;
 
   constructor(deps: AwaitedTasksDeps) {
@@ -141,13 +141,13 @@ export class AwaitedTasks {
 
   /** No outcome can come: every wait ends, now and later. */
   #cannotHear(error: WaggleError): void {
-    this.#deafness = error;
+    this.#isolation = error;
     for (const task of [...this.#taskByKey.values()]) if (task.isWatched) this.#fail(task, error);
   }
 
   #add(task: AwaitedTask): AwaitedTask {
-    if (this.#deafness !== undefined) {
-      task.fail(this.#deafness);
+    if (this.#isolation !== undefined) {
+      task.fail(this.#isolation);
       return task;
     }
     if (this.#closed.signal.aborted) {
@@ -250,7 +250,7 @@ export class AwaitedTasks {
     const subject = subjects.project(tasks[0]?.project ?? "", "await");
     const bytes = encode({ v: 1, tasks: tasks.map(({ id }) => id), notify: inbox });
     const options = { timeoutMs: limits.requestTimeoutMs, signal: this.#closed.signal };
-    return await asker.once({ kind: "deed", subject, schema: awaitResponseSchema }, bytes, options);
+    return await asker.once({ kind: "command", subject, schema: awaitResponseSchema }, bytes, options);
   }
 
   /** @param accepted those of the tasks that were known to be accepted when the leader was asked

@@ -1,5 +1,5 @@
 // Tells a submitter that its tasks are held back: the leader has no room for them, and they are tried again.
-// Not here: when a task is tried again (submit-lane.ts). One report for all answers that arrive together.
+// Not here: when a task is tried again (submit-queue.ts). One report for all answers that arrive together.
 
 import type { Clock } from "../clock.ts";
 import type { BackpressureError } from "../errors.ts";

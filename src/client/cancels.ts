@@ -48,7 +48,7 @@ export class Cancels {
       ask: async (tasks, project, options) => {
         const message = { v: 1, tasks: tasks.map(({ task, round }) => ({ task, round })) };
         const subject = subjects.project(project, "cancel");
-        const question = { kind: "deed", subject, message, schema: cancelResponseSchema } as const;
+        const question = { kind: "command", subject, message, schema: cancelResponseSchema } as const;
         const { answers } = await asker.ask(question, options);
         return answers.map((answer) =>
           answer.ok

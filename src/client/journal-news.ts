@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
-import { coordinatorBeatSchema, eventPushSchema } from "../protocol/schemas.ts";
+import { coordinatorHeartbeatSchema, eventPushSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 
@@ -82,7 +82,7 @@ export class JournalNews {
   #listenForBeats(): Subscription {
     const { transport, subjects } = this.#deps;
     return transport.subscribe(subjects.coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorBeatSchema);
+      const beat = decode(data, coordinatorHeartbeatSchema);
       if (beat.ok && beat.value.leading) this.#heard(beat.value.idx);
     });
   }

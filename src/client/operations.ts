@@ -86,7 +86,7 @@ export interface SwarmOperations {
   /** What is set now. @throws NoLeaderError, UnreachableError */
   settings(options?: SettingsOptions): Promise<SettingsResponse>;
 
-  /** Rules, α, ceilings, the limits of the swarm as a whole. */
+  /** Rules, α, starvation limits, the limits of the swarm as a whole. */
   setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>>;
   /** Brings the project into being where projects must be declared, even with an empty patch. */
   setProject(project: string, patch: ProjectPatch, options?: AskOptions): Promise<Setting<ProjectSettings>>;
@@ -267,7 +267,7 @@ export class Operations implements SwarmOperations {
     if (before.leader === to) return before;
     const message = { v: 1, of: before.term, to };
     const subject = this.#subjects.operator("transfer");
-    const question = { kind: "deed", subject, schema: okResponseSchema, message } as const;
+    const question = { kind: "command", subject, schema: okResponseSchema, message } as const;
     const answer = await this.#asker.ask(question, rest());
     if (!answer.ok) throw errorFrom(answer);
     const isOver = () => this.#clock.monotonicMs() >= giveUpAtMs;
@@ -295,7 +295,7 @@ export class Operations implements SwarmOperations {
   async #tellAgent(verb: "drain" | "undrain", given: string, options?: AskOptions): Promise<void> {
     const agent = argument([verb, "agent"], given, agentIdSchema);
     const question = {
-      kind: "deed",
+      kind: "command",
       subject: this.#subjects.operator(verb),
       schema: okResponseSchema,
     } as const;
@@ -312,7 +312,7 @@ export class Operations implements SwarmOperations {
     schema: z.ZodType<SetAnswer<Settings>>,
     options: AskOptions,
   ): Promise<Setting<Settings>> {
-    const question = { kind: "deed", subject: this.#subjects.operator(verb), schema } as const;
+    const question = { kind: "command", subject: this.#subjects.operator(verb), schema } as const;
     const answer = await this.#asker.ask({ ...question, message }, options);
     if (!answer.ok) throw errorFrom(answer);
     const { settings, changed, term, idx, warnings } = answer;

@@ -67,7 +67,7 @@ export class Retries {
         ...(deadline === undefined ? {} : { deadline: Number(deadline) }),
       };
       const subject = subjects.project(project, "retry");
-      const question = { kind: "deed", subject, message, schema: retryResponseSchema } as const;
+      const question = { kind: "command", subject, message, schema: retryResponseSchema } as const;
       const { answers } = await asker.ask(question, options);
       for (const answer of answers)
         if (answer.ok) awaitedTasks.retried({ project, task: answer.task }, answer.round);

@@ -1,15 +1,15 @@
-// The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first acquisition
+// The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first slot lease
 // and ended with the connection. It contends, beats and is missed like any other. What is acquired inside a `wrap`,
 // however deep in its calls and by whichever connection to that swarm, keeps name order with what that holds: else it
 // could wait for itself.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Aborts } from "../abort.ts";
-import { noLeaderAnswered } from "../agent/acquisitions.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
 import { argument, callback, oneOrSeveral, readerOf } from "../agent/options.ts";
-import { type AcquireOptions, acquireRules, readAcquisition, type Slot } from "../agent/slots.ts";
+import { noLeaderAnswered } from "../agent/slot-leases.ts";
+import { type AcquireOptions, acquireRules, readSlotLease, type Slot } from "../agent/slots.ts";
 import type { Clock } from "../clock.ts";
 import { NoLeaderError, WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
@@ -50,7 +50,7 @@ export class SlotAgent {
   }
 
   async acquire(given: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
-    const { signal, wanted } = readAcquisition(given, options);
+    const { signal, wanted } = readSlotLease(given, options);
     const { resources, ...terms } = wanted;
     const told = { ...terms, ...(signal === undefined ? {} : { signal }) };
     if (terms.holder === undefined) this.#checkOrder(resources);

@@ -1,5 +1,5 @@
 // One task on its way to being accepted: what is known of it, and the promise of whoever submitted it.
-// Not here: when it is sent (submit-lane.ts). The one thing to know: once a message that held it got no
+// Not here: when it is sent (submit-queue.ts). The one thing to know: once a message that held it got no
 // answer, only a definite answer to a later one may call it refused.
 
 import type { Aborts } from "../abort.ts";

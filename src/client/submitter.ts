@@ -10,10 +10,10 @@ import { limits } from "../limits.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { HeldBack } from "./backpressure.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
-import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
+import { type QueueTerms, SubmitQueue, type SubmitQueueDeps } from "./submit-queue.ts";
 import type { PreparedTask } from "./task-request.ts";
 
-export interface SubmitTerms extends Omit<LaneTerms, "project"> {
+export interface SubmitTerms extends Omit<QueueTerms, "project"> {
   /** Wait and try again when there is no room, instead of failing with BackpressureError. */
   readonly retry: boolean;
   readonly timeoutMs: number;
@@ -21,7 +21,7 @@ export interface SubmitTerms extends Omit<LaneTerms, "project"> {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface SubmitterDeps extends SubmitLaneDeps {
+export interface SubmitterDeps extends SubmitQueueDeps {
   readonly aborts: Aborts;
   readonly horizon: Horizon;
 }
@@ -31,14 +31,14 @@ const ENVELOPE_BYTES = 256;
 
 export class Submitter {
   readonly #deps: SubmitterDeps;
-  readonly #laneByKey = new Map<string, SubmitLane>();
+  readonly #queueByKey = new Map<string, SubmitQueue>();
   readonly #stopListening: () => void;
   #pending = 0;
 
   constructor(deps: SubmitterDeps) {
     this.#deps = deps;
     this.#stopListening = deps.horizon.onNewLeader(() => {
-      for (const lane of this.#laneByKey.values()) lane.hurry();
+      for (const queue of this.#queueByKey.values()) queue.hurry();
     });
   }
 
@@ -61,7 +61,7 @@ export class Submitter {
     const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;
     const { retry, heldBack, signal } = terms;
     const submission = new Submission(task, { giveUpAtMs, retry, heldBack, signal, aborts });
-    this.#laneOf(task, terms).add(submission);
+    this.#queueOf(task, terms).add(submission);
     try {
       return await submission.acked;
     } finally {
@@ -72,19 +72,19 @@ export class Submitter {
   /** What is under way ends: unknown if it was sent, undone if it was not. */
   close(): void {
     this.#stopListening();
-    for (const lane of this.#laneByKey.values()) lane.close();
-    this.#laneByKey.clear();
+    for (const queue of this.#queueByKey.values()) queue.close();
+    this.#queueByKey.clear();
   }
 
-  #laneOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitLane {
+  #queueOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitQueue {
     const key = `${task.project} ${notify ?? ""} ${failFast}`;
-    const known = this.#laneByKey.get(key);
+    const known = this.#queueByKey.get(key);
     if (known !== undefined) return known;
-    const lane = new SubmitLane(this.#deps, { project: task.project, notify, failFast }, () => {
-      if (this.#laneByKey.get(key) === lane) this.#laneByKey.delete(key);
+    const queue = new SubmitQueue(this.#deps, { project: task.project, notify, failFast }, () => {
+      if (this.#queueByKey.get(key) === queue) this.#queueByKey.delete(key);
     });
-    this.#laneByKey.set(key, lane);
-    return lane;
+    this.#queueByKey.set(key, queue);
+    return queue;
   }
 }
 

@@ -24,7 +24,7 @@ import { decode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
 import {
-  coordinatorBeatSchema,
+  coordinatorHeartbeatSchema,
   type StatusResponse,
   type StatusTable,
   statusResponseSchema,
@@ -177,7 +177,7 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   agent<Kind extends TypedKind>(options: TypedAgentOptions<Kind>): Promise<Agent>;
 
   /** Acquires slots of shared resources, in competition with every agent of the swarm, whatever process it is in: the
-   *  first acquisition joins an agent without kinds for this connection. Several resources are granted whole, all at
+   *  first slot lease joins an agent without kinds for this connection. Several resources are granted whole, all at
    *  once; one mentioned twice is two slots. A free slot is granted at once; else who waits longest and has most
    *  waiting goes first. `await using slot = await swarm.acquire("gpt-4o")`, or release it in a `finally`.
    *  @throws InvalidMessageError naming the field
@@ -396,7 +396,7 @@ export class SwarmClient implements Swarm {
     };
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
     const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorBeatSchema);
+      const beat = decode(data, coordinatorHeartbeatSchema);
       if (!beat.ok) return;
       const { term, leading, began } = beat.value;
       // Who knows of none asked in the one before that which begins now, or learns from anybody whose term it was that

@@ -10,10 +10,10 @@
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
-import type { CoordinatorBeat } from "../protocol/schemas.ts";
+import type { CoordinatorHeartbeat } from "../protocol/schemas.ts";
 
 export interface Contender {
-  readonly beat: CoordinatorBeat;
+  readonly beat: CoordinatorHeartbeat;
   /** Whether it is to be waited for. */
   readonly isBelieved: boolean;
 }
@@ -27,7 +27,7 @@ interface Wait {
 }
 
 interface Said {
-  readonly beat: CoordinatorBeat;
+  readonly beat: CoordinatorHeartbeat;
   readonly monotonicMs: number;
 }
 
@@ -47,7 +47,7 @@ export class Announcements {
 
   /** A coordinator that ends stands by no more; what it held counts on, for a message that comes late takes nothing
    *  back. */
-  note(beat: CoordinatorBeat, monotonicMs: number): void {
+  note(beat: CoordinatorHeartbeat, monotonicMs: number): void {
     if (beat.leaves === true) {
       const known = this.#heardById.get(beat.id);
       if (known !== undefined) known.hasLeft = true;
@@ -77,8 +77,8 @@ export class Announcements {
     return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
   }
 
-  #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
-    let most: CoordinatorBeat | undefined;
+  #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorHeartbeat | undefined {
+    let most: CoordinatorHeartbeat | undefined;
     for (const { furthest, ...newest } of this.#heardById.values())
       for (const { beat, monotonicMs } of [furthest, newest])
         if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
@@ -95,7 +95,10 @@ export class Announcements {
     return Math.max(0, ...this.#leading(term, lately).map(({ neededBytes = 0 }) => neededBytes));
   }
 
-  #leading(term: number, { now, withinMs }: { now: number; withinMs: number }): readonly CoordinatorBeat[] {
+  #leading(
+    term: number,
+    { now, withinMs }: { now: number; withinMs: number },
+  ): readonly CoordinatorHeartbeat[] {
     return [...this.#heardById.values()]
       .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
       .map(({ beat }) => beat);

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
-import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
+import { type CoordinatorHeartbeat, coordinatorHeartbeatSchema } from "../protocol/schemas.ts";
 import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
@@ -43,7 +43,7 @@ export class Announcer {
   }
 
   /** @param more `began` with the first of a term, `leaves` with the last of all */
-  announce(more: Pick<CoordinatorBeat, "began" | "cannotRead" | "leaves"> = {}): void {
+  announce(more: Pick<CoordinatorHeartbeat, "began" | "cannotRead" | "leaves"> = {}): void {
     const { transport, subjects } = this.#deps;
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
@@ -54,7 +54,7 @@ export class Announcer {
     const timeoutMs = limits.greetingMs;
     const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });
     if (answer.kind !== "answered") return undefined;
-    const beat = decode(answer.data, coordinatorBeatSchema);
+    const beat = decode(answer.data, coordinatorHeartbeatSchema);
     return beat.ok ? beat.value : { term: 0, idx: 0 }; // somebody is there, whatever that one means
   }
 
@@ -90,7 +90,7 @@ export class Announcer {
   /** @returns whether another coordinator says who it is */
   #note({ data }: Message): boolean {
     const { id, clock, announcements } = this.#deps;
-    const beat = decode(data, coordinatorBeatSchema);
+    const beat = decode(data, coordinatorHeartbeatSchema);
     if (!beat.ok || beat.value.id === id) return false;
     announcements.note(beat.value, clock.monotonicMs());
     this.#onHeard?.(beat.value.id);
@@ -98,7 +98,7 @@ export class Announcer {
     return true;
   }
 
-  #announcement(more: Pick<CoordinatorBeat, "began" | "cannotRead" | "leaves"> = {}): Uint8Array {
+  #announcement(more: Pick<CoordinatorHeartbeat, "began" | "cannotRead" | "leaves"> = {}): Uint8Array {
     const { id, held, isLeading, neededBytes } = this.#deps;
     const { term, idx } = held();
     return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });

@@ -19,8 +19,8 @@ import {
   type EndTerm,
 } from "../../machines/coordinator.ts";
 import type { Clock, Random } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
 import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+import { GracePeriod } from "../grace-period.ts";
 import type { SwarmId, Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { findLive } from "../journal/live.ts";
@@ -288,7 +288,7 @@ class RunningCoordinator implements Coordinator {
     const isFirst = !this.#hasStarted;
     const startedMs = clock.monotonicMs();
     this.#log = undefined;
-    const damage = new Endurance(clock, limits.lossPatienceMs, limits.lossLooksMin);
+    const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
     for (;;) {
       try {
         this.#log = await this.#readLog();

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
-import { Lookout } from "./lookout.ts";
+import { ThrottledPoll } from "./throttled-poll.ts";
 
 /** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks, or than the
  *  leader says that its next takes. */
@@ -22,7 +22,7 @@ export type BoundedUsage = JournalUsage & { readonly bytesMax: number };
 export class JournalRoom {
   readonly #journal: Journal;
   readonly #logger: Logger;
-  readonly #lookout: Lookout;
+  readonly #throttledPoll: ThrottledPoll;
   #usage: JournalUsage = { bytes: 0, bytesMax: undefined };
   #isShort = false;
   /** Stored while an answer is awaited, which may or may not count it. */
@@ -31,7 +31,7 @@ export class JournalRoom {
   constructor(journal: Journal, clock: Clock, logger: Logger) {
     this.#journal = journal;
     this.#logger = logger;
-    this.#lookout = new Lookout({
+    this.#throttledPoll = new ThrottledPoll({
       clock,
       everyMs: limits.journalUsageMs,
       look: () => this.#look(),
@@ -68,13 +68,13 @@ export class JournalRoom {
 
   /** Asks again when the last answer is old. */
   look(): void {
-    this.#lookout.look();
+    this.#throttledPoll.look();
   }
 
   /** Asks however young the last answer is: at once, or at the next look where an answer is awaited. */
   lookAgain(): void {
-    this.#lookout.lookSoon();
-    this.#lookout.look();
+    this.#throttledPoll.lookSoon();
+    this.#throttledPoll.look();
   }
 
   #look(): Promise<void> {

@@ -26,7 +26,7 @@ import {
 } from "../state/estimate.ts";
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
-import { leaveLane, takeTurn } from "../state/lanes.ts";
+import { leaveQueue, takeTurn } from "../state/queues.ts";
 import { configureRate, removeRate } from "../state/rate-rows.ts";
 import type { TurnBases } from "../state/receipt.ts";
 import { isHard } from "../state/settings.ts";
@@ -222,7 +222,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     attempt,
   });
   takeTurn(state, row, event.receipt.turn ?? byRule, at);
-  leaveLane(state, row);
+  leaveQueue(state, row);
   if (row.attempt === row.attemptsBefore) countFirstStart(row, at);
   row.attempt = event.attempt;
   row.lastAgent = event.agent;

@@ -40,7 +40,7 @@ export interface HeldAttempt {
   readonly attempt: AttemptNumber;
 }
 
-/** The acquisitions that an agent's heartbeat lists. */
+/** The slot leases that an agent's heartbeat lists. */
 export interface ListedSlots {
   readonly held: readonly SlotHandle[];
   readonly waiting: readonly SlotHandle[];
@@ -143,7 +143,7 @@ export type Command =
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly handle: SlotHandle;
-      /** One slot for each mention, in any order; 1 to `limits.slotsPerAcquisitionMax`. */
+      /** One slot for each mention, in any order; 1 to `limits.slotsPerLeaseMax`. */
       readonly resources: readonly ResourceName[];
       /** ≥ 1,000 */
       readonly weightThousandths: number;
@@ -279,7 +279,7 @@ export type Reply =
   | { readonly kind: "invalid-setting"; readonly field: string; readonly sentence: string }
   /** Projects must be declared, and this one is not. */
   | { readonly kind: "unknown-project"; readonly project: ProjectId }
-  // acquisitions
+  // slot leases
   | { readonly kind: "slot-granted" | "slot-awaited"; readonly handle: SlotHandle }
   /** It ended before; asked for or released again, it stays so. */
   | {
@@ -311,7 +311,7 @@ export type Reply =
       readonly maxWaiters: number;
       readonly retryAfterMs: number;
     }
-  | { readonly kind: "too-many-acquisitions"; readonly retryAfterMs: number };
+  | { readonly kind: "too-many-slot-leases"; readonly retryAfterMs: number };
 
 /** There is no room for one more task: a bound on what waits was hit, and which. */
 export type QueueRefusal = {
@@ -346,7 +346,7 @@ export interface BudgetRefusal {
   readonly isHeld: boolean;
 }
 
-/** What an agent believes of its acquisitions and is not so. */
+/** What an agent believes of its slot leases and is not so. */
 export interface SlotCorrections {
   /** It waits for them, and they were granted. */
   readonly granted: readonly SlotHandle[];

@@ -1,13 +1,13 @@
-// Acquiring and releasing slots, and what an agent believes of them. A handle stands for one acquisition for ever:
+// Acquiring and releasing slots, and what an agent believes of them. A handle stands for one slot lease for ever:
 // whatever is asked of it twice is done once, and answered with how it stands.
 
 import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
-import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "../state/event.ts";
+import type { Event, SlotLease, SlotReleaseReason, SlotWaitEndReason } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import { acquisitionKey, acquisitionsOf, findAcquisition, mentionsOf, needsOf } from "../state/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
+import { findSlotLease, mentionsOf, needsOf, slotLeaseKey, slotLeasesOf } from "../state/slot-rows.ts";
+import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
 import { answered, type Decision } from "./decision.ts";
 
@@ -21,11 +21,11 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   if (known !== undefined) return answered(known);
   const refusal = refusalOf(state, command, needs);
   if (refusal !== undefined) return answered(refusal);
-  const acquisition = acquisitionOf(command, needs);
+  const slotLease = slotLeaseOf(command, needs);
   if (isVacant(state, needs)) {
     const receipt = { by: "free", waiting: 0, waitedMs: 0 } as const;
     return {
-      events: [{ type: "SlotGranted", ...acquisition, receipt }],
+      events: [{ type: "SlotGranted", ...slotLease, receipt }],
       reply: { kind: "slot-granted", handle },
     };
   }
@@ -43,7 +43,7 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   const { timeoutMs } = command;
   const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
   return {
-    events: [{ type: "SlotAwaited", ...acquisition, ...deadline }],
+    events: [{ type: "SlotAwaited", ...slotLease, ...deadline }],
     reply: { kind: "slot-awaited", handle },
   };
 }
@@ -52,22 +52,22 @@ export function decideRelease(
   state: SwarmState,
   { agent, incarnation, handle }: Extract<Command, { type: "ReleaseSlots" }>,
 ): Decision {
-  const acquisition = findAcquisition(state, agent, handle);
-  if (acquisition === undefined) {
-    const reason = state.endedSlotByKey.get(acquisitionKey({ agent, handle }));
+  const slotLease = findSlotLease(state, agent, handle);
+  if (slotLease === undefined) {
+    const reason = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
     return answered(
       reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason },
     );
   }
-  if (acquisition.incarnation !== incarnation) return answered({ kind: "life-over", agent });
+  if (slotLease.incarnation !== incarnation) return answered({ kind: "life-over", agent });
   const event =
-    acquisition.state === "held" ? released(acquisition, "released") : waitsEnded([acquisition], "aborted");
-  return { events: [event], reply: { kind: "slot-released", handle, was: acquisition.state } };
+    slotLease.state === "held" ? released(slotLease, "released") : waitsEnded([slotLease], "aborted");
+  return { events: [event], reply: { kind: "slot-released", handle, was: slotLease.state } };
 }
 
 /** Ends a wait whose time is up. */
-export function decideAcquireTimeout(acquisition: AcquisitionRow): Event[] {
-  return [waitsEnded([acquisition], "timed-out")];
+export function decideAcquireTimeout(slotLease: SlotLeaseRow): Event[] {
+  return [waitsEnded([slotLease], "timed-out")];
 }
 
 /** Ends waits of a resource that none of its slots, were all of them free, would suffice for: at most `endsMax`, for
@@ -78,7 +78,7 @@ export function endWaitsAbove(
   endsMax: number,
 ): { readonly events: readonly Event[]; readonly isComplete: boolean } {
   const above = [...row.waiting.values()].filter(({ needs }) => (needs.get(row.resource) ?? 0) > slots);
-  const events = above.slice(0, endsMax).map((acquisition) => waitsEnded([acquisition], "above-capacity"));
+  const events = above.slice(0, endsMax).map((slotLease) => waitsEnded([slotLease], "above-capacity"));
   return { events, isComplete: above.length <= endsMax };
 }
 
@@ -89,9 +89,9 @@ export function endSlotsOf(
   agent: AgentId,
   releasesMax: number,
 ): { readonly events: readonly Event[]; readonly isComplete: boolean } {
-  const acquisitions = acquisitionsOf(state, agent);
-  const held = acquisitions.filter((acquisition) => acquisition.state === "held");
-  const events = ended(acquisitions, held.slice(0, releasesMax), "agent-gone");
+  const slotLeases = slotLeasesOf(state, agent);
+  const held = slotLeases.filter((slotLease) => slotLease.state === "held");
+  const events = ended(slotLeases, held.slice(0, releasesMax), "agent-gone");
   return { events, isComplete: held.length <= releasesMax };
 }
 
@@ -103,18 +103,18 @@ export function reconcileSlots(
   { held, waiting }: ListedSlots,
 ): { readonly events: readonly Event[]; readonly corrections: SlotCorrections | undefined } {
   const listed = new Set([...held, ...waiting]);
-  const unlisted = acquisitionsOf(state, agent).filter(({ handle }) => !listed.has(handle));
+  const unlisted = slotLeasesOf(state, agent).filter(({ handle }) => !listed.has(handle));
   const lost = unlisted
-    .filter((acquisition) => acquisition.state === "held")
+    .filter((slotLease) => slotLease.state === "held")
     .slice(0, limits.closuresPerCommandMax);
-  const stateOf = (handle: SlotHandle) => findAcquisition(state, agent, handle)?.state;
+  const stateOf = (handle: SlotHandle) => findSlotLease(state, agent, handle)?.state;
   const corrections: SlotCorrections = {
     granted: waiting.filter((handle) => stateOf(handle) === "held"),
     ended: waiting
       .filter((handle) => stateOf(handle) === undefined)
       .map((handle) => ({
         handle,
-        reason: state.endedSlotByKey.get(acquisitionKey({ agent, handle })) ?? "unknown",
+        reason: state.endedSlotByKey.get(slotLeaseKey({ agent, handle })) ?? "unknown",
       })),
     revoked: held.filter((handle) => stateOf(handle) !== "held"),
   };
@@ -133,16 +133,16 @@ function asBefore(
   { agent, handle, weightThousandths, holder }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
 ): Reply | undefined {
-  const acquisition = findAcquisition(state, agent, handle);
-  if (acquisition !== undefined) {
+  const slotLease = findSlotLease(state, agent, handle);
+  if (slotLease !== undefined) {
     const isSame =
-      acquisition.weightThousandths === weightThousandths &&
-      acquisition.holder === holder &&
-      isSameNeed(acquisition.needs, needs);
+      slotLease.weightThousandths === weightThousandths &&
+      slotLease.holder === holder &&
+      isSameNeed(slotLease.needs, needs);
     if (!isSame) return { kind: "handle-in-use", handle };
-    return { kind: acquisition.state === "held" ? "slot-granted" : "slot-awaited", handle };
+    return { kind: slotLease.state === "held" ? "slot-granted" : "slot-awaited", handle };
   }
-  const reason = state.endedSlotByKey.get(acquisitionKey({ agent, handle }));
+  const reason = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
   return reason === undefined ? undefined : { kind: "slot-ended", handle, reason };
 }
 
@@ -160,9 +160,9 @@ function refusalOf(
     const { slots } = row.settings;
     if (wanted > slots) return { kind: "above-capacity", resource, wanted, slots };
   }
-  const own = acquisitionsOf(state, agent);
-  if (own.length >= limits.acquisitionsPerAgentMax)
-    return { kind: "too-many-acquisitions", retryAfterMs: limits.retryAfterMs };
+  const own = slotLeasesOf(state, agent);
+  if (own.length >= limits.slotLeasesPerAgentMax)
+    return { kind: "too-many-slot-leases", retryAfterMs: limits.retryAfterMs };
   return disorder(own, needs, holder);
 }
 
@@ -170,25 +170,25 @@ function refusalOf(
  *  in name order there is no ring. One line of work must not even wait for what it has; an agent as a whole may,
  *  for it is rarely one line of work: many calls that share one quota is what a resource is for. */
 function disorder(
-  own: readonly AcquisitionRow[],
+  own: readonly SlotLeaseRow[],
   needs: ReadonlyMap<ResourceName, number>,
   holder: string | undefined,
 ): Reply | undefined {
   const [first] = needs.keys();
   if (first === undefined) return undefined;
-  for (const acquisition of own) {
-    if (acquisition.holder !== holder || (acquisition.state === "waiting" && holder === undefined)) continue;
-    const last = [...acquisition.needs.keys()].at(-1);
+  for (const slotLease of own) {
+    if (slotLease.holder !== holder || (slotLease.state === "waiting" && holder === undefined)) continue;
+    const last = [...slotLease.needs.keys()].at(-1);
     if (last === undefined || last < first || (holder === undefined && last === first)) continue;
     return { kind: "out-of-order", resource: first, held: last };
   }
   return undefined;
 }
 
-function acquisitionOf(
+function slotLeaseOf(
   { agent, incarnation, handle, weightThousandths, holder }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
-): Acquisition {
+): SlotLease {
   return {
     agent,
     incarnation,
@@ -200,28 +200,28 @@ function acquisitionOf(
 }
 
 function ended(
-  acquisitions: readonly AcquisitionRow[],
-  held: readonly AcquisitionRow[],
+  slotLeases: readonly SlotLeaseRow[],
+  held: readonly SlotLeaseRow[],
   reason: SlotReleaseReason & SlotWaitEndReason,
 ): Event[] {
-  const waiting = acquisitions.filter((acquisition) => acquisition.state === "waiting");
+  const waiting = slotLeases.filter((slotLease) => slotLease.state === "waiting");
   const waits = waiting.length === 0 ? [] : [waitsEnded(waiting, reason)];
-  return [...waits, ...held.map((acquisition) => released(acquisition, reason))];
+  return [...waits, ...held.map((slotLease) => released(slotLease, reason))];
 }
 
-function released(acquisition: AcquisitionRow, reason: SlotReleaseReason): Event {
-  const { agent, incarnation, handle, needs } = acquisition;
+function released(slotLease: SlotLeaseRow, reason: SlotReleaseReason): Event {
+  const { agent, incarnation, handle, needs } = slotLease;
   return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
 }
 
-/** @param acquisitions of one agent, at least one */
-function waitsEnded(acquisitions: readonly AcquisitionRow[], reason: SlotWaitEndReason): Event {
-  const [{ agent, incarnation }] = acquisitions as readonly [AcquisitionRow, ...AcquisitionRow[]];
+/** @param slot leases of one agent, at least one */
+function waitsEnded(slotLeases: readonly SlotLeaseRow[], reason: SlotWaitEndReason): Event {
+  const [{ agent, incarnation }] = slotLeases as readonly [SlotLeaseRow, ...SlotLeaseRow[]];
   return {
     type: "SlotWaitEnded",
     agent,
     incarnation,
-    handles: acquisitions.map(({ handle }) => handle),
+    handles: slotLeases.map(({ handle }) => handle),
     reason,
   };
 }

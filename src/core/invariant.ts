@@ -1,4 +1,4 @@
-// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, lane-invariants.ts,
+// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, queue-invariants.ts,
 // ledger-invariants.ts, slot-invariants.ts and succession.ts.
 
 import type { SwarmState } from "../state/state.ts";

@@ -12,7 +12,7 @@ import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isHeap } from "../state/indexed-heap.ts";
 import { isKindLearnt, isKindUsed } from "../state/kind-rows.ts";
-import { findAcquisition } from "../state/slot-rows.ts";
+import { findSlotLease } from "../state/slot-rows.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -31,14 +31,14 @@ import {
 } from "../state/state.ts";
 import { isKept, refOf } from "../state/task-rows.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
+import { queueInvariants, queueInvariantsAfterTurns } from "./queue-invariants.ts";
 import { type EnrolledTask, Roll } from "./roll.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 
 const betweenEvents: readonly Invariant[] = [
   { number: 1, name: "one-state", find: oneStateOfEnded },
-  ...laneInvariants,
+  ...queueInvariants,
   { number: 4, name: "attempts-and-agents-agree", find: attemptsAndAgentsAgree },
   { number: 6, name: "assignment-numbers", find: assignmentNumbers },
   { number: 8, name: "timers-belong-to-the-living", find: timersBelongToTheLiving },
@@ -52,7 +52,7 @@ const betweenEvents: readonly Invariant[] = [
 
 const betweenTurns: readonly Invariant[] = [
   ...betweenEvents,
-  ...laneInvariantsAfterTurns,
+  ...queueInvariantsAfterTurns,
   { number: 14, name: "nothing-is-overdue", find: nothingIsOverdue },
   ...slotInvariantsAfterTurns,
 ];
@@ -127,13 +127,13 @@ function isLive(state: TaskState): state is LiveTaskState {
 function structuresOfTheState({ id, row, hasDeadline: isDue }: EnrolledTask): string | undefined {
   const isQueued = row.state === "queued";
   const isOpen = row.state === "assigned" || row.state === "running";
-  const isInLane = row.queue !== undefined;
-  const isInQueue = row.heapAt !== -1;
+  const isInQueue = row.partition !== undefined;
+  const hasHeapPosition = row.heapAt !== -1;
   const isReleased = row.releaseTimer !== undefined;
   const hasAttempt = row.open !== undefined;
   const hasDeadline = row.deadlineTimer !== undefined;
-  if (isInLane !== isQueued) return `that task ${id} stands in a lane is ${isInLane}`;
-  if (isInQueue !== isQueued) return `that task ${id} is in a queue is ${isInQueue}`;
+  if (isInQueue !== isQueued) return `that task ${id} stands in a queue is ${isInQueue}`;
+  if (hasHeapPosition !== isQueued) return `that task ${id} has a position in a heap is ${hasHeapPosition}`;
   if (isReleased !== (row.state === "delayed")) return `that task ${id} has a release timer is ${isReleased}`;
   if (hasAttempt !== isOpen) return `that task ${id} has an open attempt is ${hasAttempt}`;
   if (hasDeadline !== isDue) return `that task ${id} has a deadline timer is ${hasDeadline}`;
@@ -227,7 +227,7 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
     case "timeout":
       return state.taskById.get(due.attempt)?.open?.timeoutTimer;
     case "acquire-timeout":
-      return findAcquisition(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
+      return findSlotLease(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
     case "forget":
       return state.agentById.get(due.agent)?.forgetTimer;
   }

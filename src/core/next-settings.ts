@@ -39,7 +39,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     lambda = base.lambda,
     speedExponent = base.speedExponent,
     autoTune = base.autoTune,
-    ceiling = base.ceiling,
+    starvationLimit = base.starvationLimit,
     guaranteeMs = base.guaranteeMs,
     tokensDefault = base.tokensDefault,
     rememberMs = base.rememberMs,
@@ -55,7 +55,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   within(lambda, 0, limits.lambdaMax, "lambda");
   among(speedExponent, speedExponents, "speedExponent");
   among(autoTune, [true, false], "autoTune");
-  whole(ceiling, 0, limits.ceilingTicksMax, "ceiling");
+  whole(starvationLimit, 0, limits.starvationLimitTicksMax, "starvationLimit");
   whole(guaranteeMs, limits.guaranteeMsMin, limits.guaranteeMsMax, "guaranteeMs");
   if (topN !== undefined) whole(topN, 1, limits.openAttemptsMax, "topN");
   whole(tokensDefault, 1, limits.tokensPerAttemptMax, "tokensDefault");
@@ -71,7 +71,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     speedExponent,
     alpha: alphaAfter(base, patch),
     autoTune,
-    ceiling,
+    starvationLimit,
     guaranteeMs,
     ...(topN === undefined ? {} : { topN }),
     ...(budget === undefined ? {} : { budget }),

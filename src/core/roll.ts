@@ -7,7 +7,7 @@
 
 import type { ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
 import type { TaskSpec } from "../state/event.ts";
-import type { EndedTask, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
+import type { EndedTask, SwarmState, TaskPartition, TaskRow } from "../state/state.ts";
 
 /** A live task with what never changes of it, read once: specs have many shapes, which makes each look at one slow. */
 export interface EnrolledTask {
@@ -32,7 +32,7 @@ export class Roll {
   readonly newlyEnded: (readonly [ref: TaskRef, ended: EndedTask])[] = [];
   readonly #endedRefs: TaskRef[] = [];
   readonly #ended: EndedTask[] = [];
-  readonly #queues = new WeakMap<TaskQueue, readonly TaskRow[]>();
+  readonly #partitions = new WeakMap<TaskPartition, readonly TaskRow[]>();
 
   read(state: SwarmState): void {
     this.#readLive(state);
@@ -40,16 +40,16 @@ export class Roll {
   }
 
   /** Whether a queue holds the same tasks in the same places as when it was noted. */
-  isKnown(queue: TaskQueue): boolean {
-    const { tasks } = queue;
-    const known = this.#queues.get(queue);
+  isKnown(partition: TaskPartition): boolean {
+    const { tasks } = partition;
+    const known = this.#partitions.get(partition);
     if (known?.length !== tasks.size) return false;
     for (let at = 0; at < known.length; at += 1) if (known[at] !== tasks.at(at)) return false;
     return true;
   }
 
-  note(queue: TaskQueue): void {
-    this.#queues.set(queue, [...queue.tasks.values()]);
+  note(partition: TaskPartition): void {
+    this.#partitions.set(partition, [...partition.tasks.values()]);
   }
 
   /** Walks what was and what is in their order: most tasks stand where they stood, and cost no look-up. Of one that

@@ -78,7 +78,7 @@ export interface PolicyPatch {
   /** Whether α moves by itself; it must lie within 0.5 then. */
   readonly autoTune?: boolean | undefined;
   /** Ticks of waiting, for each one that waits beside it; 0 is off. */
-  readonly ceiling?: number | undefined;
+  readonly starvationLimit?: number | undefined;
   /** A project granted nothing for so long goes first, once; ms. */
   readonly guaranteeMs?: number | undefined;
   /** Attempts open at once in the whole swarm, ≥ 1; null: no limit. */

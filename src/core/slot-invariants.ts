@@ -3,11 +3,11 @@
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { alphaAt, alphaSettingsAt, slotCeilingTicks } from "../scheduling/slot-planner.ts";
+import { alphaAt, alphaSettingsAt, slotStarvationLimitTicks } from "../scheduling/slot-planner.ts";
 import { alphaByPreset } from "../state/alpha.ts";
 import type { ResourceSettings } from "../state/settings.ts";
-import { acquisitionKey, findAcquisition } from "../state/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
+import { findSlotLease, slotLeaseKey } from "../state/slot-rows.ts";
+import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 
 export const slotInvariants: readonly Invariant[] = [
@@ -92,39 +92,39 @@ function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
     ["held", row.holdings],
     ["waiting", row.waiting],
   ] as const) {
-    for (const [key, acquisition] of list) {
+    for (const [key, slotLease] of list) {
       if (
-        acquisitionKey(acquisition) !== key ||
-        findAcquisition(state, acquisition.agent, acquisition.handle) !== acquisition
+        slotLeaseKey(slotLease) !== key ||
+        findSlotLease(state, slotLease.agent, slotLease.handle) !== slotLease
       )
         yield `${row.resource} lists ${key}, which nobody asked for`;
-      if (acquisition.state !== expected || !acquisition.needs.has(row.resource))
-        yield `${row.resource} lists ${key} as ${expected}, it is ${acquisition.state}`;
+      if (slotLease.state !== expected || !slotLease.needs.has(row.resource))
+        yield `${row.resource} lists ${key} as ${expected}, it is ${slotLease.state}`;
     }
   }
 }
 
 /** Held whole or waiting whole, in every resource it needs, and not ended. */
 function* oneStateAHandle(state: SwarmState): Generator<string> {
-  for (const [agent, acquisitions] of state.slotsByAgent) {
-    if (acquisitions.size === 0) yield `agent ${agent} is listed without slots`;
-    if (acquisitions.size > limits.acquisitionsPerAgentMax)
-      yield `agent ${agent} has ${acquisitions.size} acquisitions`;
-    for (const [handle, acquisition] of acquisitions) {
-      const key = acquisitionKey({ agent, handle });
-      if (acquisition.handle !== handle || acquisition.agent !== agent)
-        yield `acquisition ${acquisitionKey(acquisition)} is kept as ${key}`;
-      if (state.endedSlotByKey.has(key)) yield `acquisition ${key} is ${acquisition.state} and has ended`;
-      for (const resource of acquisition.needs.keys()) {
+  for (const [agent, slotLeases] of state.slotsByAgent) {
+    if (slotLeases.size === 0) yield `agent ${agent} is listed without slots`;
+    if (slotLeases.size > limits.slotLeasesPerAgentMax)
+      yield `agent ${agent} has ${slotLeases.size} slot leases`;
+    for (const [handle, slotLease] of slotLeases) {
+      const key = slotLeaseKey({ agent, handle });
+      if (slotLease.handle !== handle || slotLease.agent !== agent)
+        yield `slot lease ${slotLeaseKey(slotLease)} is kept as ${key}`;
+      if (state.endedSlotByKey.has(key)) yield `slot lease ${key} is ${slotLease.state} and has ended`;
+      for (const resource of slotLease.needs.keys()) {
         const row = state.resourceByName.get(resource);
-        const isHeld = row?.holdings.get(key) === acquisition;
-        const isWaiting = row?.waiting.get(key) === acquisition;
-        if (isHeld !== (acquisition.state === "held") || isWaiting !== (acquisition.state === "waiting"))
-          yield `acquisition ${key} is ${acquisition.state}, ${resource} knows it as held: ${isHeld}, waiting: ${isWaiting}`;
+        const isHeld = row?.holdings.get(key) === slotLease;
+        const isWaiting = row?.waiting.get(key) === slotLease;
+        if (isHeld !== (slotLease.state === "held") || isWaiting !== (slotLease.state === "waiting"))
+          yield `slot lease ${key} is ${slotLease.state}, ${resource} knows it as held: ${isHeld}, waiting: ${isWaiting}`;
       }
-      const isTimed = acquisition.state === "waiting" && acquisition.deadline !== undefined;
-      if (isTimed !== (acquisition.timeoutTimer !== undefined))
-        yield `that acquisition ${key} ends by time is ${!isTimed}`;
+      const isTimed = slotLease.state === "waiting" && slotLease.deadline !== undefined;
+      if (isTimed !== (slotLease.timeoutTimer !== undefined))
+        yield `that slot lease ${key} ends by time is ${!isTimed}`;
     }
   }
   if (state.endedSlotByKey.size > limits.endedHandlesMax)
@@ -132,11 +132,11 @@ function* oneStateAHandle(state: SwarmState): Generator<string> {
 }
 
 function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
-  for (const [id, acquisitions] of state.slotsByAgent) {
+  for (const [id, slotLeases] of state.slotsByAgent) {
     const agent = state.agentById.get(id);
-    for (const acquisition of acquisitions.values()) {
-      if (agent?.online !== true || agent.incarnation !== acquisition.incarnation)
-        yield `acquisition ${acquisitionKey(acquisition)} is ${acquisition.state} by a life that is over`;
+    for (const slotLease of slotLeases.values()) {
+      if (agent?.online !== true || agent.incarnation !== slotLease.incarnation)
+        yield `slot lease ${slotLeaseKey(slotLease)} is ${slotLease.state} by a life that is over`;
     }
   }
 }
@@ -153,8 +153,8 @@ function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
   }
 }
 
-/** Walks all that wait, those past the ceiling first and each in order of asking, with nothing but what is free:
- *  whoever all it needs is left for should have been granted; who is past the ceiling keeps what it finds. */
+/** Walks all that wait, those past the starvation limit first and each in order of asking, with nothing but what is free:
+ *  whoever all it needs is left for should have been granted; who is past the starvation limit keeps what it finds. */
 function* noIdleSlot(state: SwarmState): Generator<string> {
   const waiting = whoMayBeGranted(state);
   if (waiting.length === 0) return;
@@ -163,14 +163,14 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
     const held = sum(row.holdings.values(), ({ needs }) => needs.get(name) ?? 0);
     left.set(name, row.settings.slots - held);
   }
-  const isLate = new Set(waiting.filter((acquisition) => hasWaitedTooLong(state, acquisition)));
-  const inOrder = [...isLate, ...waiting.filter((acquisition) => !isLate.has(acquisition))];
-  for (const acquisition of inOrder) {
-    const missing = [...acquisition.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
+  const isLate = new Set(waiting.filter((slotLease) => hasWaitedTooLong(state, slotLease)));
+  const inOrder = [...isLate, ...waiting.filter((slotLease) => !isLate.has(slotLease))];
+  for (const slotLease of inOrder) {
+    const missing = [...slotLease.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
     if (missing === -1)
-      yield `${acquisitionKey(acquisition)} waits for ${[...acquisition.needs.keys()].join(" and ")} though it is free`;
-    if (isLate.has(acquisition))
-      for (const [name, wanted] of [...acquisition.needs].slice(0, missing + 1))
+      yield `${slotLeaseKey(slotLease)} waits for ${[...slotLease.needs.keys()].join(" and ")} though it is free`;
+    if (isLate.has(slotLease))
+      for (const [name, wanted] of [...slotLease.needs].slice(0, missing + 1))
         left.set(name, (left.get(name) ?? 0) - wanted);
   }
 }
@@ -186,30 +186,29 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
 }
 
 /** All that wait, in order of asking, but those of agents that may be dead. */
-function whoMayBeGranted(state: SwarmState): AcquisitionRow[] {
-  const waiting: AcquisitionRow[] = [];
-  for (const [id, acquisitions] of state.slotsByAgent) {
+function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
+  const waiting: SlotLeaseRow[] = [];
+  for (const [id, slotLeases] of state.slotsByAgent) {
     if (state.agentById.get(id)?.unresponsive === true) continue;
-    for (const acquisition of acquisitions.values())
-      if (acquisition.state === "waiting") waiting.push(acquisition);
+    for (const slotLease of slotLeases.values()) if (slotLease.state === "waiting") waiting.push(slotLease);
   }
   return waiting.sort((a, b) => a.order - b.order);
 }
 
-/** Past the ceiling at one of its resources. */
-function hasWaitedTooLong({ policy, resourceByName }: SwarmState, acquisition: AcquisitionRow): boolean {
+/** Past the starvation limit at one of its resources. */
+function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slotLease: SlotLeaseRow): boolean {
   let isLate = false;
-  for (const name of acquisition.needs.keys()) {
+  for (const name of slotLease.needs.keys()) {
     const row = resourceByName.get(name);
     if (row === undefined) return false;
-    const age = row.tick - (acquisition.requestedTicks.get(name) ?? row.tick);
-    isLate ||= age > slotCeilingTicks(policy, acquisition) * row.waiting.size;
+    const age = row.tick - (slotLease.requestedTicks.get(name) ?? row.tick);
+    isLate ||= age > slotStarvationLimitTicks(policy, slotLease) * row.waiting.size;
   }
   return isLate;
 }
 
-function sum(acquisitions: Iterable<AcquisitionRow>, of: (acquisition: AcquisitionRow) => number): number {
+function sum(slotLeases: Iterable<SlotLeaseRow>, of: (slotLease: SlotLeaseRow) => number): number {
   let total = 0;
-  for (const acquisition of acquisitions) total += of(acquisition);
+  for (const slotLease of slotLeases) total += of(slotLease);
   return total;
 }

@@ -149,8 +149,8 @@ function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {
 }
 
 function numbersOf(state: SwarmState): [what: string, now: number][] {
-  const { term, idx, at, tick, submissions, assignments, acquisitions, timersEver } = state;
-  return Object.entries({ term, idx, at, tick, submissions, assignments, acquisitions, timersEver });
+  const { term, idx, at, tick, submissions, assignments, slotLeases, timersEver } = state;
+  return Object.entries({ term, idx, at, tick, submissions, assignments, slotLeases, timersEver });
 }
 
 function* named(number: number, name: string, sentences: Iterable<string>): Generator<Violation> {

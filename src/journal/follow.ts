@@ -1,5 +1,5 @@
 // The next step of a follower: read a position, wait, end, or give up. For journals whose storage answers at once
-// (memory, file). A fault counts only after `limits.journalHoleMs`: a coordinator may be about to answer a power loss.
+// (memory, file). A fault counts only after `limits.journalGapMs`: a coordinator may be about to answer a power loss.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
@@ -48,7 +48,7 @@ async function isReadable(segment: FollowedSegment, position: number, signal: Ab
         isLasting = false;
       } else {
         if (isLasting) throw next;
-        cancel ??= clock.after(limits.journalHoleMs, () => {
+        cancel ??= clock.after(limits.journalGapMs, () => {
           isLasting = true;
           changes.ring();
         });

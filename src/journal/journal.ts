@@ -95,7 +95,7 @@ export interface Segment {
   /** Every record from a position on, and each new one as it is stored, in order and without gaps. Returns when the
    *  segment is sealed and read to its end, when `signal` aborts, and when the journal is closed. Reconnects by itself.
    *  @throws JournalDamagedError at a record that is missing, when the segment ends before `from - 1`, and when there
-   *  is no such segment, each only after it was so for `limits.journalHoleMs` */
+   *  is no such segment, each only after it was so for `limits.journalGapMs` */
   follow(from: number, signal: AbortSignal): AsyncIterable<SegmentRecord>;
 
   /** From the first `true` on every append is answered `sealed`, and the end does not move. False: there is no such

@@ -10,7 +10,7 @@
 // long (docs/adr/0012-a-journal-that-loses-records.md).
 
 import type { Clock } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
+import { GracePeriod } from "../grace-period.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { isFurther, type JournalPoint } from "./journal-point.ts";
@@ -20,7 +20,7 @@ export class Horizon {
   #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
   /** How long leaders answer from lower terms than the highest heard of, and nobody from it. */
-  readonly #doubt: Endurance;
+  readonly #doubt: GracePeriod;
   /** A term was given up: what is said unasked is not believed. */
   #isWary = false;
   readonly #termListeners = new Listeners<[number]>();
@@ -28,7 +28,7 @@ export class Horizon {
   readonly #lossListeners = new Listeners<[LossError]>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#doubt = new Endurance(clock, limits.termDoubtedMs);
+    this.#doubt = new GracePeriod(clock, limits.termDoubtedMs);
   }
 
   /** The furthest point known. Take it when asking, give it back with the answer. */

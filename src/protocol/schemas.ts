@@ -234,7 +234,7 @@ export const heartbeatSchema = z.object({
     .describe("attempts it runs at once from now on; absent: as before"),
   seen,
   held: z.array(listedAttemptSchema).max(HELD_MAX),
-  slots: listedSlotsSchema.optional().describe("its acquisitions; absent: none"),
+  slots: listedSlotsSchema.optional().describe("its slot leases; absent: none"),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
@@ -727,7 +727,7 @@ export const journalPageSchema = z.object({
 });
 
 /** On `coordinator`, each T/3. */
-export const coordinatorBeatSchema = z.object({
+export const coordinatorHeartbeatSchema = z.object({
   id: z.string(),
   term,
   idx,
@@ -741,4 +741,4 @@ export const coordinatorBeatSchema = z.object({
   /** It ends, and stands by no more. */
   leaves: z.literal(true).optional(),
 });
-export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;
+export type CoordinatorHeartbeat = z.infer<typeof coordinatorHeartbeatSchema>;

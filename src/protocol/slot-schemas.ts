@@ -19,7 +19,7 @@ const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable character
 const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
 const incarnationSchema = branded<Incarnation>(token);
 const handleSchema = branded<SlotHandle>(token).describe("chosen by the agent, never used for another");
-const handles = z.array(branded<SlotHandle>(token)).max(limits.acquisitionsPerAgentMax);
+const handles = z.array(branded<SlotHandle>(token)).max(limits.slotLeasesPerAgentMax);
 
 export const acquireRequestSchema = z.object({
   v: version,
@@ -28,7 +28,7 @@ export const acquireRequestSchema = z.object({
   resources: z
     .array(branded<ResourceName>(name))
     .min(1)
-    .max(limits.slotsPerAcquisitionMax)
+    .max(limits.slotsPerLeaseMax)
     .describe("granted whole; one slot for each mention"),
   weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost, counted in L; default 1"),
   holder: name

@@ -5,9 +5,9 @@
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { laneKey } from "../state/lanes.ts";
 import type { Policy } from "../state/policy.ts";
-import { type AgentRow, type Lane, runsTasks, type SwarmState } from "../state/state.ts";
+import { queueKey } from "../state/queues.ts";
+import { type AgentRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
 import type { Calling } from "./eligibility.ts";
@@ -61,16 +61,16 @@ export class AgentIndex {
     for (const pool of this.#poolByKey.values()) pool.settle();
   }
 
-  /** The agents for a lane's tasks. */
-  poolOf(lane: Pick<Lane, "key" | "kind" | "role">): Pool {
-    return this.#poolByKey.get(lane.key) ?? this.#makePool(lane.key, lane);
+  /** The agents for a queue's tasks. */
+  poolOf(queue: Pick<TaskQueue, "key" | "kind" | "role">): Pool {
+    return this.#poolByKey.get(queue.key) ?? this.#makePool(queue.key, queue);
   }
 
   /** The agents for tasks of a kind and role, of one type where it is named. */
   poolFor(calling: Calling): Pool {
     const { kind, role, agentType } = calling;
-    const ofAny = laneKey(kind, role);
-    // Names hold no line ends: no lane has this key.
+    const ofAny = queueKey(kind, role);
+    // Names hold no line ends: no queue has this key.
     const key = agentType === undefined ? ofAny : `${ofAny}\n${agentType}`;
     return this.#poolByKey.get(key) ?? this.#makePool(key, calling);
   }
@@ -94,7 +94,7 @@ export class AgentIndex {
   }
 
   #makePool(key: string, { kind, role, agentType }: Calling): Pool {
-    if (this.#poolByKey.size >= 2 * this.#state.laneByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
+    if (this.#poolByKey.size >= 2 * this.#state.queueByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
     const pool = new Pool({
       state: this.#state,
       policy: this.#policy,
@@ -120,7 +120,7 @@ export class AgentIndex {
   /** Of kinds and roles that nothing waits for, and of types. */
   #dropIdlePools(): void {
     for (const [key, pool] of this.#poolByKey) {
-      if (this.#state.laneByKey.has(key)) continue;
+      if (this.#state.queueByKey.has(key)) continue;
       this.#poolByKey.delete(key);
       const ofKind = this.#poolsByKind.get(pool.kind) ?? [];
       ofKind.splice(ofKind.indexOf(pool), 1);

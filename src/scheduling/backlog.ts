@@ -1,7 +1,7 @@
 // What an agent has before it that it does not run yet: what L(agent) is made of (docs/scheduling.md). Prefetched
-// attempts, that wait for a place, and acquisitions, that wait for a slot.
+// attempts, that wait for a place, and slot leases, that wait for a slot.
 
-import { type AcquisitionRow, type AgentRow, runsTasks, type SwarmState } from "../state/state.ts";
+import { type AgentRow, runsTasks, type SlotLeaseRow, type SwarmState } from "../state/state.ts";
 import { thousandthsPerWeight } from "../state/weight.ts";
 import type { Queue } from "./load.ts";
 
@@ -18,7 +18,7 @@ export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
 
 /**
  * Weight and age of what waits at an agent. It runs attempts in the order of assignment, so those that wait are the
- * latest; their age is in ticks of the swarm, that of an acquisition in ticks of the slowest resource it needs.
+ * latest; their age is in ticks of the swarm, that of a slot lease in ticks of the slowest resource it needs.
  */
 export function backlogOf(state: SwarmState, agent: AgentRow): Queue {
   let position = 0;
@@ -38,7 +38,7 @@ export function backlogOf(state: SwarmState, agent: AgentRow): Queue {
   return { queueDepth, oldestAge };
 }
 
-function ageOf(state: SwarmState, { requestedTicks }: AcquisitionRow): number {
+function ageOf(state: SwarmState, { requestedTicks }: SlotLeaseRow): number {
   let age = Number.POSITIVE_INFINITY;
   for (const [resource, tick] of requestedTicks)
     age = Math.min(age, (state.resourceByName.get(resource)?.tick ?? tick) - tick);

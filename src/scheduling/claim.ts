@@ -1,4 +1,4 @@
-// What a member of a lane can claim at its level: its class and, within the class, its key (docs/scheduling.md,
+// What a member of a queue can claim at its level: its class and, within the class, its key (docs/scheduling.md,
 // "Whose turn"). The lower goes first. Claims only get worse while a round lasts.
 
 import type { Account } from "../state/account.ts";
@@ -7,7 +7,7 @@ import type { TurnBasis } from "../state/receipt.ts";
 import type { TaskRow } from "../state/state.ts";
 
 export interface Claim {
-  /** 0 ceiling, 1 guarantee, 2 rule. */
+  /** 0 starvation limit, 1 guarantee, 2 rule. */
   readonly class: 0 | 1 | 2;
   /** By the class, or by the level's rule; then by the next ones. */
   readonly first: number;
@@ -15,7 +15,7 @@ export interface Claim {
   readonly third: number;
 }
 
-const bases: readonly TurnBasis[] = ["ceiling", "guarantee", "rule"];
+const bases: readonly TurnBasis[] = ["starvationLimit", "guarantee", "rule"];
 
 export function basisOf(claim: Claim): TurnBasis {
   return bases[claim.class] as TurnBasis;
@@ -27,7 +27,7 @@ export function compareClaims(a: Claim, b: Claim): number {
 }
 
 /** The longest wait first. */
-export function ceilingClaim({ sinceOrder }: Member): Claim {
+export function starvationLimitClaim({ sinceOrder }: Member): Claim {
   return { class: 0, first: sinceOrder, second: 0, third: 0 };
 }
 
@@ -42,7 +42,7 @@ export function ruleClaim({ servedOrder, arrivedOrder }: Account, first: number)
 }
 
 /** The longest wait first. @param queuedOrder when the task was queued */
-export function ceilingTaskClaim(queuedOrder: number): Claim {
+export function starvationLimitTaskClaim(queuedOrder: number): Claim {
   return { class: 0, first: queuedOrder, second: 0, third: 0 };
 }
 

@@ -1,4 +1,4 @@
-// Where a queued task stands among those that wait in its lane: its project among the projects, its user among the
+// Where a queued task stands among those that wait in its queue: its project among the projects, its user among the
 // users, itself among its user's tasks, by the claims that a round would compare (docs/scheduling.md, "Whose turn").
 // For looking on: it touches no queue. A project that is paused or has as many attempts as it may stands before nobody.
 
@@ -8,22 +8,22 @@ import { limits } from "../limits.ts";
 import type { Member } from "../state/clock-queue.ts";
 import type { TurnBasis } from "../state/receipt.ts";
 import { firstTask, firstTasks, isServedEarlier } from "../state/service-order.ts";
-import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../state/state.ts";
-import {
-  type CeilingTerms,
-  ceilingOfProjects,
-  ceilingOfUsers,
-  goesByCeiling,
-  isTaskPastCeiling,
-  lateTasks,
-  waited,
-} from "./ceiling.ts";
+import type { QueueProject, QueueUser, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
 import { isWantedByAny } from "./explain-agents.ts";
 import { budgetVerdict, projectGate } from "./gates.ts";
 import type { Best } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
+import {
+  goesByStarvationLimit,
+  isTaskPastStarvationLimit,
+  lateTasks,
+  type StarvationLimitTerms,
+  starvationLimitOfProjects,
+  starvationLimitOfUsers,
+  waited,
+} from "./starvation-limit.ts";
 
 /** One's place at one level. */
 export interface LevelPlace {
@@ -34,8 +34,8 @@ export interface LevelPlace {
   /** Since it was last served here, or came, in what its level counts: ticks of the kind for a project, turns of its
    *  project here for a user, turns of its user here for a task. */
   readonly waited: number;
-  /** After how many it goes before all that have not waited so long; absent where there is no ceiling. */
-  readonly ceiling?: number;
+  /** After how many it goes before all that have not waited so long; absent where there is no starvation limit. */
+  readonly starvationLimit?: number;
 }
 
 /** Of a project or a user. */
@@ -53,43 +53,43 @@ export interface Position {
   readonly task: LevelPlace;
   /** Tasks of its kind and role that wait, itself included. */
   readonly waiting: number;
-  /** Whose turn is next in its lane as far as limits and budgets go, whether or not an agent may have it; absent when
+  /** Whose turn is next in its queue as far as limits and budgets go, whether or not an agent may have it; absent when
    *  nothing there fits its project's limits and budgets. */
   readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
 }
 
 /** @param row of a queued task */
 export function positionOf(state: SwarmState, row: TaskRow, at: Instant): Position {
-  assert(row.queue !== undefined, "a queued task stands in a lane");
-  return new Bystander(state, row.queue.user.project.lane, at).positionOf(row, row.queue.user);
+  assert(row.partition !== undefined, "a queued task stands in a queue");
+  return new Bystander(state, row.partition.user.project.queue, at).positionOf(row, row.partition.user);
 }
 
 class Bystander {
   readonly #state: SwarmState;
-  readonly #lane: Lane;
+  readonly #queue: TaskQueue;
   readonly #sizes: RoundSizes;
   readonly #at: Instant;
   readonly #claims: LevelMaker;
-  readonly #usersByProject = new Map<LaneProject, readonly Best<LaneUser>[]>();
+  readonly #usersByProject = new Map<QueueProject, readonly Best<QueueUser>[]>();
 
-  constructor(state: SwarmState, lane: Lane, at: Instant) {
+  constructor(state: SwarmState, queue: TaskQueue, at: Instant) {
     this.#state = state;
-    this.#lane = lane;
+    this.#queue = queue;
     this.#at = at;
-    this.#sizes = new RoundSizes(state.policy.ceiling);
+    this.#sizes = new RoundSizes(state.policy.starvationLimit);
     this.#claims = new LevelMaker({
       state,
       at,
-      lanes: lanesOfRound(state, lane, at),
+      queues: queuesOfRound(state, queue, at),
       sizes: this.#sizes,
       bestUserOf: (project) => this.#bestUserOf(project),
       firstTaskOf: (user) => firstTask(user),
     });
   }
 
-  positionOf(row: TaskRow, user: LaneUser): Position {
+  positionOf(row: TaskRow, user: QueueUser): Position {
     const { project } = user;
-    const projects = [...this.#lane.memberByProject.values()].filter(
+    const projects = [...this.#queue.memberByProject.values()].filter(
       (member) => member === project || projectGate(member.row) === undefined,
     );
     const byProject = ranked(projects, (member) => this.#claims.claimOfProject(member));
@@ -97,26 +97,26 @@ class Bystander {
     const next = this.#nextOf(byProject.map(({ member }) => member));
     return {
       project: {
-        ...this.#placeOf(project, byProject, ceilingOfProjects(this.#sizes, this.#lane)),
-        of: this.#lane.memberByProject.size,
+        ...this.#placeOf(project, byProject, starvationLimitOfProjects(this.#sizes, this.#queue)),
+        of: this.#queue.memberByProject.size,
         clock: project.account.clock,
         virtualTime: this.#state.virtualTime,
       },
       user: {
-        ...this.#placeOf(user, byUser, ceilingOfUsers(this.#state, this.#sizes, project)),
+        ...this.#placeOf(user, byUser, starvationLimitOfUsers(this.#state, this.#sizes, project)),
         of: project.memberByUser.size,
         clock: user.account.clock,
         virtualTime: project.row.virtualTime,
       },
       task: this.#placeOfTask(row, user),
-      waiting: this.#lane.size,
+      waiting: this.#queue.size,
       ...(next === undefined
         ? {}
         : { next: { task: next.spec.id, project: next.spec.project, user: next.spec.user } }),
     };
   }
 
-  #usersOf(project: LaneProject): readonly Best<LaneUser>[] {
+  #usersOf(project: QueueProject): readonly Best<QueueUser>[] {
     const known = this.#usersByProject.get(project);
     if (known !== undefined) return known;
     const users = ranked([...project.memberByUser.values()], (user) => this.#claims.claimOfUser(user));
@@ -124,11 +124,11 @@ class Bystander {
     return users;
   }
 
-  #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {
+  #bestUserOf(project: QueueProject): Best<QueueUser> | undefined {
     return this.#usersOf(project)[0];
   }
 
-  #placeOf<Item extends Member>(member: Item, order: readonly Best<Item>[], terms: CeilingTerms) {
+  #placeOf<Item extends Member>(member: Item, order: readonly Best<Item>[], terms: StarvationLimitTerms) {
     const at = order.findIndex((best) => best.member === member);
     const claim = order[at]?.claim;
     assert(claim !== undefined, "who waits has a claim");
@@ -136,18 +136,18 @@ class Bystander {
       place: at + 1,
       basis: basisOf(claim),
       waited: waited(member, terms),
-      ...ceilingWithin(terms.after),
+      ...starvationLimitWithin(terms.after),
     };
   }
 
-  /** Those past the ceiling by age, then the others by (priority, submission). */
-  #placeOfTask(row: TaskRow, user: LaneUser): LevelPlace {
-    const isLate = isTaskPastCeiling(this.#sizes, row, user);
+  /** Those past the starvation limit by age, then the others by (priority, submission). */
+  #placeOfTask(row: TaskRow, user: QueueUser): LevelPlace {
+    const isLate = isTaskPastStarvationLimit(this.#sizes, row, user);
     let before = 0;
-    for (const { tasks } of user.queues) {
+    for (const { tasks } of user.partitions) {
       for (const other of tasks.values()) {
         if (other === row) continue;
-        const isOtherLate = isTaskPastCeiling(this.#sizes, other, user);
+        const isOtherLate = isTaskPastStarvationLimit(this.#sizes, other, user);
         if (isOtherLate !== isLate) before += isOtherLate ? 1 : 0;
         else if (isLate ? other.queuedOrder < row.queuedOrder : isServedEarlier(other, row)) before += 1;
       }
@@ -156,12 +156,12 @@ class Bystander {
       place: before + 1,
       of: user.size,
       waited: this.#sizes.turnsWaited(row, user),
-      ...ceilingWithin(this.#sizes.ceilingOf(this.#sizes.tasks(user))),
+      ...starvationLimitWithin(this.#sizes.starvationLimitOf(this.#sizes.tasks(user))),
     };
   }
 
   /** The first that fits its budgets, of the first few users of each project. */
-  #nextOf(projects: readonly LaneProject[]): TaskRow | undefined {
+  #nextOf(projects: readonly QueueProject[]): TaskRow | undefined {
     for (const project of projects) {
       if (projectGate(project.row) !== undefined) continue;
       const found = this.#nextIn(project);
@@ -171,12 +171,12 @@ class Bystander {
     return undefined;
   }
 
-  /** One past the ceiling that does not fit keeps room: nothing that draws on the same budget passes it. Of budgets
+  /** One past the starvation limit that does not fit keeps room: nothing that draws on the same budget passes it. Of budgets
    *  alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
-  #nextIn(project: LaneProject): TaskRow | "nobody" | undefined {
+  #nextIn(project: QueueProject): TaskRow | "nobody" | undefined {
     for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
       const late = lateTasks(this.#sizes, user);
-      const isDue = goesByCeiling(this.#state, this.#sizes, user);
+      const isDue = goesByStarvationLimit(this.#state, this.#sizes, user);
       for (const task of [...late, ...firstTasks(user, limits.budgetLookAhead)]) {
         const verdict = budgetVerdict(this.#state, project.row, task.spec, this.#at);
         if (verdict.kind === "runs") return task;
@@ -187,13 +187,13 @@ class Bystander {
   }
 }
 
-/** What totals and maxima are of: `load` and `deficit` compare with whoever waits in any lane that is open. */
-function lanesOfRound(state: SwarmState, lane: Lane, at: Instant): Lane[] {
+/** What totals and maxima are of: `load` and `deficit` compare with whoever waits in any queue that is open. */
+function queuesOfRound(state: SwarmState, queue: TaskQueue, at: Instant): TaskQueue[] {
   const { projectTurn, userTurn } = state.policy;
   const isRelative = projectTurn === "deficit" || projectTurn === "load" || userTurn === "load";
-  if (!isRelative) return [lane];
-  return [...state.laneByKey.values()].filter(
-    (other) => other === lane || isWantedByAny(state, { kind: other.kind, role: other.role, avoid: [] }, at),
+  if (!isRelative) return [queue];
+  return [...state.queueByKey.values()].filter(
+    (other) => other === queue || isWantedByAny(state, { kind: other.kind, role: other.role, avoid: [] }, at),
   );
 }
 
@@ -207,6 +207,6 @@ function ranked<Item>(members: readonly Item[], claimOf: (member: Item) => Claim
   return found.sort((a, b) => compareClaims(a.claim, b.claim));
 }
 
-function ceilingWithin(after: number): { readonly ceiling?: number } {
-  return Number.isFinite(after) ? { ceiling: after } : {};
+function starvationLimitWithin(after: number): { readonly starvationLimit?: number } {
+  return Number.isFinite(after) ? { starvationLimit: after } : {};
 }

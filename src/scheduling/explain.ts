@@ -12,8 +12,14 @@ import { type IneligibleReason, waitingReasons } from "../state/receipt.ts";
 import { totalAt } from "../state/rolling-window.ts";
 import { firstTask } from "../state/service-order.ts";
 import { isHard, type RateWindow } from "../state/settings.ts";
-import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../state/state.ts";
-import { goesByCeiling, lateTasks } from "./ceiling.ts";
+import type {
+  ProjectRow,
+  QueueProject,
+  QueueUser,
+  SwarmState,
+  TaskRow,
+  TokenLedger,
+} from "../state/state.ts";
 import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import {
@@ -25,12 +31,13 @@ import {
   rateReserved,
 } from "./gates.ts";
 import { RoundSizes } from "./round-sizes.ts";
+import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
 
 /** Why a live task has no agent. A closed set: the gates of state/receipt.ts, and `journal-tight`: the journal has too
  *  little room for anything to be assigned · `not-before`: it is not due ·
  *  `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and not draining · `all-full`:
  *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each
- *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the ceiling ·
+ *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the starvation limit ·
  *  `later-turn`: somebody may have it, when its turn comes. */
 export const obstacleReasons = [
   "journal-tight",
@@ -374,15 +381,15 @@ class WaitingTask {
     return { reason: "room-kept", task: id, project, user };
   }
 
-  /** The task past the ceiling for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget").
+  /** The task past the starvation limit for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget").
    *  Looked for among so many users that finding none holds nobody up (limits.explainedUsersMax, explainedDemandsMax);
    *  beyond those the answer is that its turn comes. */
   #keptFor(): TaskRow | undefined {
     const { projectRow } = this.#row;
     const isShared = isHard(this.#state.policy.budget);
     if (!isShared && !isHard(projectRow.settings?.budget)) return undefined;
-    for (const lane of this.#state.laneByKey.values()) {
-      for (const project of lane.memberByProject.values()) {
+    for (const queue of this.#state.queueByKey.values()) {
+      for (const project of queue.memberByProject.values()) {
         if (project.row !== projectRow && !isShared) continue;
         const kept = this.#lateMisfit(project);
         if (kept !== undefined) return kept;
@@ -391,7 +398,7 @@ class WaitingTask {
     return undefined;
   }
 
-  #lateMisfit(project: LaneProject): TaskRow | undefined {
+  #lateMisfit(project: QueueProject): TaskRow | undefined {
     if (projectGate(project.row) !== undefined) return undefined;
     for (const user of project.memberByUser.values()) {
       this.#looked += 1;
@@ -446,15 +453,15 @@ const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set([
 ]);
 
 function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
-  if (row.queue === undefined) return { ageMs: 0, ageTicks: 0 };
+  if (row.partition === undefined) return { ageMs: 0, ageTicks: 0 };
   const tick = state.kindByName.get(row.spec.kind)?.tick ?? row.queuedTick;
   return { ageMs: Math.max(0, at - row.queuedAt), ageTicks: tick - row.queuedTick };
 }
 
-/** The tasks of a user that keep room if they do not fit: past the ceiling, or the next of who goes by it. */
-function dueTasks(state: SwarmState, user: LaneUser): TaskRow[] {
-  const sizes = new RoundSizes(state.policy.ceiling);
+/** The tasks of a user that keep room if they do not fit: past the starvation limit, or the next of who goes by it. */
+function dueTasks(state: SwarmState, user: QueueUser): TaskRow[] {
+  const sizes = new RoundSizes(state.policy.starvationLimit);
   const late = lateTasks(sizes, user);
-  const next = goesByCeiling(state, sizes, user) ? firstTask(user) : undefined;
+  const next = goesByStarvationLimit(state, sizes, user) ? firstTask(user) : undefined;
   return next === undefined ? late : [...late, next];
 }

@@ -1,14 +1,14 @@
 // Makes a receipt fit `limits.receiptBytesMax` bytes of JSON. What does not fit goes in this order: the end of
-// the lane's name, then the last candidates, then the counts by reason; the winner always stays.
+// the queue's name, then the last candidates, then the counts by reason; the winner always stays.
 // Most receipts fit by far, and an upper bound from lengths alone shows it; the others are measured exactly.
 
 import { assert } from "../assert.ts";
 import { limits } from "../limits.ts";
 import type { Receipt } from "../state/receipt.ts";
 
-/** @param laneBytes `jsonBytes(receipt.lane)`, which whoever makes many receipts of one lane computes once */
-export function fittedReceipt(receipt: Receipt, laneBytes: number): Receipt {
-  return bytesAtMost(receipt, laneBytes) <= limits.receiptBytesMax ? receipt : shortened(receipt);
+/** @param queueBytes `jsonBytes(receipt.queue)`, which whoever makes many receipts of one queue computes once */
+export function fittedReceipt(receipt: Receipt, queueBytes: number): Receipt {
+  return bytesAtMost(receipt, queueBytes) <= limits.receiptBytesMax ? receipt : shortened(receipt);
 }
 
 /** Bytes of a text inside a JSON string, in UTF-8; its quotes are not counted. */
@@ -24,7 +24,7 @@ const receiptSkeleton: Receipt = {
   candidates: [],
   ineligible: {},
   decidedBy: "longest-idle",
-  lane: "",
+  queue: "",
   waiting: 0,
   waitedMs: 0,
 };
@@ -45,8 +45,8 @@ const speedBytes = `,"speed":0`.length + decimalBytes;
 const countDigits = digits(limits.agentsMax);
 
 /** Never below the receipt's bytes. Ids of agents are ASCII, counts whole numbers. */
-function bytesAtMost(receipt: Receipt, laneBytes: number): number {
-  let bytes = skeletonBytes + laneBytes;
+function bytesAtMost(receipt: Receipt, queueBytes: number): number {
+  let bytes = skeletonBytes + queueBytes;
   bytes += digits(receipt.feasible) + digits(receipt.waiting) + digits(receipt.waitedMs);
   if (receipt.turn !== undefined) bytes += turnBytes;
   if (receipt.budget !== undefined) bytes += budgetBytes;
@@ -60,19 +60,19 @@ function bytesAtMost(receipt: Receipt, laneBytes: number): number {
 }
 
 function shortened(receipt: Receipt): Receipt {
-  const laneBytesWanted = Math.min(jsonBytes(receipt.lane), limits.receiptLaneBytesMin);
+  const queueBytesWanted = Math.min(jsonBytes(receipt.queue), limits.receiptQueueBytesMin);
   for (let shown = receipt.candidates.length; shown > 0; shown -= 1) {
-    const unnamed = { ...receipt, candidates: receipt.candidates.slice(0, shown), lane: "" };
+    const unnamed = { ...receipt, candidates: receipt.candidates.slice(0, shown), queue: "" };
     const room = roomIn(unnamed);
-    if (room >= laneBytesWanted) return { ...unnamed, lane: textWithin(receipt.lane, room) };
+    if (room >= queueBytesWanted) return { ...unnamed, queue: textWithin(receipt.queue, room) };
   }
-  const barest = { ...receipt, candidates: receipt.candidates.slice(0, 1), ineligible: {}, lane: "" };
+  const barest = { ...receipt, candidates: receipt.candidates.slice(0, 1), ineligible: {}, queue: "" };
   const room = roomIn(barest);
-  assert(room >= laneBytesWanted, "a receipt without counts has room for the name of its lane");
-  return { ...barest, lane: textWithin(receipt.lane, room) };
+  assert(room >= queueBytesWanted, "a receipt without counts has room for the name of its queue");
+  return { ...barest, queue: textWithin(receipt.queue, room) };
 }
 
-/** @param unnamed without the name of its lane */
+/** @param unnamed without the name of its queue */
 function roomIn(unnamed: Receipt): number {
   return limits.receiptBytesMax - JSON.stringify(unnamed).length;
 }

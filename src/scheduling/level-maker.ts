@@ -1,4 +1,4 @@
-// Which rule orders which level of a round's lanes, as the policy says, with the totals and maxima of the round's
+// Which rule orders which level of a round's queues, as the policy says, with the totals and maxima of the round's
 // start.
 
 import { assert } from "../assert.ts";
@@ -8,22 +8,21 @@ import type { ProjectTurnRule, UserTurnRule } from "../state/policy.ts";
 import { totalAt } from "../state/rolling-window.ts";
 import {
   kindSettingsOf,
-  type Lane,
-  type LaneProject,
-  type LaneUser,
   projectSettingsOf,
+  type QueueProject,
+  type QueueUser,
   type SwarmState,
+  type TaskQueue,
   type TaskRow,
 } from "../state/state.ts";
 import {
-  type CeilingTerms,
-  ceilingOfProjects,
-  ceilingOfUsers,
-  isPastCeiling,
-  mayBePastCeilingOfProjects,
-  mayBePastCeilingOfUsers,
-} from "./ceiling.ts";
-import { type Claim, ceilingClaim, claimOfTask, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
+  type Claim,
+  claimOfTask,
+  compareClaims,
+  guaranteeClaim,
+  ruleClaim,
+  starvationLimitClaim,
+} from "./claim.ts";
 import { projectGate } from "./gates.ts";
 import {
   type Best,
@@ -36,14 +35,22 @@ import {
 } from "./level.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import type { RoundSizes } from "./round-sizes.ts";
+import {
+  isPastStarvationLimit,
+  mayBePastStarvationLimitOfProjects,
+  mayBePastStarvationLimitOfUsers,
+  type StarvationLimitTerms,
+  starvationLimitOfProjects,
+  starvationLimitOfUsers,
+} from "./starvation-limit.ts";
 
 export interface LevelMakerInit {
   readonly state: SwarmState;
   readonly at: Instant;
-  readonly lanes: readonly Lane[];
+  readonly queues: readonly TaskQueue[];
   readonly sizes: RoundSizes;
-  readonly bestUserOf: (project: LaneProject) => Best<LaneUser> | undefined;
-  readonly firstTaskOf: (user: LaneUser) => TaskRow | undefined;
+  readonly bestUserOf: (project: QueueProject) => Best<QueueUser> | undefined;
+  readonly firstTaskOf: (user: QueueUser) => TaskRow | undefined;
 }
 
 export class LevelMaker {
@@ -56,92 +63,92 @@ export class LevelMaker {
     this.#init = init;
     const { projectTurn, userTurn } = init.state.policy;
     const isByLoad = projectTurn === "load" || userTurn === "load";
-    this.#maxima = isByLoad ? maximaIn(init.lanes) : nobodysMaxima;
+    this.#maxima = isByLoad ? maximaIn(init.queues) : nobodysMaxima;
     this.#shares = projectTurn === "deficit" ? this.#sharesOf() : nobodysShares;
   }
 
-  ofProjects(): Level<Lane, LaneProject> {
+  ofProjects(): Level<TaskQueue, QueueProject> {
     const rule = this.#init.state.policy.projectTurn;
     if (rule === "clock")
       return new ClockLevel({
-        queueOf: (lane) => lane.projects,
+        queueOf: (queue) => queue.projects,
         ownerOf: () => this.#init.state,
-        ceilingOf: (lane) => ceilingOfProjects(this.#init.sizes, lane),
-        mayBePastCeiling: (lane) => mayBePastCeilingOfProjects(this.#init.sizes, lane),
+        starvationLimitOf: (queue) => starvationLimitOfProjects(this.#init.sizes, queue),
+        mayBePastStarvationLimit: (queue) => mayBePastStarvationLimitOfProjects(this.#init.sizes, queue),
         guaranteedUntil: this.#guaranteedUntil,
       });
     return new RankedLevel({
-      membersOf: (lane) => lane.memberByProject.values(),
-      claimOf: (project) => this.#rankedProjectClaim(project, rule, this.#projectTerms(project.lane)),
+      membersOf: (queue) => queue.memberByProject.values(),
+      claimOf: (project) => this.#rankedProjectClaim(project, rule, this.#projectTerms(project.queue)),
     });
   }
 
-  ofUsers(): Level<LaneProject, LaneUser> {
+  ofUsers(): Level<QueueProject, QueueUser> {
     const { userTurn: rule, projectTurn } = this.#init.state.policy;
     if (rule === "clock") {
       assert(projectTurn !== "none", "users go by clocks only within projects that take turns");
       return new ClockLevel({
         queueOf: (project) => project.users,
         ownerOf: (project) => project.row,
-        ceilingOf: (project) => ceilingOfUsers(this.#init.state, this.#init.sizes, project),
-        mayBePastCeiling: (project) => mayBePastCeilingOfUsers(this.#init.sizes, project),
+        starvationLimitOf: (project) => starvationLimitOfUsers(this.#init.state, this.#init.sizes, project),
+        mayBePastStarvationLimit: (project) => mayBePastStarvationLimitOfUsers(this.#init.sizes, project),
         guaranteedUntil: undefined,
       });
     }
     return new RankedLevel({
       membersOf: (project) => project.memberByUser.values(),
-      claimOf: (user) => this.#userClaim(user, rule, this.#userTerms(user.project).ceiling),
+      claimOf: (user) => this.#userClaim(user, rule, this.#userTerms(user.project).starvationLimit),
     });
   }
 
-  /** What one project claims in its lane, by whichever rule holds: the order of these is the order of `ofProjects`.
+  /** What one project claims in its queue, by whichever rule holds: the order of these is the order of `ofProjects`.
    *  For looking on, not for rounds. */
-  claimOfProject(project: LaneProject): Claim | undefined {
+  claimOfProject(project: QueueProject): Claim | undefined {
     const rule = this.#init.state.policy.projectTurn;
-    const terms = this.#projectTerms(project.lane);
+    const terms = this.#projectTerms(project.queue);
     return rule === "clock" ? clockClaim(project, terms) : this.#rankedProjectClaim(project, rule, terms);
   }
 
   /** The same of one user of a project. */
-  claimOfUser(user: LaneUser): Claim | undefined {
+  claimOfUser(user: QueueUser): Claim | undefined {
     const rule = this.#init.state.policy.userTurn;
     const terms = this.#userTerms(user.project);
-    return rule === "clock" ? clockClaim(user, terms) : this.#userClaim(user, rule, terms.ceiling);
+    return rule === "clock" ? clockClaim(user, terms) : this.#userClaim(user, rule, terms.starvationLimit);
   }
 
-  #projectTerms(lane: Lane): ClockTerms & { readonly guaranteedUntil: Instant } {
+  #projectTerms(queue: TaskQueue): ClockTerms & { readonly guaranteedUntil: Instant } {
     const { state, sizes } = this.#init;
     const guaranteedUntil = this.#guaranteedUntil;
-    return { owner: state, ceiling: ceilingOfProjects(sizes, lane), guaranteedUntil };
+    return { owner: state, starvationLimit: starvationLimitOfProjects(sizes, queue), guaranteedUntil };
   }
 
   get #guaranteedUntil(): Instant {
     return (this.#init.at - this.#init.state.policy.guaranteeMs) as Instant;
   }
 
-  #userTerms(project: LaneProject): ClockTerms {
+  #userTerms(project: QueueProject): ClockTerms {
     const { state, sizes } = this.#init;
-    const ceiling = ceilingOfUsers(state, sizes, project);
-    return { owner: project.row, ceiling, guaranteedUntil: undefined };
+    const starvationLimit = starvationLimitOfUsers(state, sizes, project);
+    return { owner: project.row, starvationLimit, guaranteedUntil: undefined };
   }
 
   #rankedProjectClaim(
-    project: LaneProject,
+    project: QueueProject,
     rule: Exclude<ProjectTurnRule, "clock">,
-    { ceiling, guaranteedUntil }: ClockTerms & { readonly guaranteedUntil: Instant },
+    { starvationLimit, guaranteedUntil }: ClockTerms & { readonly guaranteedUntil: Instant },
   ): Claim | undefined {
     if (rule === "none") return this.#init.bestUserOf(project)?.claim;
     if (project.size === 0) return undefined;
-    if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
+    if (isPastStarvationLimit(project, starvationLimit)) return starvationLimitClaim(project);
     return this.#projectClaim(project, rule, guaranteedUntil);
   }
 
   #projectClaim(
-    project: LaneProject,
+    project: QueueProject,
     rule: Exclude<ProjectTurnRule, "clock" | "none">,
     guaranteedUntil: Instant,
   ): Claim {
-    const { account, lane } = project;
+    const { account, queue } = project;
     switch (rule) {
       case "deficit": {
         const deficit = this.#deficitOf(project);
@@ -150,7 +157,7 @@ export class LevelMaker {
           : ruleClaim(account, deficit);
       }
       case "recency":
-        return this.#recencyClaim(project, lane);
+        return this.#recencyClaim(project, queue);
       case "load":
         return ruleClaim(
           account,
@@ -165,12 +172,16 @@ export class LevelMaker {
     }
   }
 
-  #userClaim(user: LaneUser, rule: Exclude<UserTurnRule, "clock">, ceiling: CeilingTerms): Claim | undefined {
+  #userClaim(
+    user: QueueUser,
+    rule: Exclude<UserTurnRule, "clock">,
+    starvationLimit: StarvationLimitTerms,
+  ): Claim | undefined {
     if (user.size === 0) return undefined;
-    if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
+    if (isPastStarvationLimit(user, starvationLimit)) return starvationLimitClaim(user);
     switch (rule) {
       case "recency":
-        return this.#recencyClaim(user, user.project.lane);
+        return this.#recencyClaim(user, user.project.queue);
       case "load":
         return ruleClaim(
           user.account,
@@ -184,21 +195,21 @@ export class LevelMaker {
   }
 
   /** `priority_score = task_weight · (current_time − user_last_scheduled_time)` (Lucio, "The Scoring Formula"). */
-  #recencyClaim({ account }: Member, { kindRow }: Lane): Claim {
+  #recencyClaim({ account }: Member, { kindRow }: TaskQueue): Claim {
     const { importance } = kindSettingsOf(kindRow);
     return ruleClaim(account, -importance * (this.#init.at - account.servedAt));
   }
 
   /** `actual_ratio − target_ratio` (budget document, 2.5). */
-  #deficitOf({ row }: LaneProject): number {
+  #deficitOf({ row }: QueueProject): number {
     const shares = this.#shares;
     const target = projectSettingsOf(row).creditWeight / shares.creditWeight;
     return totalAt(row.ledger.usage, this.#init.at) / shares.tokens - target;
   }
 
   #sharesOf(): Shares {
-    const { state, at, lanes } = this.#init;
-    const waiting = new Set(projectsOf(lanes).map(({ row }) => row));
+    const { state, at, queues } = this.#init;
+    const waiting = new Set(projectsOf(queues).map(({ row }) => row));
     let creditWeight = 0;
     for (const row of waiting)
       if (projectGate(row) === undefined) creditWeight += projectSettingsOf(row).creditWeight;
@@ -224,8 +235,8 @@ interface Maxima {
 const nobodysMaxima: Maxima = { projects: maximaOf([]), users: maximaOf([]) };
 const nobodysShares: Shares = { creditWeight: 1, tokens: 1 };
 
-function maximaIn(lanes: readonly Lane[]): Maxima {
-  const projects = projectsOf(lanes);
+function maximaIn(queues: readonly TaskQueue[]): Maxima {
+  const projects = projectsOf(queues);
   return {
     projects: maximaOf(projects.map(queueOfProject)),
     users: maximaOf(projects.flatMap(usersOf).map(queueOfUser)),
@@ -238,22 +249,22 @@ function earlier(a: Claim, b: Claim): Claim {
   return compareClaims(a, b) <= 0 ? a : b;
 }
 
-function projectsOf(lanes: readonly Lane[]): LaneProject[] {
-  return lanes.flatMap((lane) => [...lane.memberByProject.values()]);
+function projectsOf(queues: readonly TaskQueue[]): QueueProject[] {
+  return queues.flatMap((queue) => [...queue.memberByProject.values()]);
 }
 
-function usersOf(project: LaneProject): LaneUser[] {
+function usersOf(project: QueueProject): QueueUser[] {
   return [...project.memberByUser.values()];
 }
 
-function queueOfUser(user: LaneUser): Queue {
+function queueOfUser(user: QueueUser): Queue {
   const oldestTick = Math.min(
-    ...user.queues.map(({ oldest }) => oldest?.queuedTick ?? Number.POSITIVE_INFINITY),
+    ...user.partitions.map(({ oldest }) => oldest?.queuedTick ?? Number.POSITIVE_INFINITY),
   );
-  return { queueDepth: user.cost, oldestAge: user.project.lane.kindRow.tick - oldestTick };
+  return { queueDepth: user.cost, oldestAge: user.project.queue.kindRow.tick - oldestTick };
 }
 
-function queueOfProject(project: LaneProject): Queue {
+function queueOfProject(project: QueueProject): Queue {
   let oldestAge = 0;
   for (const user of project.memberByUser.values())
     oldestAge = Math.max(oldestAge, queueOfUser(user).oldestAge);

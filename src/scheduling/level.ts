@@ -1,14 +1,14 @@
-// One level of a round's lanes: the projects of each lane, or the users of each project there, by who goes next. Two
+// One level of a round's queues: the projects of each queue, or the users of each project there, by who goes next. Two
 // kinds: by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the
-// round. A group is whose members compete: a lane, or a project's part of one.
+// round. A group is whose members compete: a queue, or a project's part of one.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import type { Account } from "../state/account.ts";
 import type { ClockQueue, Member } from "../state/clock-queue.ts";
 import { type HeapItem, IndexedHeap } from "../state/indexed-heap.ts";
-import { type CeilingTerms, isPastCeiling } from "./ceiling.ts";
-import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
+import { type Claim, compareClaims, guaranteeClaim, ruleClaim, starvationLimitClaim } from "./claim.ts";
+import { isPastStarvationLimit, type StarvationLimitTerms } from "./starvation-limit.ts";
 
 export interface Best<Item> {
   readonly member: Item;
@@ -27,7 +27,7 @@ export interface Level<Group, Item extends Member> {
 export interface ClockTerms {
   /** Whose level it is: the swarm, or a project. */
   readonly owner: { readonly virtualTime: number };
-  readonly ceiling: CeilingTerms;
+  readonly starvationLimit: StarvationLimitTerms;
   /** Served at this instant or before it, or never, goes before the rule; undefined where nothing is guaranteed. */
   readonly guaranteedUntil: Instant | undefined;
 }
@@ -35,9 +35,9 @@ export interface ClockTerms {
 export interface ClockLevelInit<Group, Item extends Member> {
   readonly queueOf: (group: Group) => ClockQueue<Item>;
   readonly ownerOf: (group: Group) => ClockTerms["owner"];
-  readonly ceilingOf: (group: Group) => CeilingTerms;
-  /** Whether somebody may be past the ceiling. Spares `ceilingOf` where nobody can be. */
-  readonly mayBePastCeiling: (group: Group) => boolean;
+  readonly starvationLimitOf: (group: Group) => StarvationLimitTerms;
+  /** Whether somebody may be past the starvation limit. Spares `starvationLimitOf` where nobody can be. */
+  readonly mayBePastStarvationLimit: (group: Group) => boolean;
   readonly guaranteedUntil: ClockTerms["guaranteedUntil"];
 }
 
@@ -52,10 +52,10 @@ export class ClockLevel<Group, Item extends Member> implements Level<Group, Item
   best(group: Group): Best<Item> | undefined {
     const { guaranteedUntil } = this.#init;
     const queue = this.#init.queueOf(group);
-    if (this.#init.mayBePastCeiling(group)) {
+    if (this.#init.mayBePastStarvationLimit(group)) {
       const member = queue.longestWaiting();
-      if (member !== undefined && isPastCeiling(member, this.#init.ceilingOf(group)))
-        return { member, claim: ceilingClaim(member) };
+      if (member !== undefined && isPastStarvationLimit(member, this.#init.starvationLimitOf(group)))
+        return { member, claim: starvationLimitClaim(member) };
     }
     const unserved = guaranteedUntil === undefined ? undefined : queue.servedUntil(guaranteedUntil);
     if (unserved !== undefined) return { member: unserved, claim: guaranteeClaim(unserved.account) };
@@ -81,8 +81,8 @@ export class ClockLevel<Group, Item extends Member> implements Level<Group, Item
 }
 
 /** What a member of a level that goes by clocks claims: `best` is whose claim comes first. */
-export function clockClaim(member: Member, { ceiling, guaranteedUntil, owner }: ClockTerms): Claim {
-  if (isPastCeiling(member, ceiling)) return ceilingClaim(member);
+export function clockClaim(member: Member, { starvationLimit, guaranteedUntil, owner }: ClockTerms): Claim {
+  if (isPastStarvationLimit(member, starvationLimit)) return starvationLimitClaim(member);
   if (guaranteedUntil !== undefined && isGuaranteed(member, guaranteedUntil))
     return guaranteeClaim(member.account);
   return clockRuleClaim(member.account, owner.virtualTime);

@@ -13,9 +13,15 @@ import { assert } from "../assert.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "../state/event.ts";
-import { laneOf } from "../state/lanes.ts";
+import { queueOf } from "../state/queues.ts";
 import type { Receipt } from "../state/receipt.ts";
-import { kindSettingsOf, type Lane, type SwarmState, type TaskQueue, type TaskRow } from "../state/state.ts";
+import {
+  kindSettingsOf,
+  type SwarmState,
+  type TaskPartition,
+  type TaskQueue,
+  type TaskRow,
+} from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
 import { AgentIndex } from "./agent-index.ts";
 import type { Contender } from "./candidate.ts";
@@ -51,7 +57,7 @@ export class Planner {
 /** A task, whether and as what it may run as far as budgets go, and who may have it. */
 interface Offer {
   readonly task: TaskRow;
-  readonly queue: TaskQueue;
+  readonly partition: TaskPartition;
   readonly verdict: BudgetVerdict;
   readonly pool: Pool;
   readonly excluded: readonly AgentId[];
@@ -71,7 +77,7 @@ export class Round {
   readonly #agents: AgentIndex;
   readonly #at: Instant;
   readonly #turns: TurnOrder | undefined;
-  readonly #nameBytes = new Map<Lane, number>();
+  readonly #nameBytes = new Map<TaskQueue, number>();
   /** What `next` returned last, until it is known to be applied. */
   #pending: { readonly task: TaskRow; readonly contender: Contender } | undefined;
   #isClosed = false;
@@ -81,10 +87,10 @@ export class Round {
     this.#state = state;
     this.#agents = agents;
     this.#at = at;
-    if (state.laneByKey.size === 0 || swarmGate(state) !== undefined) return;
+    if (state.queueByKey.size === 0 || swarmGate(state) !== undefined) return;
     agents.begin(at);
-    const lanes = [...state.laneByKey.values()].filter((lane) => this.#isOpen(lane));
-    if (lanes.length > 0) this.#turns = new TurnOrder(state, at, lanes, (task) => this.#isTakeable(task));
+    const queues = [...state.queueByKey.values()].filter((queue) => this.#isOpen(queue));
+    if (queues.length > 0) this.#turns = new TurnOrder(state, at, queues, (task) => this.#isTakeable(task));
   }
 
   /**
@@ -139,26 +145,26 @@ export class Round {
   }
 
   #placeFreely(turns: TurnOrder, next: Next): Offer | undefined {
-    const offer = this.#offer(next.lane, next.task);
+    const offer = this.#offer(next.queue, next.task);
     if (offer.ranking.candidates.length > 0) return offer;
-    if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludeQueue(offer.queue);
-    else if (this.#isOpen(next.lane)) turns.excludeUser(next);
-    else turns.excludeLane(next);
+    if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludePartition(offer.partition);
+    else if (this.#isOpen(next.queue)) turns.excludeUser(next);
+    else turns.excludeQueue(next);
     return undefined;
   }
 
   /** Under a budget: the first of the user's tasks that fits it and that somebody may have. */
   #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
-    const first = this.#offer(next.lane, next.task);
+    const first = this.#offer(next.queue, next.task);
     if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
-    if (this.#isOutAsOne(first, next.lane)) {
-      turns.excludeQueue(first.queue);
+    if (this.#isOutAsOne(first, next.queue)) {
+      turns.excludePartition(first.partition);
       return undefined;
     }
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
-    const isDue = next.bases.project === "ceiling" || next.bases.user === "ceiling";
+    const isDue = next.bases.project === "starvationLimit" || next.bases.user === "starvationLimit";
     for (const task of [...late, ...others]) {
-      const offer = this.#offer(next.lane, task);
+      const offer = this.#offer(next.queue, task);
       if (offer.ranking.candidates.length === 0) continue;
       if (offer.verdict.kind === "runs") return offer;
       if (!isDue && !late.includes(task)) continue;
@@ -173,24 +179,24 @@ export class Round {
 
   /** Whether all tasks of the offered one's queue find the same agents full: no budget may make some of them
    *  cheaper. */
-  #isOutAsOne({ ranking, excluded, pool }: Offer, lane: Lane): boolean {
+  #isOutAsOne({ ranking, excluded, pool }: Offer, queue: TaskQueue): boolean {
     if (ranking.candidates.length > 0 || excluded.length === 0 || !pool.isOpen) return false;
-    return !hasCheaper(lane) || !this.#mayDowngrade(lane);
+    return !hasCheaper(queue) || !this.#mayDowngrade(queue);
   }
 
-  /** Of a queued task of an open lane. */
+  /** Of a queued task of an open queue. */
   #isTakeable(task: TaskRow): boolean {
     if (task.failedBy.length === 0 && !isBudgeted(this.#state, task.projectRow)) return true;
-    return this.#offer(laneOf(task) as Lane, task).ranking.candidates.length > 0;
+    return this.#offer(queueOf(task) as TaskQueue, task).ranking.candidates.length > 0;
   }
 
-  #offer(lane: Lane, task: TaskRow): Offer {
-    const queue = task.queue as TaskQueue;
+  #offer(queue: TaskQueue, task: TaskRow): Offer {
+    const partition = task.partition as TaskPartition;
     const verdict = this.#verdictOn(task);
-    const pool = this.#poolFor(lane, verdict);
+    const pool = this.#poolFor(queue, verdict);
     const excluded = pool.excludedByFailure(task.failedBy);
     const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
-    return { task, queue, verdict, pool, excluded, ranking };
+    return { task, partition, verdict, pool, excluded, ranking };
   }
 
   #verdictOn({ spec, projectRow }: TaskRow): BudgetVerdict {
@@ -223,27 +229,27 @@ export class Round {
     return event;
   }
 
-  #receiptOf({ lane, bases }: Next, { task, verdict, pool, excluded, ranking }: Offer): Receipt {
+  #receiptOf({ queue, bases }: Next, { task, verdict, pool, excluded, ranking }: Offer): Receipt {
     // Not by spreading: an object literal that begins with one costs a hundred times as much.
     const receipt: Writable<Receipt> = {
       feasible: ranking.feasible,
       candidates: ranking.candidates.map((candidate) => candidate.terms),
       ineligible: pool.ineligible(excluded),
       decidedBy: ranking.decidedBy,
-      lane: lane.key,
-      waiting: lane.size,
+      queue: queue.key,
+      waiting: queue.size,
       waitedMs: Math.max(0, Math.floor(this.#at - task.queuedAt)),
     };
     if (bases.project !== "rule" || bases.user !== "rule") receipt.turn = bases;
     if (verdict.budget !== undefined) receipt.budget = verdict.budget;
-    return fittedReceipt(receipt, this.#nameBytesOf(lane));
+    return fittedReceipt(receipt, this.#nameBytesOf(queue));
   }
 
-  #nameBytesOf(lane: Lane): number {
-    const known = this.#nameBytes.get(lane);
+  #nameBytesOf(queue: TaskQueue): number {
+    const known = this.#nameBytes.get(queue);
     if (known !== undefined) return known;
-    const bytes = jsonBytes(lane.key);
-    this.#nameBytes.set(lane, bytes);
+    const bytes = jsonBytes(queue.key);
+    this.#nameBytes.set(queue, bytes);
     return bytes;
   }
 
@@ -256,36 +262,36 @@ export class Round {
     this.#agents.assigned(contender, isFull(contender.agent));
   }
 
-  /** Whether somebody may have a task of the lane now, be it, under a budget that says so, as what is named
+  /** Whether somebody may have a task of the queue now, be it, under a budget that says so, as what is named
    *  cheaper. */
-  #isOpen(lane: Lane): boolean {
-    if (this.#agents.poolOf(lane).isOpen) return true;
-    if (!hasCheaper(lane) || !this.#mayDowngrade(lane)) return false;
-    const { cheaper: runsAs, cheaperType } = kindSettingsOf(lane.kindRow);
-    return this.#poolOfCheaper(lane, { runsAs, cheaperType }).isOpen;
+  #isOpen(queue: TaskQueue): boolean {
+    if (this.#agents.poolOf(queue).isOpen) return true;
+    if (!hasCheaper(queue) || !this.#mayDowngrade(queue)) return false;
+    const { cheaper: runsAs, cheaperType } = kindSettingsOf(queue.kindRow);
+    return this.#poolOfCheaper(queue, { runsAs, cheaperType }).isOpen;
   }
 
-  #mayDowngrade(lane: Lane): boolean {
+  #mayDowngrade(queue: TaskQueue): boolean {
     if (this.#state.policy.budget?.mode === "downgrade") return true;
     for (const id of this.#state.budgetedProjects) {
-      if (lane.memberByProject.get(id)?.row.settings?.budget?.mode === "downgrade") return true;
+      if (queue.memberByProject.get(id)?.row.settings?.budget?.mode === "downgrade") return true;
     }
     return false;
   }
 
-  #poolFor(lane: Lane, verdict: BudgetVerdict): Pool {
+  #poolFor(queue: TaskQueue, verdict: BudgetVerdict): Pool {
     const isCheaper = verdict.runsAs !== undefined || verdict.cheaperType !== undefined;
-    if (!isCheaper || verdict.kind === "waits") return this.#agents.poolOf(lane);
-    return this.#poolOfCheaper(lane, verdict);
+    if (!isCheaper || verdict.kind === "waits") return this.#agents.poolOf(queue);
+    return this.#poolOfCheaper(queue, verdict);
   }
 
-  #poolOfCheaper({ kind, role }: Lane, { runsAs = kind, cheaperType }: Cheaper): Pool {
+  #poolOfCheaper({ kind, role }: TaskQueue, { runsAs = kind, cheaperType }: Cheaper): Pool {
     return this.#agents.poolFor({ kind: runsAs, role, agentType: cheaperType });
   }
 }
 
-/** Whether something stands in for the lane's kind where a budget in mode `downgrade` is used up. */
-function hasCheaper({ kindRow: { settings } }: Lane): boolean {
+/** Whether something stands in for the queue's kind where a budget in mode `downgrade` is used up. */
+function hasCheaper({ kindRow: { settings } }: TaskQueue): boolean {
   return settings !== undefined && (settings.cheaper !== undefined || settings.cheaperType !== undefined);
 }
 

@@ -1,14 +1,14 @@
 // Who gets the slot that became free (docs/scheduling.md): the live form of LOCO's contention, over the journaled
 // rows of resources. The score and the pick are those of the exact model (contention.ts); what is added is sets of
-// resources, granted whole, and the ceiling, so that a set does not wait for ever for two slots to be free at once.
+// resources, granted whole, and the starvation limit, so that a set does not wait for ever for two slots to be free at once.
 //
 // The rule, for as long as a slot is free that somebody could use:
-//   1. Who waits past the ceiling comes first, in order of asking: it reserves free slots in name order, until one
-//      is missing; if none is missing, it is granted. The ceiling: older, in ticks of one of its resources, than
-//      policy.ceiling × the number that waits there. Where the policy has none, only sets have one.
+//   1. Who waits past the starvation limit comes first, in order of asking: it reserves free slots in name order, until one
+//      is missing; if none is missing, it is granted. The starvation limit: older, in ticks of one of its resources, than
+//      policy.starvation limit × the number that waits there. Where the policy has none, only sets have one.
 //   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
 // Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not
-// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the ceiling is overtaken only by those
+// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the starvation limit is overtaken only by those
 // past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
 
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
@@ -18,7 +18,7 @@ import type { Event, EventOf } from "../state/event.ts";
 import type { Policy } from "../state/policy.ts";
 import type { SlotReceipt } from "../state/receipt.ts";
 import { mentionsOf, resourceRowOf } from "../state/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../state/state.ts";
+import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { pickWaiter } from "./contention.ts";
 import type { Queue } from "./load.ts";
 import { rounded } from "./rounded.ts";
@@ -52,7 +52,8 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   const left = vacancies(state);
   if (left.size === 0) return undefined;
   const overdue = overdueAt(state, left);
-  for (const slot of overdue) if (reserveSlots(left, slot)) return granted(state, slot, at, "ceiling");
+  for (const slot of overdue)
+    if (reserveSlots(left, slot)) return granted(state, slot, at, "starvationLimit");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
     const row = resourceRowOf(state, resource);
@@ -95,11 +96,14 @@ export function alphaAt(state: SwarmState, row: ResourceRow): number {
   return autoTune ? (row.tunedAlpha ?? value) : value;
 }
 
-/** After how many ticks a request comes first, for each one that waits beside it: the policy's ceiling. Where that
+/** After how many ticks a request comes first, for each one that waits beside it: the policy's starvation limit. Where that
  *  is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
-export function slotCeilingTicks({ ceiling }: Policy, { needs }: Pick<AcquisitionRow, "needs">): number {
-  if (ceiling > 0) return ceiling;
-  return needs.size > 1 ? limits.setCeilingTicksPerWaiting : Number.POSITIVE_INFINITY;
+export function slotStarvationLimitTicks(
+  { starvationLimit }: Policy,
+  { needs }: Pick<SlotLeaseRow, "needs">,
+): number {
+  if (starvationLimit > 0) return starvationLimit;
+  return needs.size > 1 ? limits.setStarvationLimitTicksPerWaiting : Number.POSITIVE_INFINITY;
 }
 
 const nothingWaits: Queue = { queueDepth: 0, oldestAge: 0 };
@@ -132,34 +136,34 @@ function vacancies(state: SwarmState): Map<ResourceName, number> {
   return free;
 }
 
-/** Those past the ceiling who wait for one of these resources, in order of asking. Others have nothing to
+/** Those past the starvation limit who wait for one of these resources, in order of asking. Others have nothing to
  *  reserve. */
-function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): AcquisitionRow[] {
-  const overdue = new Set<AcquisitionRow>();
+function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): SlotLeaseRow[] {
+  const overdue = new Set<SlotLeaseRow>();
   for (const resource of resources.keys()) {
     for (const slot of resourceRowOf(state, resource).waiting.values())
-      if (isPastCeiling(state, slot) && isReachable(state, slot)) overdue.add(slot);
+      if (isPastStarvationLimit(state, slot) && isReachable(state, slot)) overdue.add(slot);
   }
   return [...overdue].sort((a, b) => a.order - b.order);
 }
 
 /** An agent that is silent may be dead, and a slot of its own would wait for H to be anybody's. */
-function isReachable(state: SwarmState, { agent }: AcquisitionRow): boolean {
+function isReachable(state: SwarmState, { agent }: SlotLeaseRow): boolean {
   return state.agentById.get(agent)?.unresponsive !== true;
 }
 
-function isPastCeiling(state: SwarmState, slot: AcquisitionRow): boolean {
+function isPastStarvationLimit(state: SwarmState, slot: SlotLeaseRow): boolean {
   for (const resource of slot.needs.keys())
-    if (isPastCeilingAt(state, resourceRowOf(state, resource), slot)) return true;
+    if (isPastStarvationLimitAt(state, resourceRowOf(state, resource), slot)) return true;
   return false;
 }
 
-function isPastCeilingAt({ policy }: SwarmState, row: ResourceRow, slot: AcquisitionRow): boolean {
-  return ageAt(row, slot) > slotCeilingTicks(policy, slot) * row.waiting.size;
+function isPastStarvationLimitAt({ policy }: SwarmState, row: ResourceRow, slot: SlotLeaseRow): boolean {
+  return ageAt(row, slot) > slotStarvationLimitTicks(policy, slot) * row.waiting.size;
 }
 
 /** Takes what it needs out of `left`, in name order until something is missing. @returns whether nothing was */
-function reserveSlots(left: Map<ResourceName, number>, { needs }: AcquisitionRow): boolean {
+function reserveSlots(left: Map<ResourceName, number>, { needs }: SlotLeaseRow): boolean {
   for (const [resource, wanted] of needs) {
     const free = left.get(resource) ?? 0;
     left.set(resource, Math.max(0, free - wanted));
@@ -168,7 +172,7 @@ function reserveSlots(left: Map<ResourceName, number>, { needs }: AcquisitionRow
   return true;
 }
 
-function fits(left: ReadonlyMap<ResourceName, number>, { needs }: AcquisitionRow): boolean {
+function fits(left: ReadonlyMap<ResourceName, number>, { needs }: SlotLeaseRow): boolean {
   for (const [resource, wanted] of needs) if (wanted > (left.get(resource) ?? 0)) return false;
   return true;
 }
@@ -176,12 +180,12 @@ function fits(left: ReadonlyMap<ResourceName, number>, { needs }: AcquisitionRow
 function highest(
   state: SwarmState,
   row: ResourceRow,
-  able: readonly AcquisitionRow[],
+  able: readonly SlotLeaseRow[],
   at: Instant,
 ): SlotGranted | undefined {
   const queues = queuesAt(row);
   const alpha = alphaAt(state, row);
-  const pickAmong = (waiters: readonly AcquisitionRow[]) =>
+  const pickAmong = (waiters: readonly SlotLeaseRow[]) =>
     pickWaiter({
       waiters,
       queueOf: ({ agent }) => queues.get(agent) ?? nothingWaits,
@@ -203,7 +207,7 @@ function highest(
 
 function granted(
   state: SwarmState,
-  slot: AcquisitionRow,
+  slot: SlotLeaseRow,
   at: Instant,
   by: SlotReceipt["by"],
   decided: Omit<SlotReceipt, "by" | "waitedMs"> = atFirst(state, slot),
@@ -220,10 +224,10 @@ function granted(
   };
 }
 
-/** Past the ceiling it is one of several resources that counts; the first in name order stands for them. */
-function atFirst(state: SwarmState, slot: AcquisitionRow): Omit<SlotReceipt, "by" | "waitedMs"> {
+/** Past the starvation limit it is one of several resources that counts; the first in name order stands for them. */
+function atFirst(state: SwarmState, slot: SlotLeaseRow): Omit<SlotReceipt, "by" | "waitedMs"> {
   const rows = [...slot.needs.keys()].map((resource) => resourceRowOf(state, resource));
-  const row = rows.find((each) => isPastCeilingAt(state, each, slot)) ?? rows[0];
+  const row = rows.find((each) => isPastStarvationLimitAt(state, each, slot)) ?? rows[0];
   return row === undefined
     ? { waiting: 0 }
     : { resource: row.resource, tick: row.tick, waiting: row.waiting.size };
@@ -242,6 +246,6 @@ function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
   return queues;
 }
 
-function ageAt(row: ResourceRow, slot: AcquisitionRow): number {
+function ageAt(row: ResourceRow, slot: SlotLeaseRow): number {
   return row.tick - (slot.requestedTicks.get(row.resource) ?? row.tick);
 }

@@ -1,9 +1,9 @@
-// The members of one level of a lane (projects, or the users of one) by who goes next, kept from round to round.
-// Answers three questions, each in O(log n): who waits past the ceiling, who has the lowest clock, and who was
+// The members of one level of a queue (projects, or the users of one) by who goes next, kept from round to round.
+// Answers three questions, each in O(log n): who waits past the starvation limit, who has the lowest clock, and who was
 // served longest ago.
 //
-// The one thing to know: an account stands in many lanes, and a grant in one of them moves it in all. Moving it
-// everywhere at once would cost a grant as much as the account has lanes. So each heap keeps the key it was given,
+// The one thing to know: an account stands in many queues, and a grant in one of them moves it in all. Moving it
+// everywhere at once would cost a grant as much as the account has queues. So each heap keeps the key it was given,
 // keys only ever get worse (clocks and orders never fall), and whoever comes to the front with an outdated key is
 // put where it belongs before anybody looks. Members at or behind virtual time are equal by clock, so those behind it
 // stand apart, by who was served longest ago: a virtual time that moves on moves nobody among them.
@@ -12,13 +12,13 @@ import type { Instant } from "../ids.ts";
 import type { Account } from "./account.ts";
 import { KeyedHeap } from "./keyed-heap.ts";
 
-/** What waiting is counted in: ticks of the lane's kind, or turns that the members' project has had in the lane. */
+/** What waiting is counted in: ticks of the queue's kind, or turns that the members' project has had in the queue. */
 export type Unit = "ticks" | "turns";
 
-/** One who waits at one level of one lane. */
+/** One who waits at one level of one queue. */
 export interface Member {
   readonly account: Account;
-  /** When it entered the lane or was last granted in it, whichever is later: in orders, in ticks of the lane's kind,
+  /** When it entered the queue or was last granted in it, whichever is later: in orders, in ticks of the queue's kind,
    *  and in the turns that its project has had there (0 of a project). */
   sinceOrder: number;
   sinceTick: number;

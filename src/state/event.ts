@@ -91,7 +91,7 @@ export interface AttemptFailure {
 }
 
 /** Slots that an agent asks for under a handle of its own. */
-export interface Acquisition {
+export interface SlotLease {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
   readonly handle: SlotHandle;
@@ -298,9 +298,9 @@ export type Event =
   | { readonly type: "SwarmResumed" }
   // slots of resources
   /** Not enough slots are free, or somebody comes first: it waits until all of its slots are granted at once. */
-  | ({ readonly type: "SlotAwaited"; readonly deadline?: Instant } & Acquisition)
-  | ({ readonly type: "SlotGranted"; readonly receipt: SlotReceipt } & Acquisition)
-  /** Frees all slots of one acquisition: a tick for each of its resources. */
+  | ({ readonly type: "SlotAwaited"; readonly deadline?: Instant } & SlotLease)
+  | ({ readonly type: "SlotGranted"; readonly receipt: SlotReceipt } & SlotLease)
+  /** Frees all slots of one slot lease: a tick for each of its resources. */
   | {
       readonly type: "SlotReleased";
       readonly agent: AgentId;
@@ -309,7 +309,7 @@ export type Event =
       readonly resources: readonly ResourceName[];
       readonly reason: SlotReleaseReason;
     }
-  /** These acquisitions of one agent end without a slot. */
+  /** These slot leases of one agent end without a slot. */
   | {
       readonly type: "SlotWaitEnded";
       readonly agent: AgentId;
@@ -331,10 +331,10 @@ export type Event =
   /** Batches before `firstIdx` are no longer to be had: they are removed once this is committed, or are lost. */
   | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
 
-/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `hole`: the
+/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `gap`: the
  *  journal lost records within · `tail-lost`: the journal lost its end, and nobody held it any more · `lost`: the
  *  journal lost batches or whole segments. */
-export type TrimReason = "retention" | "storage-short" | "hole" | "tail-lost" | "lost";
+export type TrimReason = "retention" | "storage-short" | "gap" | "tail-lost" | "lost";
 
 /** The bounds on what waits. */
 export type QueueBound =

@@ -2,7 +2,7 @@
 // of kinds are the submitters': without that, a table of them would grow for ever.
 // Kept as long as tasks queue, an agent that is online serves the kind, or something is set for it; what was learnt is
 // kept beyond that, for the `limits.idleKindsMax` kinds that fell idle last.
-// The one thing to know: lanes and online agents hold rows, so whoever lets go of one says so afterwards (`noteKind`).
+// The one thing to know: queues and online agents hold rows, so whoever lets go of one says so afterwards (`noteKind`).
 
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -12,7 +12,7 @@ import type { KindRow, SwarmState } from "./state.ts";
 export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
   const known = state.kindByName.get(kind);
   if (known !== undefined) return known;
-  const row: KindRow = { kind, settings: undefined, tick: 0, lanes: 0 };
+  const row: KindRow = { kind, settings: undefined, tick: 0, queues: 0 };
   state.kindByName.set(kind, row);
   return row;
 }
@@ -33,7 +33,7 @@ export function noteKind(state: SwarmState, row: KindRow): void {
 
 /** Whether its row must stay: its tick counts for somebody, or an operator's word would be forgotten. */
 export function isKindUsed(state: SwarmState, row: KindRow): boolean {
-  return row.lanes > 0 || row.settings !== undefined || state.onlineByKind.has(row.kind);
+  return row.queues > 0 || row.settings !== undefined || state.onlineByKind.has(row.kind);
 }
 
 /** Whether anything is known of it that its next tasks would be missing. */

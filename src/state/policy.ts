@@ -10,7 +10,7 @@ import type { BudgetSettings } from "./settings.ts";
 export type RulesName = "waggle" | "budget" | "loco" | "vapora" | "lucio";
 
 /** What orders the projects that wait.
- *  `clock`: virtual clocks on cost, with the ceiling · `recency`: Lucio's score · `deficit`: the budget document's
+ *  `clock`: virtual clocks on cost, with the starvation limit · `recency`: Lucio's score · `deficit`: the budget document's
  *  key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission) ·
  *  `none`: there is no such level, users of all projects compete with each other. */
 export const projectTurnRules = ["clock", "recency", "deficit", "load", "fifo", "none"] as const;
@@ -40,7 +40,7 @@ export interface Policy {
   readonly autoTune: boolean;
   /** After how many ticks of its kind (a project), turns of its project (a user) or of its user (a task) somebody that
    *  waits goes next, for each one that waits at its level; 0 is off. */
-  readonly ceiling: number;
+  readonly starvationLimit: number;
   /** A project that was granted nothing for so long goes first, once; ms. */
   readonly guaranteeMs: number;
   /** TopN: attempts open at once in the whole swarm; absent is no limit. */
@@ -59,11 +59,11 @@ export interface Policy {
 /** What choosing a rule set chooses. */
 export type RuleSet = Pick<
   Policy,
-  "projectTurn" | "userTurn" | "agentRule" | "lambda" | "speedExponent" | "ceiling"
+  "projectTurn" | "userTurn" | "agentRule" | "lambda" | "speedExponent" | "starvationLimit"
 >;
 
-/** None of the sources has a term for the agent's backlog or speed, nor a ceiling. */
-const published = { lambda: 0, speedExponent: 0, ceiling: 0 } as const;
+/** None of the sources has a term for the agent's backlog or speed, nor a starvation limit. */
+const published = { lambda: 0, speedExponent: 0, starvationLimit: 0 } as const;
 
 export const ruleSets: Readonly<Record<RulesName, RuleSet>> = {
   // The load already counts prefetched tasks; a quarter more breaks ties between equally full agents in favour of
@@ -74,7 +74,7 @@ export const ruleSets: Readonly<Record<RulesName, RuleSet>> = {
     agentRule: "score",
     lambda: 0.25,
     speedExponent: 1,
-    ceiling: limits.ceilingTicksPerWaiting,
+    starvationLimit: limits.starvationLimitTicksPerWaiting,
   },
   budget: {
     projectTurn: "deficit",

@@ -39,7 +39,7 @@ export type WaitingReason = (typeof waitingReasons)[number];
 export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joined" | "id" | "probe";
 
 /** By which class a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
-export type TurnBasis = "ceiling" | "guarantee" | "rule";
+export type TurnBasis = "starvationLimit" | "guarantee" | "rule";
 
 /** How it came to be this task's turn. */
 export interface TurnBases {
@@ -79,8 +79,8 @@ export interface Receipt {
   /** How many agents failed which filter (the first that each failed); zero counts are absent. */
   readonly ineligible: Readonly<Partial<Record<IneligibleReason, number>>>;
   readonly decidedBy: DecidedBy;
-  /** The lane the task waited in, and how many waited there, itself included. */
-  readonly lane: string;
+  /** The queue the task waited in, and how many waited there, itself included. */
+  readonly queue: string;
   readonly waiting: number;
   /** Journal time since it was last queued. */
   readonly waitedMs: number;
@@ -88,10 +88,10 @@ export interface Receipt {
   readonly budget?: ExceededBudgets;
 }
 
-/** Why an acquisition got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the
- *  highest L at the resource whose slot was free · `ceiling`: it had waited so long that it came next. */
+/** Why a slot lease got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the
+ *  highest L at the resource whose slot was free · `starvationLimit`: it had waited so long that it came next. */
 export interface SlotReceipt {
-  readonly by: "free" | "load" | "ceiling";
+  readonly by: "free" | "load" | "starvationLimit";
   /** Waiters of `resource` at that moment, itself included; 0 when it did not wait. */
   readonly waiting: number;
   readonly waitedMs: number;

@@ -1,7 +1,7 @@
-// Which of one user's tasks in one lane is served next: the one that waits longest, once it is past the ceiling, else
+// Which of one user's tasks in one queue is served next: the one that waits longest, once it is past the starvation limit, else
 // the lowest (priority, submission).
 
-import type { LaneUser, TaskQueue, TaskRow } from "./state.ts";
+import type { QueueUser, TaskPartition, TaskRow } from "./state.ts";
 
 export const nothingIsOut = () => false;
 
@@ -12,15 +12,15 @@ export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
 
 /** The lowest (priority, submission) in the queues that are not out. */
 export function firstTask(
-  user: LaneUser,
-  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+  user: QueueUser,
+  isOut: (partition: TaskPartition) => boolean = nothingIsOut,
 ): TaskRow | undefined {
-  const [only] = user.queues;
-  if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.tasks.peek();
+  const [only] = user.partitions;
+  if (only !== undefined && user.partitions.length === 1) return isOut(only) ? undefined : only.tasks.peek();
   let first: TaskRow | undefined;
-  for (const queue of user.queues) {
-    const head = queue.tasks.peek();
-    if (head === undefined || isOut(queue)) continue;
+  for (const partition of user.partitions) {
+    const head = partition.tasks.peek();
+    if (head === undefined || isOut(partition)) continue;
     if (first === undefined || isServedEarlier(head, first)) first = head;
   }
   return first;
@@ -28,26 +28,27 @@ export function firstTask(
 
 /** The longest queued in the queues that are not out. */
 export function oldestTask(
-  user: LaneUser,
-  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+  user: QueueUser,
+  isOut: (partition: TaskPartition) => boolean = nothingIsOut,
 ): TaskRow | undefined {
-  const [only] = user.queues;
-  if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.oldest;
+  const [only] = user.partitions;
+  if (only !== undefined && user.partitions.length === 1) return isOut(only) ? undefined : only.oldest;
   let oldest: TaskRow | undefined;
-  for (const queue of user.queues) {
-    if (queue.oldest === undefined || isOut(queue)) continue;
-    if (oldest === undefined || queue.oldest.queuedOrder < oldest.queuedOrder) oldest = queue.oldest;
+  for (const partition of user.partitions) {
+    if (partition.oldest === undefined || isOut(partition)) continue;
+    if (oldest === undefined || partition.oldest.queuedOrder < oldest.queuedOrder) oldest = partition.oldest;
   }
   return oldest;
 }
 
 /** The first tasks by (priority, submission) in the queues that are not out, at most `countMax`. */
 export function firstTasks(
-  user: LaneUser,
+  user: QueueUser,
   countMax: number,
-  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+  isOut: (partition: TaskPartition) => boolean = nothingIsOut,
 ): TaskRow[] {
   const first: TaskRow[] = [];
-  for (const queue of user.queues) if (!isOut(queue)) first.push(...queue.tasks.first(countMax));
+  for (const partition of user.partitions)
+    if (!isOut(partition)) first.push(...partition.tasks.first(countMax));
   return first.sort((a, b) => (isServedEarlier(a, b) ? -1 : 1)).slice(0, countMax);
 }

@@ -1,4 +1,4 @@
-// How acquisitions of slots change the state: who waits, who holds, each resource's clock and use. Every change
+// How slot leases of slots change the state: who waits, who holds, each resource's clock and use. Every change
 // of what is in use goes through `take` or `giveBack`, so that counters equal a recount.
 // Not here: who is granted next (scheduling/slot-planner.ts), what is refused (decide-slot.ts).
 
@@ -7,13 +7,13 @@ import type { AgentId, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentOf } from "./agent-rows.ts";
 import { depthsWith } from "./alpha.ts";
-import type { Acquisition, EventOf } from "./event.ts";
+import type { EventOf, SlotLease } from "./event.ts";
 import type { ResourceSettings } from "./settings.ts";
-import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "./state.ts";
+import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
 
-/** The key under which maps keep an acquisition. */
-export function acquisitionKey({
+/** The key under which maps keep a slot lease. */
+export function slotLeaseKey({
   agent,
   handle,
 }: {
@@ -23,16 +23,16 @@ export function acquisitionKey({
   return `${agent} ${handle}`;
 }
 
-export function findAcquisition(
+export function findSlotLease(
   state: SwarmState,
   agent: AgentId,
   handle: SlotHandle,
-): AcquisitionRow | undefined {
+): SlotLeaseRow | undefined {
   return state.slotsByAgent.get(agent)?.get(handle);
 }
 
 /** What an agent holds and waits for, in order of asking. */
-export function acquisitionsOf(state: SwarmState, agent: AgentId): AcquisitionRow[] {
+export function slotLeasesOf(state: SwarmState, agent: AgentId): SlotLeaseRow[] {
   return [...(state.slotsByAgent.get(agent)?.values() ?? [])];
 }
 
@@ -77,55 +77,52 @@ export function utilisationOf(row: ResourceRow, at: Instant): number {
 }
 
 export function awaitSlot(state: SwarmState, event: EventOf<"SlotAwaited">, at: Instant): void {
-  const acquisition = newAcquisition(state, event, at, event.deadline);
-  for (const resource of acquisition.needs.keys()) {
+  const slotLease = newSlotLease(state, event, at, event.deadline);
+  for (const resource of slotLease.needs.keys()) {
     const row = resourceRowOf(state, resource);
-    row.waiting.set(acquisitionKey(acquisition), acquisition);
-    row.waitingWeightThousandths += acquisition.weightThousandths;
+    row.waiting.set(slotLeaseKey(slotLease), slotLease);
+    row.waitingWeightThousandths += slotLease.weightThousandths;
     state.contendedByName.set(resource, row);
   }
   if (event.deadline !== undefined)
-    acquisition.timeoutTimer = startTimer(state, event.deadline, {
+    slotLease.timeoutTimer = startTimer(state, event.deadline, {
       kind: "acquire-timeout",
-      slot: acquisition,
+      slot: slotLease,
     });
 }
 
 /** Whether it waited before or not. */
 export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: Instant): void {
-  const waiting = findAcquisition(state, event.agent, event.handle);
+  const waiting = findSlotLease(state, event.agent, event.handle);
   assert(
     (waiting === undefined) === (event.receipt.by === "free"),
-    `acquisition ${acquisitionKey(event)} is granted ${event.receipt.by}`,
+    `slot lease ${slotLeaseKey(event)} is granted ${event.receipt.by}`,
   );
-  const acquisition = waiting ?? newAcquisition(state, event, at, undefined);
+  const slotLease = waiting ?? newSlotLease(state, event, at, undefined);
   if (waiting !== undefined) stopWaiting(state, waiting);
-  for (const [resource, wanted] of acquisition.needs)
-    take(resourceRowOf(state, resource), acquisition, wanted, at);
-  acquisition.state = "held";
-  acquisition.grantedAt = at;
+  for (const [resource, wanted] of slotLease.needs)
+    take(resourceRowOf(state, resource), slotLease, wanted, at);
+  slotLease.state = "held";
+  slotLease.grantedAt = at;
 }
 
 export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, at: Instant): void {
-  const acquisition = liveAcquisition(state, event);
-  assert(
-    acquisition.state === "held",
-    `acquisition ${acquisitionKey(event)} is released after it was granted`,
-  );
-  for (const [resource, count] of acquisition.needs) {
+  const slotLease = liveSlotLease(state, event);
+  assert(slotLease.state === "held", `slot lease ${slotLeaseKey(event)} is released after it was granted`);
+  for (const [resource, count] of slotLease.needs) {
     const row = resourceRowOf(state, resource);
-    giveBack(row, acquisition, count, at);
+    giveBack(row, slotLease, count, at);
     row.tick += 1;
     row.depths = depthsWith(row.depths, row.waitingWeightThousandths);
   }
-  forget(state, acquisition, event.reason);
+  forget(state, slotLease, event.reason);
 }
 
 export function endWaits(state: SwarmState, event: EventOf<"SlotWaitEnded">): void {
   for (const handle of event.handles) {
-    const acquisition = liveAcquisition(state, { ...event, handle });
-    stopWaiting(state, acquisition);
-    forget(state, acquisition, event.reason);
+    const slotLease = liveSlotLease(state, { ...event, handle });
+    stopWaiting(state, slotLease);
+    forget(state, slotLease, event.reason);
   }
 }
 
@@ -142,27 +139,27 @@ export function forgetTunedAlpha(state: SwarmState): void {
     if (row.settings.ownAlpha === undefined) row.tunedAlpha = undefined;
 }
 
-function newAcquisition(
+function newSlotLease(
   state: SwarmState,
-  of: Acquisition,
+  of: SlotLease,
   at: Instant,
   deadline: Instant | undefined,
-): AcquisitionRow {
+): SlotLeaseRow {
   const agent = agentOf(state, of.agent);
-  const key = acquisitionKey(of);
+  const key = slotLeaseKey(of);
   assert(agent.online && agent.incarnation === of.incarnation, `agent ${of.agent} acquires while it lives`);
-  assert(findAcquisition(state, of.agent, of.handle) === undefined, `acquisition ${key} is begun once`);
-  assert(!state.endedSlotByKey.has(key), `acquisition ${key} does not begin again`);
+  assert(findSlotLease(state, of.agent, of.handle) === undefined, `slot lease ${key} is begun once`);
+  assert(!state.endedSlotByKey.has(key), `slot lease ${key} does not begin again`);
   const needs = needsOf(of.resources);
-  state.acquisitions += 1;
-  const acquisition: AcquisitionRow = {
+  state.slotLeases += 1;
+  const slotLease: SlotLeaseRow = {
     handle: of.handle,
     agent: of.agent,
     incarnation: of.incarnation,
     holder: of.holder,
     needs,
     weightThousandths: of.weightThousandths,
-    order: state.acquisitions,
+    order: state.slotLeases,
     requestedAt: at,
     requestedTicks: new Map([...needs.keys()].map((name) => [name, resourceRowOf(state, name).tick])),
     state: "waiting",
@@ -171,9 +168,9 @@ function newAcquisition(
     timeoutTimer: undefined,
   };
   const own = state.slotsByAgent.get(of.agent);
-  if (own === undefined) state.slotsByAgent.set(of.agent, new Map([[of.handle, acquisition]]));
-  else own.set(of.handle, acquisition);
-  return acquisition;
+  if (own === undefined) state.slotsByAgent.set(of.agent, new Map([[of.handle, slotLease]]));
+  else own.set(of.handle, slotLease);
+  return slotLease;
 }
 
 /** Slots by resource, in name order. */
@@ -188,47 +185,47 @@ export function mentionsOf(needs: ReadonlyMap<ResourceName, number>): ResourceNa
   return [...needs].flatMap(([resource, count]) => Array<ResourceName>(count).fill(resource));
 }
 
-function stopWaiting(state: SwarmState, acquisition: AcquisitionRow): void {
-  assert(acquisition.state === "waiting", `acquisition ${acquisitionKey(acquisition)} waits`);
-  if (acquisition.timeoutTimer !== undefined) stopTimer(state, acquisition.timeoutTimer);
-  acquisition.timeoutTimer = undefined;
-  for (const resource of acquisition.needs.keys()) {
+function stopWaiting(state: SwarmState, slotLease: SlotLeaseRow): void {
+  assert(slotLease.state === "waiting", `slot lease ${slotLeaseKey(slotLease)} waits`);
+  if (slotLease.timeoutTimer !== undefined) stopTimer(state, slotLease.timeoutTimer);
+  slotLease.timeoutTimer = undefined;
+  for (const resource of slotLease.needs.keys()) {
     const row = resourceRowOf(state, resource);
-    row.waiting.delete(acquisitionKey(acquisition));
-    row.waitingWeightThousandths -= acquisition.weightThousandths;
+    row.waiting.delete(slotLeaseKey(slotLease));
+    row.waitingWeightThousandths -= slotLease.weightThousandths;
     if (row.waiting.size === 0) state.contendedByName.delete(resource);
   }
 }
 
-function take(row: ResourceRow, acquisition: AcquisitionRow, count: number, at: Instant): void {
+function take(row: ResourceRow, slotLease: SlotLeaseRow, count: number, at: Instant): void {
   assert(row.inUse + count <= row.settings.slots, `${row.resource} has ${count} slots free`);
   measure(row, at);
   row.inUse += count;
   row.grants += 1;
-  row.holdings.set(acquisitionKey(acquisition), acquisition);
+  row.holdings.set(slotLeaseKey(slotLease), slotLease);
 }
 
-function giveBack(row: ResourceRow, acquisition: AcquisitionRow, count: number, at: Instant): void {
+function giveBack(row: ResourceRow, slotLease: SlotLeaseRow, count: number, at: Instant): void {
   measure(row, at);
   row.inUse -= count;
-  row.holdings.delete(acquisitionKey(acquisition));
+  row.holdings.delete(slotLeaseKey(slotLease));
 }
 
-function forget(state: SwarmState, acquisition: AcquisitionRow, ending: SlotEnding): void {
-  const own = state.slotsByAgent.get(acquisition.agent);
-  own?.delete(acquisition.handle);
-  if (own?.size === 0) state.slotsByAgent.delete(acquisition.agent);
-  state.endedSlotByKey.set(acquisitionKey(acquisition), ending);
+function forget(state: SwarmState, slotLease: SlotLeaseRow, ending: SlotEnding): void {
+  const own = state.slotsByAgent.get(slotLease.agent);
+  own?.delete(slotLease.handle);
+  if (own?.size === 0) state.slotsByAgent.delete(slotLease.agent);
+  state.endedSlotByKey.set(slotLeaseKey(slotLease), ending);
   const { oldestKey } = state.endedSlotByKey;
   if (state.endedSlotByKey.size > limits.endedHandlesMax && oldestKey !== undefined)
     state.endedSlotByKey.delete(oldestKey);
 }
 
-function liveAcquisition(
+function liveSlotLease(
   state: SwarmState,
   event: Pick<EventOf<"SlotReleased">, "agent" | "handle" | "incarnation">,
-): AcquisitionRow {
-  const acquisition = findAcquisition(state, event.agent, event.handle);
-  assert(acquisition?.incarnation === event.incarnation, `acquisition ${acquisitionKey(event)} is under way`);
-  return acquisition;
+): SlotLeaseRow {
+  const slotLease = findSlotLease(state, event.agent, event.handle);
+  assert(slotLease?.incarnation === event.incarnation, `slot lease ${slotLeaseKey(event)} is under way`);
+  return slotLease;
 }

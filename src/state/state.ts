@@ -60,7 +60,7 @@ export interface TaskRow extends HeapItem {
   readonly cost: number;
   /** When it was last queued; its age counts from here. */
   queuedAt: Instant;
-  /** `state.orders`, its kind's tick, and the turns its user has had in the lane, when it was last queued. */
+  /** `state.orders`, its kind's tick, and the turns its user has had in the queue, when it was last queued. */
   queuedOrder: number;
   queuedTick: number;
   queuedTurn: number;
@@ -75,7 +75,7 @@ export interface TaskRow extends HeapItem {
    *  its kind. */
   failedBy: readonly AgentId[];
   open: OpenAttempt | undefined;
-  queue: TaskQueue | undefined;
+  partition: TaskPartition | undefined;
   /** Its neighbours in the queue by `queuedOrder`. */
   older: TaskRow | undefined;
   newer: TaskRow | undefined;
@@ -187,42 +187,42 @@ export interface AgentRow {
 }
 
 /** Queued tasks of one kind and role. */
-export interface Lane {
+export interface TaskQueue {
   readonly key: string;
   readonly kind: Kind;
   readonly role: string | undefined;
   readonly kindRow: KindRow;
   /** Tasks that wait in it. */
   size: number;
-  readonly memberByProject: Map<ProjectId, LaneProject>;
-  readonly projects: ClockQueue<LaneProject>;
+  readonly memberByProject: Map<ProjectId, QueueProject>;
+  readonly projects: ClockQueue<QueueProject>;
 }
 
-/** A project's part of a lane. */
-export interface LaneProject extends Member {
+/** A project's part of a queue. */
+export interface QueueProject extends Member {
   readonly row: ProjectRow;
-  readonly lane: Lane;
+  readonly queue: TaskQueue;
   /** Grants since it entered. */
   turns: number;
   size: number;
   /** Of its tasks here, thousandths of weight. */
   cost: number;
-  readonly memberByUser: Map<UserId, LaneUser>;
-  readonly users: ClockQueue<LaneUser>;
+  readonly memberByUser: Map<UserId, QueueUser>;
+  readonly users: ClockQueue<QueueUser>;
 }
 
-/** A user's part of a project's part of a lane. */
-export interface LaneUser extends Member {
+/** A user's part of a project's part of a queue. */
+export interface QueueUser extends Member {
   readonly row: UserRow;
-  readonly project: LaneProject;
+  readonly project: QueueProject;
   /** Grants since it entered. */
   turns: number;
   size: number;
   cost: number;
   /** None of them empty. Nearly always one. */
-  readonly queues: TaskQueue[];
+  readonly partitions: TaskPartition[];
   /** Which of its tasks here is least by (priority, submission), and which waits longest; and by what tasks are
-   *  compared with those of other lanes, so that a decision reads one task and not one of each lane. */
+   *  compared with those of other queues, so that a decision reads one task and not one of each queue. */
   first: TaskRow;
   firstPriority: number;
   firstSequence: number;
@@ -232,8 +232,8 @@ export interface LaneUser extends Member {
 }
 
 /** Tasks that any given agent may either all run or all not. */
-export interface TaskQueue {
-  readonly user: LaneUser;
+export interface TaskPartition {
+  readonly user: QueueUser;
   /** Agents that failed these tasks, sorted. */
   readonly avoid: readonly AgentId[];
   /** By (priority, order of submission). */
@@ -251,7 +251,7 @@ export interface Timer extends HeapItem {
   readonly due:
     | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
     | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
-    | { readonly kind: "acquire-timeout"; readonly slot: AcquisitionRow }
+    | { readonly kind: "acquire-timeout"; readonly slot: SlotLeaseRow }
     | { readonly kind: "forget"; readonly agent: AgentId };
 }
 
@@ -294,8 +294,8 @@ export interface KindRow {
   estimateMeans?: { estimated: number; used: number };
   /** Places that became free at agents that serve it, since the row was made: no task waits from before. */
   tick: number;
-  /** Lanes it has tasks in. */
-  lanes: number;
+  /** Queues it has tasks in. */
+  queues: number;
 }
 
 export interface ResourceRow {
@@ -305,9 +305,9 @@ export interface ResourceRow {
   tick: number;
   /** Slots held; more than there are only after their number was lowered. */
   inUse: number;
-  /** What holds and what waits for slots of it, in order of granting and of asking, by `acquisitionKey`. */
-  readonly holdings: Map<string, AcquisitionRow>;
-  readonly waiting: Map<string, AcquisitionRow>;
+  /** What holds and what waits for slots of it, in order of granting and of asking, by `slotLeaseKey`. */
+  readonly holdings: Map<string, SlotLeaseRow>;
+  readonly waiting: Map<string, SlotLeaseRow>;
   /** Sum of what waits. */
   waitingWeightThousandths: number;
   /** α as it has moved by itself since it was last set, here or in the policy; absent until it moves. */
@@ -323,8 +323,8 @@ export interface ResourceRow {
   measuredAt: Instant;
 }
 
-/** One acquisition, from the request to the release: all of its slots wait, or all are held. */
-export interface AcquisitionRow {
+/** One slot lease, from the request to the release: all of its slots wait, or all are held. */
+export interface SlotLeaseRow {
   readonly handle: SlotHandle;
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -346,7 +346,7 @@ export interface AcquisitionRow {
   timeoutTimer: Timer | undefined;
 }
 
-/** What remains of an acquisition that ended: how. */
+/** What remains of a slot lease that ended: how. */
 export type SlotEnding = SlotReleaseReason | SlotWaitEndReason;
 
 /** Tokens used by agents of one type in one window. */
@@ -437,7 +437,7 @@ export interface SwarmState {
   assignments: number;
   /** Joins ever. */
   joins: number;
-  /** Entries into lanes and assignments ever: what comes later has the higher order. */
+  /** Entries into queues and assignments ever: what comes later has the higher order. */
   orders: number;
   /** Of the projects (docs/scheduling.md, "The clocks"). */
   virtualTime: number;
@@ -449,7 +449,7 @@ export interface SwarmState {
   readonly agentById: Map<AgentId, AgentRow>;
   /** Online agents by the kinds they serve, in order of joining. */
   readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
-  readonly laneByKey: Map<string, Lane>;
+  readonly queueByKey: Map<string, TaskQueue>;
   readonly timers: IndexedHeap<Timer>;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly projectById: Map<ProjectId, ProjectRow>;
@@ -472,12 +472,12 @@ export interface SwarmState {
   readonly resourceByName: Map<ResourceName, ResourceRow>;
   /** Resources that somebody waits for. */
   readonly contendedByName: Map<ResourceName, ResourceRow>;
-  /** Acquisitions that wait or are held; agents without any are not in it. */
-  readonly slotsByAgent: Map<AgentId, Map<SlotHandle, AcquisitionRow>>;
-  /** By `acquisitionKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
+  /** Slot leases that wait or are held; agents without any are not in it. */
+  readonly slotsByAgent: Map<AgentId, Map<SlotHandle, SlotLeaseRow>>;
+  /** By `slotLeaseKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
   readonly endedSlotByKey: AgedMap<string, SlotEnding>;
-  /** Acquisitions ever begun; the last one's `order`. */
-  acquisitions: number;
+  /** Slot leases ever begun; the last one's `order`. */
+  slotLeases: number;
   readonly ratesByType: RatesByType;
   /** What open attempts reserved by the type of their agents, of types with one; limited or not. */
   readonly reservedByType: Map<string, number>;
@@ -525,7 +525,7 @@ export function emptyState(): SwarmState {
     endedById: new TaskMap(),
     agentById: new Map(),
     onlineByKind: new Map(),
-    laneByKey: new Map(),
+    queueByKey: new Map(),
     timers: new IndexedHeap(isDueEarlier),
     recordByKind: new Map(),
     projectById: new Map(),
@@ -543,7 +543,7 @@ export function emptyState(): SwarmState {
     contendedByName: new Map(),
     slotsByAgent: new Map(),
     endedSlotByKey: new AgedMap(),
-    acquisitions: 0,
+    slotLeases: 0,
     ratesByType: new Map(),
     reservedByType: new Map(),
     removedRatesByType: new Map(),

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { newAccount } from "./account.ts";
 import { costEstimate } from "./estimate.ts";
 import type { EventOf, TaskSpec } from "./event.ts";
-import { enterLane, leaveLane } from "./lanes.ts";
+import { enterQueue, leaveQueue } from "./queues.ts";
 import {
   type EndedTaskState,
   emptyCounts,
@@ -100,7 +100,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
     lastAgent: round.lastAgent,
     failedBy: nobody,
     open: undefined,
-    queue: undefined,
+    partition: undefined,
     older: undefined,
     newer: undefined,
     releaseTimer: undefined,
@@ -108,7 +108,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
   };
 }
 
-/** Has a new row live: counted, with its timers, in its lane unless it is to wait for its not-before. */
+/** Has a new row live: counted, with its timers, in its queue unless it is to wait for its not-before. */
 function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   const { spec } = row;
   state.taskById.set(refOf(spec), row);
@@ -119,7 +119,7 @@ function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   row.state = isDelayed ? "delayed" : "queued";
   count(state, row, row.state, 1);
   if (isDelayed) row.releaseTimer = startTimer(state, spec.notBefore, { kind: "release", task: row });
-  else enterLane(state, row, at);
+  else enterQueue(state, row, at);
 }
 
 /** A task that lives again is not counted as ended any more. A project's or user's row that is younger than its end
@@ -129,10 +129,10 @@ function uncountEnded(state: SwarmState, { projectRow, userRow }: TaskRow, ended
   for (const { counts } of [projectRow, userRow]) counts[ended] = Math.max(0, counts[ended] - 1);
 }
 
-/** Puts a row that is in no queue into its lane; its age counts from now. */
+/** Puts a row that is in no queue into its queue; its age counts from now. */
 export function enqueue(state: SwarmState, row: TaskRow, at: Instant): void {
   move(state, row, "queued");
-  enterLane(state, row, at);
+  enterQueue(state, row, at);
 }
 
 export function delay(state: SwarmState, row: TaskRow, until: Instant): void {
@@ -148,7 +148,7 @@ export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
 
 /** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
 export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
-  if (row.state === "queued") leaveLane(state, row);
+  if (row.state === "queued") leaveQueue(state, row);
   stopReleaseTimer(state, row);
   if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
   count(state, row, row.state, -1);

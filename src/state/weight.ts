@@ -27,7 +27,7 @@ const charactersPerToken = 4;
 const tokensPerTier = 1_000;
 
 /**
- * What a task or an acquisition weighs: `{ weight: weightOf("gpt-4o", prompt.length) }`.
+ * What a task or a slot lease weighs: `{ weight: weightOf("gpt-4o", prompt.length) }`.
  *
  * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`, `ft:gpt-4o-mini:acme`
  * @param promptCharacters ≥ 0

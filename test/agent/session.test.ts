@@ -171,8 +171,8 @@ describe("heartbeats", () => {
     const keys = fixture.started.slice(0, heard).map(({ key }) => key);
     for (const key of keys)
       fixture.session.tell({ type: "ended", ends: [{ key, outcome: "completed", latencyMs: 5 }] });
-    for (let n = 0; n < limits.acquisitionsPerAgentMax; n += 1)
-      fixture.session.tell({ type: "acquire", acquisition: { key: `s${n}`, resources: ["gpu"] } });
+    for (let n = 0; n < limits.slotLeasesPerAgentMax; n += 1)
+      fixture.session.tell({ type: "acquire", slotLease: { key: `s${n}`, resources: ["gpu"] } });
     await fixture.clock.advance(limits.heartbeatMs);
     const heartbeat = encode(leader.last("heartbeat"));
     expect(decode(heartbeat, heartbeatSchema)).toMatchObject({ ok: true });
@@ -743,7 +743,7 @@ describe("lives", () => {
     await fixture.assign();
     leader.push({ type: "rejoin" });
     await settled();
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await clock.advance(limits.askTimeoutMs);
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
       {

@@ -33,7 +33,7 @@ const cases: Readonly<Record<string, Case>> = {
       { "src/coordinator/step.ts": 'import type { Verb } from "../cli/verb.ts";' },
       { "src/agent/session.ts": 'export const load = () => import("../coordinator/step.ts");' },
       { "src/scheduling/planner.ts": 'import type { Decision } from "../core/decision.ts";' },
-      { "src/state/lanes.ts": 'import { score } from "../scheduling/score.ts";' },
+      { "src/state/queues.ts": 'import { score } from "../scheduling/score.ts";' },
       { "machines/agent.ts": 'import { x } from "../src/protocol/codec.ts";' },
       { "src/transport/memory.ts": 'import {\n  a,\n  b,\n} from "../journal/memory.ts";' },
       { "src/index.ts": 'export { main } from "./cli/main.ts";' },
@@ -60,8 +60,8 @@ const cases: Readonly<Record<string, Case>> = {
     right: {
       "src/coordinator/coordinator.ts": 'import { Leader } from "./leader/leader.ts";',
       "src/coordinator/leader/leader.ts":
-        'import { takeLead } from "../taking-lead/take-lead.ts";\nimport { Trust } from "./trust.ts";\nimport { T } from "../timing.ts";',
-      "src/coordinator/timing.ts": 'import { Lookout } from "./lookout.ts";',
+        'import { takeLead } from "../taking-lead/take-lead.ts";\nimport { LeaderLease } from "./leader-lease.ts";\nimport { T } from "../timing.ts";',
+      "src/coordinator/timing.ts": 'import { Throttled poll } from "./throttled poll.ts";',
     },
   },
   "state, scheduling and core import nothing but themselves": {

@@ -45,7 +45,7 @@ export function aReceipt(overrides: Partial<Receipt> = {}): Receipt {
     ],
     ineligible: { offline: 1 },
     decidedBy: "score",
-    lane: "count",
+    queue: "count",
     waiting: 3,
     waitedMs: 12,
     ...overrides,
@@ -56,7 +56,7 @@ const named = { project: projectId("acme"), task: taskId("t1") };
 const attempt = { ...named, attempt: attemptNumber(1), agent: agentId("a1") };
 const failure = { class: "failed", error: "exit 1" } as const;
 const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
-const acquisition = {
+const slotLease = {
   ...life,
   handle: slotHandle("h1"),
   resources: [resourceName("gpt-4o")],
@@ -155,10 +155,10 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     reserved: 200,
     budget: { tokens: 1_000, windowMs: 3_600_000, mode: "alert" },
   },
-  SlotAwaited: { type: "SlotAwaited", ...acquisition, deadline: instant(60_000) },
+  SlotAwaited: { type: "SlotAwaited", ...slotLease, deadline: instant(60_000) },
   SlotGranted: {
     type: "SlotGranted",
-    ...acquisition,
+    ...slotLease,
     receipt: {
       by: "load",
       waiting: 3,

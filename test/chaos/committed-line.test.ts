@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
 import { encodeBatch, hashOf } from "../../src/journal/records.ts";
-import type { LineRecord } from "../../src/sim/history/journal-line.ts";
+import type { LineRecord } from "../../src/sim/history/committed-log.ts";
 import { committedLine } from "./committed-line.ts";
 
 describe("the committed line", () => {

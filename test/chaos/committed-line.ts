@@ -3,7 +3,7 @@
 // segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the same.
 
 import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
-import type { LineRecord } from "../../src/sim/history/journal-line.ts";
+import type { LineRecord } from "../../src/sim/history/committed-log.ts";
 
 /** Of records in a row that stand on nothing that was seen: void ones of a rival. More of them say that something in
  *  between was not seen, and a line that ends before it would contradict what was rightly told. */

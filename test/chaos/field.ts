@@ -50,7 +50,7 @@ export interface FieldPlan {
   readonly recordsEvery: number;
   /** Who has a proxy of its own before each server. */
   readonly proxied: Proxied;
-  /** Whether parties write down once a minute what memory they have in use. */
+  /** Whether nodes write down once a minute what memory they have in use. */
   readonly samplesMemory: boolean;
   /** How long ended tasks are known, ms. Without: the default, a day. */
   readonly rememberMs?: number;
@@ -69,7 +69,7 @@ export class Field {
   /** What was done, in order, for whoever reads a failure. */
   readonly log: string[] = [];
   readonly #transport: Transport;
-  readonly #proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>;
+  readonly #proxiesByNode: ReadonlyMap<string, readonly TcpProxy[]>;
   /** What coordinators sent to the journal through proxies that have a tap. */
   readonly #tapped: readonly Uint8Array[];
   readonly #startedMs = monotonicMs();
@@ -77,16 +77,16 @@ export class Field {
   #witness: Witness | undefined;
   #supervising: NodeJS.Timeout | undefined;
 
-  private constructor(plan: FieldPlan, transport: Transport, { proxiesByParty, tapped }: Proxies) {
+  private constructor(plan: FieldPlan, transport: Transport, { proxiesByNode, tapped }: Proxies) {
     this.plan = plan;
     this.#tapped = tapped;
     this.random = new SeededRandom(plan.seed);
     this.#transport = transport;
-    this.#proxiesByParty = proxiesByParty;
+    this.#proxiesByNode = proxiesByNode;
     this.admin = new StreamAdmin(transport, swarmId(plan.swarm));
     this.ballast = new StreamBallast(transport, swarmId(plan.swarm));
     const { leaderTimeoutMs, servers, ...rest } = plan;
-    const urlsFor = (party: string) => proxiesByParty.get(party)?.map(({ url }) => url) ?? servers.urls;
+    const urlsFor = (node: string) => proxiesByNode.get(node)?.map(({ url }) => url) ?? servers.urls;
     const leaderTimeout = `${leaderTimeoutMs}ms`;
     const replicas = servers.members.length;
     this.processes = new SwarmProcesses({ ...rest, leaderTimeout, replicas, urlsFor }, transport);
@@ -121,7 +121,7 @@ export class Field {
     for (const member of this.processes.coordinators) this.#supervised.add(member);
     this.#supervising = setInterval(() => this.#supervise(), RESTART_MS);
     await this.accepted(monotonicMs());
-    await pause(WARM_UP_MS); // until every party has heard who leads
+    await pause(WARM_UP_MS); // until every node has heard who leads
   }
 
   async #setPolicy(): Promise<void> {
@@ -220,13 +220,13 @@ export class Field {
     await pause(fromMs + this.random.fraction() * (toMs - fromMs));
   }
 
-  /** Of one party: everything between it and the servers. */
-  proxiesOf(party: string): readonly TcpProxy[] {
-    return this.#proxiesByParty.get(party) ?? [];
+  /** Of one node: everything between it and the servers. */
+  proxiesOf(node: string): readonly TcpProxy[] {
+    return this.#proxiesByNode.get(node) ?? [];
   }
 
   heal(): void {
-    for (const proxy of [...this.#proxiesByParty.values()].flat()) proxy.heal();
+    for (const proxy of [...this.#proxiesByNode.values()].flat()) proxy.heal();
     for (const member of this.processes.all) member.signal("SIGCONT");
     const { mounting } = this.plan.servers;
     if (mounting?.kind === "mounted") mounting.disk.makeRoom();
@@ -261,7 +261,7 @@ export class Field {
     return { observations: readHistory(this.plan.folder), seen, line };
   }
 
-  async endParties(): Promise<void> {
+  async endNodes(): Promise<void> {
     clearInterval(this.#supervising);
     await this.processes.end();
   }
@@ -272,7 +272,7 @@ export class Field {
     if (this.#witness !== undefined) await within(CLOSE_MS, "the witness ends", this.#witness.stop());
     await this.admin.remove();
     await within(CLOSE_MS, "the driver's connection is closed", this.#transport.close());
-    const proxies = [...this.#proxiesByParty.values()].flat().map((proxy) => proxy.close());
+    const proxies = [...this.#proxiesByNode.values()].flat().map((proxy) => proxy.close());
     await within(CLOSE_MS, "the proxies are closed", Promise.all(proxies));
   }
 
@@ -305,11 +305,11 @@ export class NotBegunError extends Error {
 }
 
 interface Proxies {
-  readonly proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>;
+  readonly proxiesByNode: ReadonlyMap<string, readonly TcpProxy[]>;
   readonly tapped: readonly Uint8Array[];
 }
 
-const proxiedParties = {
+const proxiedNodes = {
   nobody: [],
   everybody: ["coordinator", "agent", "client"],
   tapped: ["coordinator"],
@@ -320,16 +320,16 @@ async function proxiesFor(plan: FieldPlan): Promise<Proxies> {
   const isRecord = (subject: string) => subject.startsWith(ofSegments);
   const tapped: Uint8Array[] = [];
   const tap = () => new PublishTap(isRecord, (payload) => tapped.push(payload));
-  const parties = proxiedParties[plan.proxied].flatMap((prefix) =>
+  const nodes = proxiedNodes[plan.proxied].flatMap((prefix) =>
     Array.from({ length: plan[`${prefix}s`] }, (_, n) => `${prefix}${n + 1}`),
   );
-  const proxiesByParty = new Map<string, readonly TcpProxy[]>();
-  for (const party of parties) {
+  const proxiesByNode = new Map<string, readonly TcpProxy[]>();
+  for (const node of nodes) {
     const targets = plan.servers.members.map(({ port }) => ({ host: "127.0.0.1", port }));
     const start = (target: Target) => TcpProxy.start(target, plan.proxied === "tapped" ? tap : undefined);
-    proxiesByParty.set(party, await Promise.all(targets.map(start)));
+    proxiesByNode.set(node, await Promise.all(targets.map(start)));
   }
-  return { proxiesByParty, tapped };
+  return { proxiesByNode, tapped };
 }
 
 function pause(ms: number): Promise<void> {

@@ -21,7 +21,7 @@ describe("recovery", () => {
 
   it("of a client ends with an acceptance of its own", () => {
     const fault = { figure: "client continued → its next accept", atMs: 100, client: "c2" } as const;
-    expect(recoveries(fault, [accept(101, 140, 1), { ...accept(120, 190, 1), party: "c2" }])).toEqual([90]);
+    expect(recoveries(fault, [accept(101, 140, 1), { ...accept(120, 190, 1), node: "c2" }])).toEqual([90]);
   });
 
   it("that never came is infinite", () => {
@@ -62,7 +62,7 @@ function recoveries(fault: Fault, observations: readonly Observation[], seen: re
 
 function accept(sentMs: number, heardMs: number, term: number): Observation {
   const task = { project: "p", task: "t", content: {}, answer: "accepted" } as const;
-  return { kind: "submit", party: "c", sentMs, heardMs, at: { term, idx: 1 }, ...task };
+  return { kind: "submit", node: "c", sentMs, heardMs, at: { term, idx: 1 }, ...task };
 }
 
 function assigned(seenMs: number, task: string, agent: string): SeenEvent {

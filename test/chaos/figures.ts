@@ -56,7 +56,7 @@ export function recoveriesOf(
 }
 
 interface Accept {
-  readonly party: string;
+  readonly node: string;
   readonly sentMs: number;
   readonly heardMs: number;
   readonly term: number;
@@ -65,15 +65,15 @@ interface Accept {
 function acceptsOf(observations: readonly Observation[]): Accept[] {
   const accepts = observations.flatMap((observed): Accept[] => {
     if (observed.kind !== "submit" || observed.answer !== "accepted") return [];
-    const { party, sentMs, heardMs = Number.POSITIVE_INFINITY, at } = observed;
-    return [{ party, sentMs, heardMs, term: at?.term ?? 0 }];
+    const { node, sentMs, heardMs = Number.POSITIVE_INFINITY, at } = observed;
+    return [{ node, sentMs, heardMs, term: at?.term ?? 0 }];
   });
   return accepts.sort((a, b) => a.heardMs - b.heardMs);
 }
 
 function nextAccept({ atMs, endedTerm, client }: Fault, accepts: readonly Accept[]): number {
-  const isNext = ({ party, sentMs, heardMs, term }: Accept) =>
-    (client === undefined || party === client) &&
+  const isNext = ({ node, sentMs, heardMs, term }: Accept) =>
+    (client === undefined || node === client) &&
     (endedTerm === undefined ? sentMs >= atMs : heardMs >= atMs && term > endedTerm);
   return accepts.find(isNext)?.heardMs ?? Number.POSITIVE_INFINITY;
 }

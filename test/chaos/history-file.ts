@@ -7,8 +7,8 @@ import type { Observation } from "../../src/sim/history/observation.ts";
 const FLUSH_MS = 50;
 const SUFFIX = ".history.ndjson";
 
-export function historyFile(folder: string, party: string): string {
-  return join(folder, `${party}${SUFFIX}`);
+export function historyFile(folder: string, node: string): string {
+  return join(folder, `${node}${SUFFIX}`);
 }
 
 /** Keeps observations for a moment and appends them. What a killed process had not appended is not judged. */
@@ -38,7 +38,7 @@ export class HistoryWriter {
   }
 }
 
-/** Of all parties. A last line that a killed process did not finish is left out. */
+/** Of all nodes. A last line that a killed process did not finish is left out. */
 export function readHistory(folder: string): Observation[] {
   const files = readdirSync(folder).filter((name) => name.endsWith(SUFFIX));
   return files.flatMap((name) =>

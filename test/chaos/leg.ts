@@ -133,7 +133,7 @@ async function judge(
   const { counts } = field.processes;
   const troubles = [...field.processes.troubles];
   field.heal();
-  await field.endParties();
+  await field.endNodes();
   for (const why of new Set(field.witness.interruptions)) field.note(`the witness could not read on: ${why}`);
   if (part.restartsServersToRead === true) await restartToRead(field);
   const { observations, seen, line } = await field.collect();

@@ -43,9 +43,9 @@ export interface Series {
   readonly samples: readonly Sample[];
 }
 
-/** Where the probe of a party writes, wherever that runs. */
-export function inUseFileOf(folder: string, party: string): string {
-  return resolve(folder, `${party}.in-use`);
+/** Where the probe of a node writes, wherever that runs. */
+export function inUseFileOf(folder: string, node: string): string {
+  return resolve(folder, `${node}.in-use`);
 }
 
 export class MemorySampler {

@@ -9,7 +9,7 @@ import { monotonicMs } from "./monotonic.ts";
 import type { Direction } from "./proxy.ts";
 import type { ServerLife, ServersOptions } from "./servers.ts";
 import { soakMinute } from "./soak.ts";
-import { busyAgent, isGivenUp, stopParty } from "./stops.ts";
+import { busyAgent, isGivenUp, stopNode } from "./stops.ts";
 
 export interface Part {
   readonly name: string;
@@ -70,7 +70,7 @@ export const parts: readonly Part[] = [
     servers: 1,
     rounds: 60,
     roundsPerLeg: 9,
-    round: stopParty,
+    round: stopNode,
   },
   {
     name: "stream-leader",
@@ -205,15 +205,15 @@ async function streamLeader(field: Field): Promise<ServerLife> {
   return server;
 }
 
-/** Some parties, some of their ways, in one of four manners. */
+/** Some nodes, some of their ways, in one of four manners. */
 async function cutOff(field: Field): Promise<void> {
   const { random, processes } = field;
   const manner = random.pick(["cut", "up", "down", "both"] as const);
   const isServerGone = field.plan.servers.members.length > 1 && random.chance(0.3);
   const place = random.below(field.plan.servers.members.length);
-  const parties = isServerGone ? processes.all : processes.all.filter(() => random.chance(0.3));
+  const nodes = isServerGone ? processes.all : processes.all.filter(() => random.chance(0.3));
   const leader = processes.leader()?.member;
-  const struck = parties.length > 0 || leader === undefined ? parties : [leader];
+  const struck = nodes.length > 0 || leader === undefined ? nodes : [leader];
   const proxies = struck.flatMap(({ name }) => {
     const all = field.proxiesOf(name);
     return isServerGone ? all.slice(place, place + 1) : all;

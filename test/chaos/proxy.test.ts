@@ -8,7 +8,7 @@ import { TcpProxy } from "./proxy.ts";
 let server: Server;
 let accepted: Socket[];
 let proxy: TcpProxy;
-const parties: Socket[] = [];
+const nodes: Socket[] = [];
 
 beforeEach(async () => {
   accepted = [];
@@ -22,23 +22,23 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const party of parties.splice(0)) party.destroy();
+  for (const node of nodes.splice(0)) node.destroy();
   await proxy.close();
   await new Promise((resolve) => server.close(resolve));
 });
 
 describe("a proxy", () => {
   it("passes bytes both ways", async () => {
-    const { party, peer } = await open();
-    expect(await said(party, peer, "hello")).toBe("hello");
-    expect(await said(peer, party, "welcome")).toBe("welcome");
+    const { node, peer } = await open();
+    expect(await said(node, peer, "hello")).toBe("hello");
+    expect(await said(peer, node, "welcome")).toBe("welcome");
   });
 
   it("holds back one direction alone, and delivers late what it held", async () => {
-    const { party, peer } = await open();
+    const { node, peer } = await open();
     proxy.stall("up");
-    const late = said(party, peer, "late");
-    expect(await said(peer, party, "in time")).toBe("in time");
+    const late = said(node, peer, "late");
+    expect(await said(peer, node, "in time")).toBe("in time");
     expect(peer.bytesRead).toBe(0);
     proxy.heal();
     expect(await late).toBe("late");
@@ -46,24 +46,24 @@ describe("a proxy", () => {
 
   it("holds back connections that are made while it does", async () => {
     proxy.stall("down");
-    const { party, peer } = await open();
-    const late = said(peer, party, "late");
-    expect(await said(party, peer, "in time")).toBe("in time");
-    expect(party.bytesRead).toBe(0);
+    const { node, peer } = await open();
+    const late = said(peer, node, "late");
+    expect(await said(node, peer, "in time")).toBe("in time");
+    expect(node.bytesRead).toBe(0);
     proxy.heal();
     expect(await late).toBe("late");
   });
 
   it("resets what is open when it is cut, and what comes until it is healed", async () => {
-    const { party, peer } = await open();
-    const ends = [closing(party), closing(peer)];
+    const { node, peer } = await open();
+    const ends = [closing(node), closing(peer)];
     proxy.cut();
     await Promise.all(ends);
     expect(proxy.connections).toBe(0);
     await closing(dial());
     proxy.heal();
     const again = await open();
-    expect(await said(again.party, again.peer, "again")).toBe("again");
+    expect(await said(again.node, again.peer, "again")).toBe("again");
   });
 });
 
@@ -73,17 +73,17 @@ function closing(socket: Socket): Promise<void> {
 }
 
 function dial(): Socket {
-  const party = connect(proxy.port, "127.0.0.1");
-  party.on("error", () => undefined); // reset on purpose
-  parties.push(party);
-  return party;
+  const node = connect(proxy.port, "127.0.0.1");
+  node.on("error", () => undefined); // reset on purpose
+  nodes.push(node);
+  return node;
 }
 
-async function open(): Promise<{ party: Socket; peer: Socket }> {
+async function open(): Promise<{ node: Socket; peer: Socket }> {
   const arrived = once(server, "accepted");
-  const party = dial();
+  const node = dial();
   await arrived;
-  return { party, peer: accepted.at(-1) as Socket };
+  return { node, peer: accepted.at(-1) as Socket };
 }
 
 async function said(from: Socket, to: Socket, text: string): Promise<string> {

@@ -1,9 +1,9 @@
-// A TCP proxy between a party and a server that can be cut, or stalled in one direction or both: what a network does,
+// A TCP proxy between a node and a server that can be cut, or stalled in one direction or both: what a network does,
 // without a network. In this process. Bytes that it holds back are not lost but late, as in TCP.
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** `up`: what the party sends does not arrive. `down`: what the server sends does not. */
+/** `up`: what the node sends does not arrive. `down`: what the server sends does not. */
 export type Direction = "up" | "down";
 
 export interface Target {
@@ -11,13 +11,13 @@ export interface Target {
   readonly port: number;
 }
 
-/** Is told what a party sends on one connection, once it is passed on. */
+/** Is told what a node sends on one connection, once it is passed on. */
 export interface Tap {
   push(bytes: Buffer): void;
 }
 
 interface Pair {
-  readonly party: Socket;
+  readonly node: Socket;
   readonly server: Socket;
 }
 
@@ -33,7 +33,7 @@ export class TcpProxy {
     this.#target = target;
     this.#tap = tap;
     // Half-open is one of the faults: an end on one side is passed on and closes nothing by itself.
-    this.#server = createServer({ allowHalfOpen: true }, (party) => this.#accept(party));
+    this.#server = createServer({ allowHalfOpen: true }, (node) => this.#accept(node));
   }
 
   /** @param tap makes one for each connection */
@@ -77,8 +77,8 @@ export class TcpProxy {
   heal(): void {
     this.#isCut = false;
     this.#stalled.clear();
-    for (const { party, server } of this.#pairs) {
-      party.resume();
+    for (const { node, server } of this.#pairs) {
+      node.resume();
       server.resume();
     }
   }
@@ -88,19 +88,19 @@ export class TcpProxy {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #accept(party: Socket): void {
+  #accept(node: Socket): void {
     if (this.#isCut) {
-      party.on("error", ignored);
-      party.resetAndDestroy();
+      node.on("error", ignored);
+      node.resetAndDestroy();
       return;
     }
-    const pair: Pair = { party, server: connect({ ...this.#target, allowHalfOpen: true }) };
+    const pair: Pair = { node, server: connect({ ...this.#target, allowHalfOpen: true }) };
     this.#pairs.add(pair);
-    forward(party, pair.server);
-    forward(pair.server, party);
+    forward(node, pair.server);
+    forward(pair.server, node);
     const tap = this.#tap?.();
-    if (tap !== undefined) party.on("data", (bytes: Buffer) => tap.push(bytes));
-    for (const socket of [party, pair.server]) {
+    if (tap !== undefined) node.on("data", (bytes: Buffer) => tap.push(bytes));
+    for (const socket of [node, pair.server]) {
       socket.setNoDelay(true);
       socket.on("error", ignored);
       socket.once("close", () => {
@@ -111,8 +111,8 @@ export class TcpProxy {
     this.#hold(pair);
   }
 
-  #hold({ party, server }: Pair): void {
-    if (this.#stalled.has("up")) party.pause();
+  #hold({ node, server }: Pair): void {
+    if (this.#stalled.has("up")) node.pause();
     if (this.#stalled.has("down")) server.pause();
   }
 }
@@ -123,8 +123,8 @@ function forward(from: Socket, to: Socket): void {
   from.on("end", () => to.end());
 }
 
-function end({ party, server }: Pair): void {
-  party.resetAndDestroy();
+function end({ node, server }: Pair): void {
+  node.resetAndDestroy();
   server.resetAndDestroy();
 }
 

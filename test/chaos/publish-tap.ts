@@ -1,4 +1,4 @@
-// Reads what one party publishes on some subjects from the bytes that it sends to a nats-server. Knows of the protocol
+// Reads what one node publishes on some subjects from the bytes that it sends to a nats-server. Knows of the protocol
 // only where messages begin and end: `PUB <subject> [reply] <bytes>`, `HPUB <subject> [reply] <headers> <bytes>`.
 
 const LINE_END = "\r\n";

@@ -123,7 +123,7 @@ async function canPlace({ urls }: Servers): Promise<boolean> {
   }
 }
 
-/** Without advertising, parties know no way to a server but the one they were given, which may be a proxy. */
+/** Without advertising, nodes know no way to a server but the one they were given, which may be a proxy. */
 function clusterConfig(name: string, routePort: number, routePorts: readonly number[]): string {
   const routes = routePorts.map((port) => `nats://127.0.0.1:${port}`).join(", ");
   return `server_name: ${name}

@@ -47,9 +47,9 @@ async function cutOneOff(field: Field): Promise<void> {
 /** Whoever lives throughout. */
 export function longLived(field: Field): readonly Sampled[] {
   const { coordinators, agents, clients } = field.processes;
-  const parties = [...coordinators.slice(0, -1), ...agents.slice(0, -1), ...clients];
+  const nodes = [...coordinators.slice(0, -1), ...agents.slice(0, -1), ...clients];
   return [
-    ...parties.map(({ name, child }) => ({
+    ...nodes.map(({ name, child }) => ({
       name,
       pid: child?.pid,
       inUseFile: inUseFileOf(field.plan.folder, name),

@@ -16,7 +16,7 @@ const IN_TIME_MS = limits.agentLostMs - 3 * limits.heartbeatMs;
 const CLIENT_STOPPED_MS = 1.5 * limits.agentLostMs;
 
 /** Of three sorts, one after the other. */
-export async function stopParty(field: Field, round: number): Promise<void> {
+export async function stopNode(field: Field, round: number): Promise<void> {
   const stops = [stopAgentTooLong, stopAgentInTime, stopClient] as const;
   await stops[round % stops.length]?.(field);
   await field.between(500, 1_500);

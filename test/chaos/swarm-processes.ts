@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { swarmId } from "../../src/ids.ts";
 import { decode } from "../../src/protocol/codec.ts";
-import { coordinatorBeatSchema } from "../../src/protocol/schemas.ts";
+import { coordinatorHeartbeatSchema } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { historyFile } from "./history-file.ts";
@@ -100,15 +100,15 @@ export interface SwarmPlan {
   readonly swarm: string;
   readonly folder: string;
   readonly seed: string;
-  /** How each party reaches the servers. */
-  readonly urlsFor: (party: string) => readonly string[];
+  /** How each node reaches the servers. */
+  readonly urlsFor: (node: string) => readonly string[];
   readonly coordinators: number;
   readonly agents: number;
   readonly clients: number;
   readonly ratePerSecond: number;
   readonly payloadBytes: number;
   readonly recordsEvery: number;
-  /** Whether parties write down once a minute what memory they have in use. */
+  /** Whether nodes write down once a minute what memory they have in use. */
   readonly samplesMemory: boolean;
   /** `1s`, as the flag takes it. */
   readonly leaderTimeout: string;
@@ -128,7 +128,7 @@ export class SwarmProcesses {
   readonly coordinators: readonly Member[];
   readonly agents: readonly Member[];
   readonly clients: readonly Member[];
-  /** What parties found worth saying: losses, fenced agents. */
+  /** What nodes found worth saying: losses, fenced agents. */
   readonly troubles: string[] = [];
   readonly #plan: SwarmPlan;
   readonly #coordinatorById = new Map<string, Member>();
@@ -140,9 +140,9 @@ export class SwarmProcesses {
     const named = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
     this.coordinators = named("coordinator", plan.coordinators).map((name) => this.#coordinator(name));
-    this.agents = named("agent", plan.agents).map((name) => this.#party(name, "agent-main", 0));
+    this.agents = named("agent", plan.agents).map((name) => this.#node(name, "agent-main", 0));
     const share = plan.ratePerSecond / Math.max(1, plan.clients);
-    this.clients = named("client", plan.clients).map((name) => this.#party(name, "client-main", share));
+    this.clients = named("client", plan.clients).map((name) => this.#node(name, "client-main", share));
     transport.subscribe(subjectsOf(swarmId(plan.swarm)).coordinator, ({ data }) => this.#beat(data));
   }
 
@@ -209,11 +209,11 @@ export class SwarmProcesses {
     }
   }
 
-  #party(name: string, main: string, ratePerSecond: number): Member {
+  #node(name: string, main: string, ratePerSecond: number): Member {
     const { swarm, folder, seed, urlsFor, payloadBytes, recordsEvery, reaper } = this.#plan;
     return new Member(name, reaper, () => {
       const start: ProcessStart = {
-        party: name,
+        node: name,
         urls: urlsFor(name),
         swarm,
         seed,
@@ -236,9 +236,9 @@ export class SwarmProcesses {
     return this.#plan.samplesMemory ? ["--import", probe] : [];
   }
 
-  #env(party: string): NodeJS.ProcessEnv {
+  #env(node: string): NodeJS.ProcessEnv {
     if (!this.#plan.samplesMemory) return process.env;
-    return { ...process.env, IN_USE_FILE: inUseFileOf(this.#plan.folder, party) };
+    return { ...process.env, IN_USE_FILE: inUseFileOf(this.#plan.folder, node) };
   }
 
   #heard(name: string, report: ClientReport): void {
@@ -247,7 +247,7 @@ export class SwarmProcesses {
   }
 
   #beat(bytes: Uint8Array): void {
-    const beat = decode(bytes, coordinatorBeatSchema);
+    const beat = decode(bytes, coordinatorHeartbeatSchema);
     if (!beat.ok || !beat.value.leading || beat.value.term < (this.#leader?.term ?? 0)) return;
     this.#leader = { id: beat.value.id, term: beat.value.term, heardMs: monotonicMs() };
   }

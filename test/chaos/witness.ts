@@ -9,7 +9,7 @@ import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
 import { emptyTail } from "../../src/journal/replay.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
-import type { LineRecord } from "../../src/sim/history/journal-line.ts";
+import type { LineRecord } from "../../src/sim/history/committed-log.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { Subscription, Transport } from "../../src/transport/transport.ts";

@@ -50,7 +50,7 @@ transalte for default/ann, no attempt yet, as of …
 why         Nobody serves transalte: start an agent with --kind transalte — did
             you mean translate?
 
-turn of          place    waited  ceiling  goes by  clock  virtual time
+turn of          place    waited  starvation limit  goes by  clock  virtual time
 project default  1 of 1  0 ticks       20  rule       1.0           0.0
 user ann         1 of 1  0 turns       20  rule       1.0           0.0
 task mistyped    1 of 1  0 turns       20
@@ -64,7 +64,7 @@ why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
             next place goes to it; start another agent of its kind, or these
             with a higher --max-concurrent
 
-turn of          place    waited  ceiling  goes by  clock  virtual time
+turn of          place    waited  starvation limit  goes by  clock  virtual time
 project default  1 of 1  0 ticks       20  rule       1.0           0.0
 user ann         1 of 1  0 turns       20  rule       1.0           0.0
 task waits       1 of 1  0 turns       20
@@ -80,7 +80,7 @@ why         The budget of project acme has too little left: 800 spent of
             1,000 tokens in 1 h; this task needs about 300; room again from
             …, or \`waggle project set acme --budget N\` raises it
 
-turn of       place    waited  ceiling  goes by  clock  virtual time
+turn of       place    waited  starvation limit  goes by  clock  virtual time
 project acme  1 of 1  0 ticks       20  rule       1.0           0.0
 user ann      1 of 1  0 turns       20  rule       1.0           0.0
 task dear     1 of 1  0 turns       20

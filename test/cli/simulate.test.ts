@@ -225,9 +225,9 @@ describe("a picture", () => {
   it.each([
     [
       "loco-burst",
-      ["waggle", "loco", "loco-ceiling"],
+      ["waggle", "loco", "loco-starvation-limit"],
       [3, 4, 5],
-      "seed 3 of 3–5; α 0.25 for loco, loco-ceiling",
+      "seed 3 of 3–5; α 0.25 for loco, loco-starvation limit",
     ],
     ["loco-burst", ["waggle"], [3], "seed 3 alone"],
     ["lucio-1", ["waggle", "loco"], [0, 1], "deterministic: every seed gives the same; α 0.25 for loco"],

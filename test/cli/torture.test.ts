@@ -24,7 +24,7 @@ const records = (stdout: string) =>
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-const aFinding = { check: "invariant 13", sentence: "a lane waits", atMs: 1_500 };
+const aFinding = { check: "invariant 13", sentence: "a queue waits", atMs: 1_500 };
 
 /** A seed in which a client's own program is broken: what it throws must be found. */
 function aFailingSeed(folder: string): string {
@@ -34,7 +34,7 @@ function aFailingSeed(folder: string): string {
   const file = join(folder, "broken.json");
   writeFileSync(
     file,
-    JSON.stringify({ version: "0.0.1", ...request, schedule, deeds: [...workload.deeds, broken] }),
+    JSON.stringify({ version: "0.0.1", ...request, schedule, operations: [...workload.operations, broken] }),
   );
   return file;
 }
@@ -47,11 +47,11 @@ describe("seeds that hold", () => {
     expect(stdout).toMatch(/of virtual time, \d+ × real time a core: \d+ tasks/);
   });
 
-  it("let hear what their parties log, with --log-level", async () => {
+  it("let hear what their nodes log, with --log-level", async () => {
     const quiet = await torture(aFolder(), "--seed", "1", "--for", "20s");
     expect(quiet.stderr).not.toContain("leading");
     const { stderr } = await torture(aFolder(), "--seed", "1", "--for", "20s", "--log-level", "info");
-    expect(stderr).toMatch(/"party":"c\d".*"atMs":\d+.*"leading"/);
+    expect(stderr).toMatch(/"node":"c\d".*"atMs":\d+.*"leading"/);
   });
 
   it("are a record each with --json, and one for the run", async () => {
@@ -171,7 +171,7 @@ describe("a state file", () => {
     expect(code).toBe(1);
     for (const seed of [1, 2]) expect(stdout).toContain(`seed ${seed} failed after`);
     expect(stdout).not.toContain("seed 0 failed");
-    expect(stdout).toContain("invariant 13: a lane waits");
+    expect(stdout).toContain("invariant 13: a queue waits");
     expect(stdout).toContain("again    waggle torture --seed 2 --for 4s");
     expect(stdout).toContain("3 seeds, 2 failed: 1, 2");
     const json = records((await torture(folder, "--seeds", "0..2", ...argv, "--json")).stdout);
@@ -289,7 +289,7 @@ describe("a schedule", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("s.json:2: not UTF-8")]);
   });
 
-  const whole = { version: "0.1.0", seed: 1, forMs: 4_000, without: [], schedule: [], deeds: [] };
+  const whole = { version: "0.1.0", seed: 1, forMs: 4_000, without: [], schedule: [], operations: [] };
   const fault = { kind: "pause", atMs: 1, forMs: 1 };
 
   it.each([
@@ -298,9 +298,12 @@ describe("a schedule", () => {
       "schedule.0.kind: no fault of this version (there are delay,",
     ],
     [{ schedule: [{ ...fault, atMs: "soon" }] }, "schedule.0.atMs"],
-    [{ schedule: [{ ...fault, of: "c9" }] }, "seed 1 has no party c9"],
-    [{ deeds: [{ atMs: 1, client: "k1", does: "dance" }] }, "deeds.0.does: no deed of this version"],
-    [{ deeds: [{ atMs: 1, client: "k9", does: "submit" }] }, "seed 1 has no client k9"],
+    [{ schedule: [{ ...fault, of: "c9" }] }, "seed 1 has no node c9"],
+    [
+      { operations: [{ atMs: 1, client: "k1", does: "dance" }] },
+      "operations.0.does: no operation of this version",
+    ],
+    [{ operations: [{ atMs: 1, client: "k9", does: "submit" }] }, "seed 1 has no client k9"],
     [{ version: undefined }, "version"],
   ])("with %j is refused", async (change, sentence) => {
     const folder = aFolder();
@@ -357,7 +360,7 @@ describe("a seed that fails", () => {
     expect(stdout).toContain("seed 3 failed after");
     expect(stdout).toContain("nothing-escapes: k1 submit");
     expect(stdout).toMatch(/ {4}at \d+\.\d{3} s for \d+\.\d{3} s: /);
-    expect(stdout).toContain("  deeds\n    at 0.");
+    expect(stdout).toContain("  operations\n    at 0.");
     expect(stdout).toContain("    at 2.000 s: k1 submit\n");
     expect(stdout).toContain("again    waggle torture --schedule");
     expect(stderr).toContain("written by another version of the code");
@@ -383,12 +386,12 @@ describe("a seed that is shrunk", () => {
     expect(stdout).not.toContain("shrunk");
   });
 
-  it("says the deed that is left of it", async () => {
+  it("says the operation that is left of it", async () => {
     const folder = aFolder();
     const { stdout } = await torture(folder, "--schedule", aFailingSeed(folder), "--shrink");
-    const [, shrunk = ""] = stdout.split("shrunk to 0 faults and 1 deed\n");
+    const [, shrunk = ""] = stdout.split("shrunk to 0 faults and 1 operation\n");
     expect(shrunk).toMatch(/^seed 3 failed .*\n {2}nothing-escapes: k1 submit/);
-    expect(shrunk).toMatch(/\n {2}deeds\n {4}at 2\.000 s: k1 submit\n {2}again /);
+    expect(shrunk).toMatch(/\n {2}operations\n {4}at 2\.000 s: k1 submit\n {2}again /);
     expect(shrunk).not.toContain("  faults");
   });
 });

@@ -15,7 +15,7 @@ import { settled } from "./manual-clock.ts";
 const longestMs = limits.askTimeoutMs + limits.requestTimeoutMs + limits.askBackoffMsMax;
 const ok = { ok: true, term: 1, idx: 2 };
 
-describe("a deed", () => {
+describe("a command", () => {
   it("is asked for until a leader answers", async () => {
     const { swarm, leader, clock } = await aClient();
     const drained = watch(swarm.drain("a1"));

@@ -3,7 +3,7 @@
 
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import type { CoordinatorBeat, Outcome } from "../../src/protocol/schemas.ts";
+import type { CoordinatorHeartbeat, Outcome } from "../../src/protocol/schemas.ts";
 import { doneSubject, type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
@@ -55,7 +55,7 @@ export class FakeLeader {
     this.#subscriptions = [];
   }
 
-  beat(more: Partial<CoordinatorBeat> = {}): void {
+  beat(more: Partial<CoordinatorHeartbeat> = {}): void {
     const beat = { id: "fake", term: this.term, idx: this.idx, leading: true, ...more };
     this.#transport.publish(this.#subjects.coordinator, encode(beat));
   }

@@ -168,7 +168,7 @@ const policy: Values<PolicyPatch> = {
   alpha: wrong.number,
   optimizeFor: wrong.text,
   autoTune: wrong.flag,
-  ceiling: wrong.whole,
+  starvationLimit: wrong.whole,
   guaranteeMs: wrong.whole,
   topN: wrong.whole.slice(1),
   budget: project.budget,

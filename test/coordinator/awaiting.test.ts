@@ -101,7 +101,7 @@ describe("reading how a task ended", () => {
 
   it("begins anew where nobody asked for long, and finds what is there after all", async () => {
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
-    nowMs += limits.journalHoleMs + 1;
+    nowMs += limits.journalGapMs + 1;
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     nowMs += limits.outcomeMissMs - 1;
     found = decodeRecord(aBatchThatEnds("t1")) as Batch;

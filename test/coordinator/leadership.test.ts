@@ -8,7 +8,7 @@ import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
-import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
+import type { CoordinatorHeartbeat, DonePush } from "../../src/protocol/schemas.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
 import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
@@ -290,7 +290,7 @@ describe("a term's own time-out", () => {
 describe("a new leader", () => {
   it("says once that it began, at once: who has just connected asked another before", async () => {
     await aStandby();
-    const beats = swarm.client.listen<CoordinatorBeat>(subjects.coordinator);
+    const beats = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
     await clock.advance(silenceMs);
     expect(beats.all.filter(({ began }) => began)).toEqual([]);
     await swarm.coordinator.stop();
@@ -553,7 +553,7 @@ describe("a leader that meets a bug", () => {
 
   it("as it begins halts, and announces no term", async () => {
     const { coordinator } = await aStandby();
-    const announced = swarm.client.listen<CoordinatorBeat>(subjects.coordinator);
+    const announced = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
     met("at a pulse");
     await swarm.coordinator.stop();
     expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_INVARIANT" });

@@ -1,4 +1,4 @@
-// An assignment that is lost on the wire and then revoked must not leave a hole in its agent's numbers.
+// An assignment that is lost on the wire and then revoked must not leave a gap in its agent's numbers.
 
 import { afterEach, expect, it } from "vitest";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

@@ -123,7 +123,7 @@ class Chaos {
         return this.#setting();
       case 14:
       case 15:
-        return { subject: subjects.agent("_", agent, "acquire"), body: this.#acquisition(agent) };
+        return { subject: subjects.agent("_", agent, "acquire"), body: this.#slotLease(agent) };
       case 16:
       case 17:
         return {
@@ -135,7 +135,7 @@ class Chaos {
     }
   }
 
-  #acquisition(agent: string): object {
+  #slotLease(agent: string): object {
     const dice = this.#dice;
     this.#handles += 1;
     return {
@@ -359,7 +359,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   expect(state.counts.completed).toBeGreaterThan(10); // 24 to 42 as a rule
   expect(state.counts["dead-lettered"]).toBeGreaterThan(5);
   expect(state.counts.expired).toBeGreaterThan(5);
-  expect(state.acquisitions).toBeGreaterThan(50);
+  expect(state.slotLeases).toBeGreaterThan(50);
 
   // Replay equals life: the leader shows what anybody makes of its journal, agents' charts included.
   const { agents, counters: _, observed: __, standbys: ___, journal, ...rest } = await swarm.client.status();

@@ -302,7 +302,7 @@ describe("a standby that cannot read the leader's segment", () => {
     await clock.advance(timeoutMs);
     unreadable.add(2);
     await Promise.all(submitting("t3"));
-    await clock.advance(limits.journalHoleMs + 2 * timeoutMs);
+    await clock.advance(limits.journalGapMs + 2 * timeoutMs);
     expect(storedEvents(store, "TermStarted")).toHaveLength(3);
     expect(third.probe.settledState?.idx).toBe(swarm.watched.settled().state.idx);
     await expectAgreement(["t1", "t2", "t3"]);

@@ -35,7 +35,7 @@ function assigned(overrides: Partial<Extract<Event, { type: "TaskAssigned" }>> =
       candidates: [],
       ineligible: {},
       decidedBy: "only",
-      lane: "",
+      queue: "",
       waiting: 1,
       waitedMs: 0,
     },

@@ -66,11 +66,11 @@ describe("acquiring", () => {
     expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-awaited"]);
   });
 
-  it("refuses an agent with more acquisitions than it may have", () => {
+  it("refuses an agent with more slot leases than it may have", () => {
     const turns = SlotTurns.of({ gpu: 5_000 }, ...agents);
-    for (let n = 1; n <= limits.acquisitionsPerAgentMax; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
+    for (let n = 1; n <= limits.slotLeasesPerAgentMax; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
     expect(kindsOf(turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu")))).toEqual([
-      "too-many-acquisitions",
+      "too-many-slot-leases",
       "slot-granted",
     ]);
   });
@@ -376,7 +376,7 @@ describe("a set of resources", () => {
     }
   }
 
-  it("past the ceiling reserves what is free until it is whole", () => {
+  it("past the starvation limit reserves what is free until it is whole", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
     turns.turn(acquire("a1-first", "a"), acquire("a2-first", "b"), acquire("a3-set", ["a", "b"]));
     turns.turn(acquire("a1-a0", "a"), acquire("a2-b0", "b"), release("a1-first"), release("a2-first"));
@@ -386,11 +386,11 @@ describe("a set of resources", () => {
       for (const holder of [...turns.holders("a"), ...turns.holders("b")])
         if (holder !== "a3-set") turns.turn(release(holder));
     }
-    expect(turns.last("SlotGranted")).toMatchObject({ handle: "a3-set", receipt: { by: "ceiling" } });
+    expect(turns.last("SlotGranted")).toMatchObject({ handle: "a3-set", receipt: { by: "starvationLimit" } });
     const { tick } = turns.last("SlotGranted").receipt;
     // 20 ticks for each of the two that wait, and one more release of each resource.
-    expect(tick).toBeGreaterThan(defaultPolicy.ceiling * 2);
-    expect(tick).toBeLessThanOrEqual(defaultPolicy.ceiling * 2 + 2);
+    expect(tick).toBeGreaterThan(defaultPolicy.starvationLimit * 2);
+    expect(tick).toBeLessThanOrEqual(defaultPolicy.starvationLimit * 2 + 2);
   });
 
   it("that waits for more slots than an operator leaves waits no longer, and is refused like whoever asks now", () => {
@@ -443,7 +443,7 @@ describe("a set of resources", () => {
   it("is reserved for in name order: nothing of b is kept while a is missing", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
     turns.turn(acquire("a1-a", "a"), acquire("a2-b", "b"), acquire("a3-set", ["a", "b"]));
-    // b's clock alone takes the set past the ceiling; a stays in use.
+    // b's clock alone takes the set past the starvation limit; a stays in use.
     turns.turn(release("a2-b"));
     for (let round = 0; round < 50; round += 1)
       turns.turn(acquire(`a4-${round}`, "b"), release(`a4-${round}`));
@@ -455,9 +455,9 @@ describe("a set of resources", () => {
     expect(turns.holders("a")).toEqual(["a3-set"]);
   });
 
-  it("starves under no policy: it has a ceiling where nobody else has, and no lower one", () => {
+  it("starves under no policy: it has a starvation limit where nobody else has, and no lower one", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
-    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 0 } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, starvationLimit: 0 } });
     starve(turns, 1);
     turns.turn(acquire("a3-set", ["a", "b"]));
     for (let round = 1; round < 90 && turns.waiters("a").includes("a3-set"); round += 1) {
@@ -466,12 +466,12 @@ describe("a set of resources", () => {
         if (holder !== "a3-set") turns.turn(release(holder));
     }
     const granted = turns.all("SlotGranted").find(({ handle }) => handle === "a3-set");
-    expect(granted?.receipt).toMatchObject({ by: "ceiling" });
-    expect(granted?.receipt.tick).toBeGreaterThan(2 * limits.setCeilingTicksPerWaiting);
+    expect(granted?.receipt).toMatchObject({ by: "starvationLimit" });
+    expect(granted?.receipt.tick).toBeGreaterThan(2 * limits.setStarvationLimitTicksPerWaiting);
   });
 });
 
-describe("the ceiling", () => {
+describe("the starvation limit", () => {
   /** A heavy agent comes again and again; α = 1 asks for nothing but the backlog. */
   function ticksUntilLight(policy: Partial<Policy>): number | undefined {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
@@ -491,7 +491,7 @@ describe("the ceiling", () => {
 
   it("passed by several, goes by who asked first, and their receipts say how long each waited", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
-    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, ceiling: 1 } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, starvationLimit: 1 } });
     turns.turn(acquire("a2-held", "gpu"), acquire("a1-first", "gpu"), acquire("a3-next", "gpu"));
     const heavy = ["a4-1", "a4-2", "a4-3", "a4-4"];
     turns.turn(...heavy.map((handle) => acquire(handle, "gpu", { weightThousandths: 9_000 })));
@@ -505,21 +505,21 @@ describe("the ceiling", () => {
     const waits = turns.all("SlotGranted").map(({ receipt: { by, waitedMs } }) => [by, waitedMs]);
     expect(waits.slice(-4)).toEqual([
       ["load", 700],
-      ["ceiling", 700],
-      ["ceiling", 700],
-      ["ceiling", 700],
+      ["starvationLimit", 700],
+      ["starvationLimit", 700],
+      ["starvationLimit", 700],
     ]);
   });
 
   it.each<[string, Partial<Policy>]>([
-    ["our rules", { ceiling: 0 }],
+    ["our rules", { starvationLimit: 0 }],
     ["the published rules, which have none", { rules: "loco", ...ruleSets.loco }],
   ])("is off at 0, under %s", (_, policy) => {
     expect(ticksUntilLight(policy)).toBeUndefined();
   });
 
   it("holds under the published rules where one is set", () => {
-    expect(ticksUntilLight({ rules: "loco", ...ruleSets.loco, ceiling: 20 })).toBe(41);
+    expect(ticksUntilLight({ rules: "loco", ...ruleSets.loco, starvationLimit: 20 })).toBe(41);
   });
 });
 

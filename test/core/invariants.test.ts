@@ -107,9 +107,9 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     2,
-    "a queued task stands in no lane",
+    "a queued task stands in no queue",
     (state) => {
-      row(state, "queued").queue = undefined;
+      row(state, "queued").partition = undefined;
     },
   ],
   [
@@ -130,37 +130,37 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     3,
     "a user's part takes another task for its first",
     (state) => {
-      (row(state, "queued").queue as Mutable).user.firstPriority += 1;
+      (row(state, "queued").partition as Mutable).user.firstPriority += 1;
     },
   ],
   [
     3,
     "a user's part takes another task for its oldest",
     (state) => {
-      (row(state, "queued").queue as Mutable).user.oldestTurn += 1;
+      (row(state, "queued").partition as Mutable).user.oldestTurn += 1;
     },
   ],
   [
     3,
-    "a lane is empty",
+    "a queue is empty",
     (state) => {
-      const queue = row(state, "queued").queue as Mutable;
-      for (const each of [...queue.tasks.values()]) queue.tasks.remove(each);
+      const partition = row(state, "queued").partition as Mutable;
+      for (const each of [...partition.tasks.values()]) partition.tasks.remove(each);
     },
   ],
   [
     3,
-    "a lane holds a task of another kind",
+    "a queue holds a task of another kind",
     (state) => {
-      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
-      lane.kind = kind("k");
+      const queue = row(state, "queued").partition?.user.project.queue as Mutable;
+      queue.kind = kind("k");
     },
   ],
   [
     3,
     "a member stands in no order",
     (state) => {
-      const user = row(state, "queued").queue?.user as Mutable;
+      const user = row(state, "queued").partition?.user as Mutable;
       user.project.users.leave(user);
     },
   ],
@@ -168,7 +168,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     3,
     "a member's tasks are counted wrongly",
     (state) => {
-      const user = row(state, "queued").queue?.user as Mutable;
+      const user = row(state, "queued").partition?.user as Mutable;
       user.cost += 1;
     },
   ],
@@ -176,22 +176,22 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     3,
     "a queue forgot who waits longest",
     (state) => {
-      (row(state, "queued").queue as Mutable).oldest = undefined;
+      (row(state, "queued").partition as Mutable).oldest = undefined;
     },
   ],
   [
     3,
-    "a kind counts lanes that are not there",
+    "a kind counts queues that are not there",
     (state) => {
-      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
-      lane.kindRow.lanes += 1;
+      const queue = row(state, "queued").partition?.user.project.queue as Mutable;
+      queue.kindRow.queues += 1;
     },
   ],
   [
     3,
-    "a lane is out of order",
+    "a queue is out of order",
     (state) => {
-      (row(state, "queued").queue as Mutable).tasks.peek().spec = {
+      (row(state, "queued").partition as Mutable).tasks.peek().spec = {
         ...row(state, "queued").spec,
         priority: 9e5,
       };
@@ -199,8 +199,8 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     3,
-    "a queued task is in no lane's queue",
-    (state) => row(state, "queued").queue?.tasks.remove(row(state, "queued")),
+    "a queued task is in no queue's queue",
+    (state) => row(state, "queued").partition?.tasks.remove(row(state, "queued")),
   ],
   [
     4,
@@ -364,7 +364,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     9,
     "a kind is kept for nothing",
     (state) => {
-      state.kindByName.set(kind("new"), { kind: kind("new"), settings: undefined, tick: 0, lanes: 0 });
+      state.kindByName.set(kind("new"), { kind: kind("new"), settings: undefined, tick: 0, queues: 0 });
       state.idleKinds.add(kind("new"));
     },
   ],
@@ -392,7 +392,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     (state) => {
       for (let at = 0; at <= limits.idleKindsMax; at += 1) {
         const idle = kind(`k${at}`);
-        state.kindByName.set(idle, { kind: idle, settings: undefined, tokensMean: 1, tick: 0, lanes: 0 });
+        state.kindByName.set(idle, { kind: idle, settings: undefined, tokensMean: 1, tick: 0, queues: 0 });
         state.idleKinds.add(idle);
       }
     },
@@ -431,8 +431,8 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     "somebody idles who would take what waits",
     (state) => {
       state.agentById.get(agentId("a1"))?.open.clear();
-      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
-      lane.kind = kind("k");
+      const queue = row(state, "queued").partition?.user.project.queue as Mutable;
+      queue.kind = kind("k");
     },
   ],
   [

@@ -129,7 +129,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     31,
-    "a slot is free that whoever waits past the ceiling does not keep",
+    "a slot is free that whoever waits past the starvation limit does not keep",
     (state) => {
       resource(state, "a").settings = { slots: 3, maxWaiters: 100 };
       resource(state, "b").tick = 1_000;
@@ -189,10 +189,10 @@ describe("the checkers of slots", () => {
     expect(numbersOf(succession.check(state))).toContain(number);
   });
 
-  it("allow a slot to stay free for who waits past the ceiling, and for nobody else", () => {
+  it("allow a slot to stay free for who waits past the starvation limit, and for nobody else", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, "a1", "a2", "a3");
     turns.turn(acquire("a1-b", "b"), acquire("a2-a", "a"), acquire("a3-set", ["a", "b"]));
-    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 1 } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, starvationLimit: 1 } });
     for (let round = 1; round <= 4; round += 1) {
       turns.turn(release(`a2-a${round === 1 ? "" : round - 1}`));
       turns.turn(acquire(`a2-a${round}`, "a"));

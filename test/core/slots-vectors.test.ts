@@ -36,7 +36,7 @@ function played(
 describe.each(["waggle", "loco"] as const)("live slots under the rules %s", (rules) => {
   const vectors = readVectors<ContentionVector>("contention.jsonl");
 
-  it("have vectors to be held to, with an acquisition right after each submission", () => {
+  it("have vectors to be held to, with a slot lease right after each submission", () => {
     expect(vectors.some(({ ops }) => ops.some((op) => op.op === "release" && op.granted !== null))).toBe(
       true,
     );

@@ -55,7 +55,7 @@ class Cut {
 /** The rows that these lead to stand elsewhere too. */
 const references = /^(?:onlineByKind|contendedByName)\[\]\[\]|^slotsByAgent|^taskById\[\]\.open\./;
 /** A project waits for no turns. */
-const alwaysNothing: readonly string[] = ["laneByKey[].projects[].sinceTurn"];
+const alwaysNothing: readonly string[] = ["queueByKey[].projects[].sinceTurn"];
 
 const cutAt = fc.double({ min: 0, max: 1, noNaN: true });
 

@@ -15,7 +15,7 @@ import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { hasProgram } from "../support/programs.ts";
-import { silentLogger, subjects, WireParty } from "../support/swarm.ts";
+import { silentLogger, subjects, WireNode } from "../support/swarm.ts";
 
 const script = fileURLToPath(new URL("../../examples/python-agent/agent.py", import.meta.url));
 const secret = "for-tests-only";
@@ -23,7 +23,7 @@ const secret = "for-tests-only";
 let broker: DevelopmentBroker;
 let transport: NatsTransport;
 let coordinator: Coordinator;
-let client: WireParty;
+let client: WireNode;
 let agent: ChildProcess;
 
 describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Python", () => {
@@ -39,7 +39,7 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
     const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
     coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
     await coordinator.whenLeading();
-    client = new WireParty(transport);
+    client = new WireNode(transport);
     const flags = [
       "--kind",
       "shout",

@@ -209,11 +209,11 @@ describe("the store in memory", () => {
     const follower = new Follower(segment);
     await follower.hasRead(5);
     store.loseTail(1, 2);
-    await clock.advance(limits.journalHoleMs - 1);
+    await clock.advance(limits.journalGapMs - 1);
     await fill(segment, 6, 4);
     await follower.hasRead(6);
     store.loseTail(1, 2);
-    await clock.advance(limits.journalHoleMs);
+    await clock.advance(limits.journalGapMs);
     await expect(follower.ended).rejects.toThrow("segment 1 ends at record 4, before record 6");
     await expect(follower.ended).rejects.toThrow(JournalDamagedError);
   });
@@ -224,11 +224,11 @@ describe("the store in memory", () => {
     const follower = new Follower(segment);
     await follower.hasRead(2);
     store.loseTail(1, 1);
-    await clock.advance(limits.journalHoleMs - 1);
+    await clock.advance(limits.journalGapMs - 1);
     await fill(segment, 2, 2);
     await clock.advance(0);
     store.loseTail(1, 1);
-    await clock.advance(limits.journalHoleMs - 1);
+    await clock.advance(limits.journalGapMs - 1);
     await fill(segment, 3, 2);
     await follower.hasRead(3);
     await follower.stop();
@@ -241,7 +241,7 @@ describe("the store in memory", () => {
     await follower.hasRead(2);
     store.loseTail(1, 1);
     journal.setOffline(true);
-    await clock.advance(2 * limits.journalHoleMs);
+    await clock.advance(2 * limits.journalGapMs);
     journal.setOffline(false);
     store.insert(1, bytesOf("record 2"));
     await fill(segment, 3, 3);
@@ -277,7 +277,7 @@ describe("the store in memory", () => {
     expect(await linesOf(segment.replay(7))).toEqual(filled(7, 9));
     const follower = new Follower(segment, 4);
     await follower.hasRead(1);
-    await clock.advance(limits.journalHoleMs);
+    await clock.advance(limits.journalGapMs);
     await expect(follower.ended).rejects.toThrow(
       "record 5 of segment 1 is missing, and the segment ends at 9",
     );

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { SessionFixture, settled } from "../agent/session-fixture.ts";
 
-const acquisition = { key: "s1", resources: ["gpt"] };
+const slotLease = { key: "s1", resources: ["gpt"] };
 
 export const agentScenarios = {
   "joins, and reports each edge of its load": async () => {
@@ -29,7 +29,7 @@ export const agentScenarios = {
 
   "asks for slots and obeys what waited, once it has joined": async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", acquisition });
+    fixture.session.tell({ type: "acquire", slotLease });
     fixture.leader.appear();
     await fixture.clock.advance(limits.agentRetryMsMax);
     expect(fixture.noticesOf("slot-granted")).toHaveLength(1);

@@ -1,4 +1,4 @@
-// The chart of an acquisition: every edge against a table, and every edge against `apply`. In each state each event
+// The chart of a slot lease: every edge against a table, and every edge against `apply`. In each state each event
 // of the journal is tried: what the chart allows, `apply` does with the same result; what it does not, stops `apply`.
 
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { apply } from "../../src/core/apply.ts";
 import { InvariantError } from "../../src/errors.ts";
 import { agentId, batchIndex, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
 import type { Event } from "../../src/state/event.ts";
-import { acquisitionKey, findAcquisition } from "../../src/state/slot-rows.ts";
+import { findSlotLease, slotLeaseKey } from "../../src/state/slot-rows.ts";
 import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { snapshotIn, walkEveryEdge } from "./walk.ts";
 
@@ -16,21 +16,21 @@ const now = instant(1_000);
 const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
 const handle = slotHandle("h1");
 const resources = [resourceName("r"), resourceName("s")];
-const acquisition = { ...life, handle, resources, weightThousandths: 1_000 };
+const slotLease = { ...life, handle, resources, weightThousandths: 1_000 };
 
 /** Each signal of the chart with the event of the journal that it stands for. */
 const cases = {
   SLOT_AWAITED: {
     signal: { type: "SLOT_AWAITED" },
-    event: { type: "SlotAwaited", ...acquisition, deadline: instant(2_000) },
+    event: { type: "SlotAwaited", ...slotLease, deadline: instant(2_000) },
   },
   "SLOT_GRANTED at once": {
     signal: { type: "SLOT_GRANTED", atOnce: true },
-    event: { type: "SlotGranted", ...acquisition, receipt: { by: "free", waiting: 0, waitedMs: 0 } },
+    event: { type: "SlotGranted", ...slotLease, receipt: { by: "free", waiting: 0, waitedMs: 0 } },
   },
   SLOT_GRANTED: {
     signal: { type: "SLOT_GRANTED", atOnce: false },
-    event: { type: "SlotGranted", ...acquisition, receipt: { by: "load", waiting: 1, waitedMs: 5 } },
+    event: { type: "SlotGranted", ...slotLease, receipt: { by: "load", waiting: 1, waitedMs: 5 } },
   },
   SLOT_RELEASED: {
     signal: { type: "SLOT_RELEASED" },
@@ -98,6 +98,6 @@ function stateAfter(way: readonly CaseName[]): SwarmState {
 }
 
 function stateOfSlot(state: SwarmState): string | undefined {
-  const isEnded = state.endedSlotByKey.has(acquisitionKey({ agent: life.agent, handle }));
-  return findAcquisition(state, life.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
+  const isEnded = state.endedSlotByKey.has(slotLeaseKey({ agent: life.agent, handle }));
+  return findSlotLease(state, life.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
 }

@@ -59,7 +59,7 @@ const cases = {
         candidates: [],
         ineligible: {},
         decidedBy: "only",
-        lane: "k",
+        queue: "k",
         waiting: 1,
         waitedMs: 0,
       },

@@ -149,20 +149,20 @@ class SimulatedSwarm {
 
 function aSwarm(behaviour: Behaviour): SimulatedSwarm {
   const swarm = new SimulatedSwarm(behaviour);
-  for (const id of ["hole", "a", "b", "c"]) swarm.join(id, 4);
+  for (const id of ["gap", "a", "b", "c"]) swarm.join(id, 4);
   return swarm;
 }
 
 describe("an agent that fails everything at once", () => {
   it("costs no task its life, and few their first attempt", () => {
     const swarm = aSwarm((agent) => ({
-      ms: agent === "hole" ? 1 : 1000 + (agent.charCodeAt(0) % 7),
-      succeeds: agent !== "hole",
+      ms: agent === "gap" ? 1 : 1000 + (agent.charCodeAt(0) % 7),
+      succeeds: agent !== "gap",
     }));
     swarm.submit(1000);
     swarm.run();
     expect(swarm.state.counts).toMatchObject({ completed: 1000, "dead-lettered": 0 });
-    const wasted = swarm.assignmentsSince(0).filter(({ agent }) => agent === "hole");
+    const wasted = swarm.assignmentsSince(0).filter(({ agent }) => agent === "gap");
     // Ten until it is suspended, what was under way then, and a probe per back-off.
     expect(wasted.length).toBeLessThan(30);
   });
@@ -170,7 +170,7 @@ describe("an agent that fails everything at once", () => {
   it("is used again once it is repaired", () => {
     let isBroken = true;
     const swarm = aSwarm((agent) => {
-      const fails = agent === "hole" && isBroken;
+      const fails = agent === "gap" && isBroken;
       return { ms: fails ? 1 : 1000, succeeds: !fails };
     });
     swarm.submit(200);
@@ -182,14 +182,14 @@ describe("an agent that fails everything at once", () => {
     swarm.run();
     expect(swarm.events.slice(repairedAt).some(({ type }) => type === "AgentReinstated")).toBe(true);
     const assigned = swarm.assignmentsSince(repairedAt);
-    const share = assigned.filter(({ agent }) => agent === "hole").length / assigned.length;
+    const share = assigned.filter(({ agent }) => agent === "gap").length / assigned.length;
     expect(share).toBeGreaterThan(0.2);
     expect(swarm.state.counts).toMatchObject({ completed: 2200, "dead-lettered": 0 });
   });
 
   it("does not stop a kind that it alone serves", () => {
     const swarm = new SimulatedSwarm(() => ({ ms: 1, succeeds: false }));
-    swarm.join("hole", 4);
+    swarm.join("gap", 4);
     swarm.submit(100);
     swarm.run();
     expect(swarm.state.counts).toMatchObject({ "dead-lettered": 100 });

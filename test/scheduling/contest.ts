@@ -6,7 +6,7 @@ import { kind, projectId, userId } from "../../src/ids.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import type { Policy } from "../../src/state/policy.ts";
 import type { TurnBasis } from "../../src/state/receipt.ts";
-import type { LaneProject, LaneUser, OpenAttempt } from "../../src/state/state.ts";
+import type { OpenAttempt, QueueProject, QueueUser } from "../../src/state/state.ts";
 import { Dice } from "./random-swarm.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
@@ -27,12 +27,12 @@ export interface Wait {
 interface Waiting {
   readonly sinceOrder: number;
   readonly sinceTick: number;
-  /** Turns that the victim's project has had in the lane since. */
+  /** Turns that the victim's project has had in the queue since. */
   turns: number;
   /** Of the project's own wait: most members there were, and who came before it when it began. */
   projectsMax: number;
   projectsBefore: number;
-  /** All memberships of other projects, in any lane. */
+  /** All memberships of other projects, in any queue. */
   othersMax: number;
   usersMax: number;
   usersBefore: number;
@@ -149,15 +149,15 @@ export class Contest {
 
   /** Before a round: who waits, and among how many. */
   #look(): void {
-    const { laneByKey } = this.swarm.state;
-    const project = laneByKey.get("k")?.memberByProject.get(projectId(victim.project));
+    const { queueByKey } = this.swarm.state;
+    const project = queueByKey.get("k")?.memberByProject.get(projectId(victim.project));
     const user = project?.memberByUser.get(userId(victim.user));
     const member = this.#of === "project" ? project : user;
     if (project === undefined || user === undefined || member === undefined) {
       this.#waiting = undefined;
       return;
     }
-    const projects = [...laneByKey.values()].flatMap((lane) => [...lane.memberByProject.values()]);
+    const projects = [...queueByKey.values()].flatMap((queue) => [...queue.memberByProject.values()]);
     const users = [...project.memberByUser.values()];
     if (this.#waiting?.sinceOrder !== member.sinceOrder) {
       this.#waiting = {
@@ -173,7 +173,7 @@ export class Contest {
       };
     }
     const waiting = this.#waiting;
-    waiting.projectsMax = Math.max(waiting.projectsMax, project.lane.memberByProject.size);
+    waiting.projectsMax = Math.max(waiting.projectsMax, project.queue.memberByProject.size);
     waiting.othersMax = Math.max(waiting.othersMax, projects.length - 1);
     waiting.usersMax = Math.max(waiting.usersMax, users.length);
     waiting.revoked += this.revoked;
@@ -205,13 +205,15 @@ export class Contest {
   }
 
   #bound({ projectsMax, projectsBefore, othersMax, usersMax, usersBefore, revoked }: Waiting): number {
-    const { ceiling } = this.swarm.state.policy;
-    if (this.#isCountedInTurns) return ceiling * usersMax + usersBefore;
-    if (this.#of === "project") return ceiling * projectsMax + projectsBefore + revoked;
-    return ceiling * usersMax + (usersBefore + 1) * (ceiling * projectsMax + othersMax) + revoked;
+    const { starvationLimit } = this.swarm.state.policy;
+    if (this.#isCountedInTurns) return starvationLimit * usersMax + usersBefore;
+    if (this.#of === "project") return starvationLimit * projectsMax + projectsBefore + revoked;
+    return (
+      starvationLimit * usersMax + (usersBefore + 1) * (starvationLimit * projectsMax + othersMax) + revoked
+    );
   }
 }
 
-function countBefore(members: readonly (LaneProject | LaneUser)[], of: LaneProject | LaneUser): number {
+function countBefore(members: readonly (QueueProject | QueueUser)[], of: QueueProject | QueueUser): number {
   return members.filter(({ sinceOrder }) => sinceOrder < of.sinceOrder).length;
 }

@@ -211,10 +211,10 @@ describe("what keeps a task", () => {
     expect(answer).not.toHaveProperty("project");
   });
 
-  it("room that is kept for a task past the ceiling", () => {
+  it("room that is kept for a task past the starvation limit", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { maxConcurrent: 9 }));
-    swarm.policy({ ceiling: 1 });
+    swarm.policy({ starvationLimit: 1 });
     swarm.project({ budget: budget(1_000) });
     swarm.submit("spent", { tokens: 600 });
     swarm.complete("spent", 600);
@@ -316,7 +316,7 @@ describe("what keeps a task", () => {
 });
 
 describe("its turn", () => {
-  it("is by project, user and task, with age, ceiling and clocks", () => {
+  it("is by project, user and task, with age, starvation limit and clocks", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"));
     swarm.submit("running", { weight: 3 });
@@ -327,18 +327,18 @@ describe("its turn", () => {
     expect(position).toMatchObject({
       waiting: 3,
       // q was never granted anything: it goes first by the guarantee.
-      project: { place: 2, of: 2, basis: "rule", ceiling: 40, clock: 3_000 },
-      user: { place: 1, of: 1, basis: "rule", ceiling: 20, clock: 3_000 },
-      task: { place: 2, of: 2, waited: 0, ceiling: 40 },
+      project: { place: 2, of: 2, basis: "rule", starvationLimit: 40, clock: 3_000 },
+      user: { place: 1, of: 1, basis: "rule", starvationLimit: 20, clock: 3_000 },
+      task: { place: 2, of: 2, waited: 0, starvationLimit: 40 },
       next: { task: "theirs", project: "q", user: "v" },
     });
     expect(swarm.explain("theirs").position?.project).toMatchObject({ place: 1, basis: "guarantee" });
   });
 
-  it("counts ticks of the kind, and says when the ceiling is what it goes by", () => {
+  it("counts ticks of the kind, and says when the starvation limit is what it goes by", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"));
-    swarm.policy({ ceiling: 1 });
+    swarm.policy({ starvationLimit: 1 });
     swarm.submit("t1", { role: "nobody" });
     for (const id of ["r1", "r2"]) {
       swarm.submit(id);
@@ -346,7 +346,7 @@ describe("its turn", () => {
     }
     expect(swarm.explain("t1")).toMatchObject({
       ageTicks: 2,
-      position: { project: { basis: "ceiling", waited: 2, ceiling: 1 }, task: { waited: 0 } },
+      position: { project: { basis: "starvationLimit", waited: 2, starvationLimit: 1 }, task: { waited: 0 } },
     });
   });
 });

@@ -1,4 +1,4 @@
-// What virtual clocks promise beyond the ceiling: a newcomer is served within a round of those that wait, shares
+// What virtual clocks promise beyond the starvation limit: a newcomer is served within a round of those that wait, shares
 // follow credit weights by cost, and nobody saves up turns while it has nothing to run or nobody to run it.
 
 import { describe, expect, it } from "vitest";
@@ -13,9 +13,9 @@ class Line {
   readonly #level: Level;
   #tasks = 0;
 
-  constructor(level: Level, { ceiling = 0 } = {}) {
+  constructor(level: Level, { starvationLimit = 0 } = {}) {
     this.#level = level;
-    this.swarm.setPolicy({ ceiling });
+    this.swarm.setPolicy({ starvationLimit });
     this.swarm.join("a", { kinds: ["k"] });
   }
 

@@ -33,15 +33,15 @@ const counts = fc
   .map((numbers) =>
     Object.fromEntries(ineligibleReasons.flatMap((reason, n) => (numbers[n] ? [[reason, numbers[n]]] : []))),
   );
-const basis = fc.constantFrom("ceiling" as const, "guarantee" as const, "rule" as const);
+const basis = fc.constantFrom("starvationLimit" as const, "guarantee" as const, "rule" as const);
 const mode = fc.constantFrom("alert" as const, "downgrade" as const);
-const always = ["feasible", "candidates", "ineligible", "decidedBy", "lane", "waiting", "waitedMs"] as const;
+const always = ["feasible", "candidates", "ineligible", "decidedBy", "queue", "waiting", "waitedMs"] as const;
 const terms = {
   feasible: fc.integer({ min: 1, max: limits.agentsMax }),
   candidates: fc.array(candidate, { minLength: 1, maxLength: 3 }),
   ineligible: counts,
   decidedBy: fc.constantFrom("only", "score", "in-flight", "longest-idle", "id", "probe"),
-  lane: kindName,
+  queue: kindName,
   waiting: fc.integer({ min: 1, max: limits.queuedTasksMax }),
   waitedMs: fc.nat(1e13),
   turn: fc.record({ project: basis, user: basis }),
@@ -54,7 +54,7 @@ function bytesOf(value: unknown): number {
 }
 
 function fitted(of: Receipt): Receipt {
-  return fittedReceipt(of, jsonBytes(of.lane));
+  return fittedReceipt(of, jsonBytes(of.queue));
 }
 
 const worst: Receipt = {
@@ -68,7 +68,7 @@ const worst: Receipt = {
   })),
   ineligible: Object.fromEntries(ineligibleReasons.map((reason) => [reason, 9_999])),
   decidedBy: "longest-idle",
-  lane: "🐝".repeat(128),
+  queue: "🐝".repeat(128),
   waiting: limits.queuedTasksMax,
   waitedMs: 10 ** 12,
 };
@@ -83,15 +83,15 @@ describe("a receipt", () => {
         expect(result.candidates.length).toBeGreaterThan(0);
         const isBare = result.candidates.length === 1 && Object.keys(result.ineligible).length === 0;
         const ineligible = isBare ? {} : of.ineligible;
-        expect({ ...result, candidates: [], lane: "" }).toEqual({
+        expect({ ...result, candidates: [], queue: "" }).toEqual({
           ...of,
           ineligible,
           candidates: [],
-          lane: "",
+          queue: "",
         });
-        const kept = result.lane.replace(/…$/u, "");
-        expect(of.lane.startsWith(kept)).toBe(true);
-        expect(result.lane).not.toMatch(/\p{Surrogate}/u);
+        const kept = result.queue.replace(/…$/u, "");
+        expect(of.queue.startsWith(kept)).toBe(true);
+        expect(result.queue).not.toMatch(/\p{Surrogate}/u);
       }),
       { numRuns: 2000 },
     );
@@ -106,17 +106,17 @@ describe("a receipt", () => {
     );
   });
 
-  it("gives up the end of the lane's name first", () => {
+  it("gives up the end of the queue's name first", () => {
     const long = { ...worst, ineligible: { full: 3 }, candidates: worst.candidates.slice(0, 2) };
     const result = fitted(long);
     expect(result.candidates).toHaveLength(2);
-    expect(result.lane).toMatch(/^(🐝)+…$/u);
+    expect(result.queue).toMatch(/^(🐝)+…$/u);
     expect(bytesOf(result)).toBeGreaterThan(limits.receiptBytesMax - 4);
   });
 
   it("then gives up the last candidates", () => {
     expect(fitted(worst).candidates.map(({ agent }) => agent[0])).toEqual(["a"]);
-    expect(fitted({ ...worst, lane: "k" }).candidates).toHaveLength(1);
+    expect(fitted({ ...worst, queue: "k" }).candidates).toHaveLength(1);
     expect(fitted({ ...worst, ineligible: {} }).candidates).toHaveLength(2);
   });
 

@@ -46,20 +46,22 @@ export class NaivePlanner {
     }
   }
 
-  /** Everybody whose turn it could be: one for each user of each project of each open lane. */
+  /** Everybody whose turn it could be: one for each user of each project of each open queue. */
   #contenders(): Membership[] {
     if (this.#isOver || this.#state.isPaused || this.#isTopNReached()) return [];
-    const inOpenLanes = this.#queued().filter((task) => this.#isLaneOpen(task));
-    const outProjects = new Set([...new Set(inOpenLanes.map((task) => task.projectRow))].filter(this.#isOut));
+    const inOpenQueues = this.#queued().filter((task) => this.#isQueueOpen(task));
+    const outProjects = new Set(
+      [...new Set(inOpenQueues.map((task) => task.projectRow))].filter(this.#isOut),
+    );
     return this.#turns
-      .membershipsOf(inOpenLanes, (task) => this.#isTakeable(task))
+      .membershipsOf(inOpenQueues, (task) => this.#isTakeable(task))
       .filter(({ takeable: [first] }) => first !== undefined && !outProjects.has(first.task.projectRow))
       .filter(({ key }) => !this.#outUsers.has(key));
   }
 
-  /** Members of open lanes that are not out, when the round begins: what totals and maxima are of. */
+  /** Members of open queues that are not out, when the round begins: what totals and maxima are of. */
   #atStart(): { open: TaskRow[]; competing: TaskRow[] } {
-    const open = this.#queued().filter((task) => this.#isLaneOpen(task));
+    const open = this.#queued().filter((task) => this.#isQueueOpen(task));
     return { open, competing: open.filter(({ projectRow }) => !this.#isOut(projectRow)) };
   }
 
@@ -84,10 +86,10 @@ export class NaivePlanner {
 
   /** Whether an agent may have a task of this kind and role now, or as what is cheaper where a budget of somebody who
    *  waits there asks for it. */
-  #isLaneOpen(task: TaskRow): boolean {
+  #isQueueOpen(task: TaskRow): boolean {
     const { kind, role } = task.spec;
-    const inLane = this.#queued().filter((other) => isSameLane(other, task));
-    const settings = inLane.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
+    const inQueue = this.#queued().filter((other) => isSameQueue(other, task));
+    const settings = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
       ? this.#state.kindByName.get(kind)?.settings
       : undefined;
     const asItIs = { kind, role, agentType: undefined, failedBy: [] };
@@ -116,11 +118,11 @@ export class NaivePlanner {
 
   /** The first of a user's tasks that fits the budgets. If none does, somebody is out of the round. */
   #thatFits({ key, takeable, project, user }: Membership): Fitting | undefined {
-    const isDue = project.basis === "ceiling" || user.basis === "ceiling";
-    for (const { task, isPastCeiling } of takeable) {
+    const isDue = project.basis === "starvationLimit" || user.basis === "starvationLimit";
+    for (const { task, isPastStarvationLimit } of takeable) {
       const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at);
       if (verdict.kind === "runs") return { task, ...verdict };
-      if (!isDue && !isPastCeiling) continue;
+      if (!isDue && !isPastStarvationLimit) continue;
       if (verdict.reason === "global-budget") this.#isOver = true;
       else this.#outProjects.add(task.spec.project);
       return undefined;
@@ -148,8 +150,8 @@ export class NaivePlanner {
       candidates: ranked.slice(0, 3).map(({ terms }) => terms),
       ineligible,
       decidedBy: decidedBetween(winner, second, this.#policy.agentRule),
-      lane: spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`,
-      waiting: this.#queued().filter((other) => isSameLane(other, task)).length,
+      queue: spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`,
+      waiting: this.#queued().filter((other) => isSameQueue(other, task)).length,
       waitedMs: this.#at - task.queuedAt,
       ...(budget === undefined ? {} : { budget }),
     };
@@ -165,7 +167,7 @@ export class NaivePlanner {
       ...(isLimited ? { tokensReserved: tokens } : {}),
       ...(runsAs === undefined ? {} : { runsAs }),
       ...(cheaperType === undefined ? {} : { cheaperType }),
-      receipt: fittedReceipt(receipt, jsonBytes(receipt.lane)),
+      receipt: fittedReceipt(receipt, jsonBytes(receipt.queue)),
     };
   }
 }
@@ -175,6 +177,6 @@ export function mayDowngrade({ policy }: SwarmState, { settings }: ProjectRow): 
   return [policy.budget, settings?.budget].some((budget) => budget?.mode === "downgrade");
 }
 
-function isSameLane(a: TaskRow, b: TaskRow): boolean {
+function isSameQueue(a: TaskRow, b: TaskRow): boolean {
   return a.spec.kind === b.spec.kind && a.spec.role === b.spec.role;
 }

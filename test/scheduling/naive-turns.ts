@@ -1,4 +1,4 @@
-// Whose turn it is (docs/scheduling.md), derived from the queued tasks themselves: who is a member of which lane,
+// Whose turn it is (docs/scheduling.md), derived from the queued tasks themselves: who is a member of which queue,
 // how many there are, what waits longest. From the state it reads tasks, accounts, virtual times, and since when
 // a member waits, which only history knows.
 
@@ -10,7 +10,7 @@ import type { TurnBasis } from "../../src/state/receipt.ts";
 import { totalAt } from "../../src/state/rolling-window.ts";
 import type { ProjectRow, SwarmState, TaskRow } from "../../src/state/state.ts";
 
-/** A user of a project in a lane: its standing at both levels, and its tasks there that somebody may have. */
+/** A user of a project in a queue: its standing at both levels, and its tasks there that somebody may have. */
 export interface Membership {
   readonly key: string;
   readonly project: Member;
@@ -25,7 +25,7 @@ interface Member {
   readonly claim: readonly number[];
 }
 
-/** A project's or a user's tasks in one lane. */
+/** A project's or a user's tasks in one queue. */
 interface Part {
   readonly tasks: readonly TaskRow[];
   /** Those that somebody may have. */
@@ -48,12 +48,12 @@ interface Terms {
 
 export interface OrderedTask {
   readonly task: TaskRow;
-  readonly isPastCeiling: boolean;
+  readonly isPastStarvationLimit: boolean;
 }
 
 /** The tasks that waited when the round began. */
 interface Start {
-  /** In lanes that were open. */
+  /** In queues that were open. */
   readonly open: readonly TaskRow[];
   /** Those of them whose project was not out. */
   readonly competing: readonly TaskRow[];
@@ -67,9 +67,9 @@ export class NaiveTurns {
   readonly #userMaxima: Queue;
   readonly #creditWeightTotal: number;
   readonly #tokensTotal: number;
-  /** How many members or tasks there were in a lane, a project's part or a user's part of it. */
+  /** How many members or tasks there were in a queue, a project's part or a user's part of it. */
   readonly #sizeAtStart = new Map<string, number>();
-  /** The turns that a project's part or a user's part of a lane had had. */
+  /** The turns that a project's part or a user's part of a queue had had. */
   readonly #turnsAtStart = new Map<string, number>();
 
   constructor(state: SwarmState, at: Instant, policy: Policy, { open, competing }: Start) {
@@ -84,15 +84,16 @@ export class NaiveTurns {
     this.#creditWeightTotal = sumOf([...competitors].map(creditWeightOf));
     this.#tokensTotal = sumOf([...state.projectById.values()].map(({ ledger }) => totalAt(ledger.usage, at)));
     for (const [task] of [...groupBy(open, userKey).values()] as [TaskRow][]) {
-      this.#turnsAtStart.set(projectKey(task), task.queue?.user.project.turns ?? 0);
-      this.#turnsAtStart.set(userKey(task), task.queue?.user.turns ?? 0);
+      this.#turnsAtStart.set(projectKey(task), task.partition?.user.project.turns ?? 0);
+      this.#turnsAtStart.set(userKey(task), task.partition?.user.turns ?? 0);
     }
-    for (const [key, tasks] of groupBy(open, laneKey)) this.#sizeAtStart.set(key, countBy(tasks, projectKey));
+    for (const [key, tasks] of groupBy(open, queueKey))
+      this.#sizeAtStart.set(key, countBy(tasks, projectKey));
     for (const [key, tasks] of groupBy(open, projectKey)) this.#sizeAtStart.set(key, countBy(tasks, userKey));
     for (const [key, tasks] of groupBy(open, userKey)) this.#sizeAtStart.set(key, tasks.length);
   }
 
-  /** One for each user of each project in each lane that has a task there which somebody may have. */
+  /** One for each user of each project in each queue that has a task there which somebody may have. */
   membershipsOf(queued: readonly TaskRow[], isTakeable: (task: TaskRow) => boolean): Membership[] {
     const takeableBy = groupBy(queued.filter(isTakeable), projectKey);
     const byProject = groupBy(queued, projectKey);
@@ -112,15 +113,15 @@ export class NaiveTurns {
     });
   }
 
-  /** The longest wait among those that the same agents failed, if it is past the ceiling; then by priority and
+  /** The longest wait among those that the same agents failed, if it is past the starvation limit; then by priority and
    *  submission. */
   #inOrder(key: string, tasks: readonly TaskRow[]): OrderedTask[] {
     const longest = [...groupBy(tasks, ({ failedBy }) => `${failedBy}`).values()]
       .map((group) => [...group].sort(byQueueing)[0] as TaskRow)
       .filter((task) => this.#hasWaited((this.#turnsAtStart.get(key) ?? 0) - task.queuedTurn, key));
     return [
-      ...longest.sort(byQueueing).map((task) => ({ task, isPastCeiling: true })),
-      ...[...tasks].sort(bySubmission).map((task) => ({ task, isPastCeiling: false })),
+      ...longest.sort(byQueueing).map((task) => ({ task, isPastStarvationLimit: true })),
+      ...[...tasks].sort(bySubmission).map((task) => ({ task, isPastStarvationLimit: false })),
     ];
   }
 
@@ -130,13 +131,13 @@ export class NaiveTurns {
     const { projectTurn, guaranteeMs } = this.#policy;
     const isUnserved = account.servedOrder === 0 || this.#at - account.servedAt >= guaranteeMs;
     const hasGuarantee = projectTurn === "clock" || projectTurn === "deficit";
-    const since = laneOf(this.#state, part)?.memberByProject.get(row.project);
+    const since = queueOf(this.#state, part)?.memberByProject.get(row.project);
     return this.#member(part, {
       rule: projectTurn,
       account,
       since,
       waited: this.#tick(part.tasks[0] as TaskRow) - (since?.sinceTick ?? 0),
-      sizeKey: laneKey(part.tasks[0] as TaskRow),
+      sizeKey: queueKey(part.tasks[0] as TaskRow),
       isGuaranteed: hasGuarantee && isUnserved,
       virtualTime: this.#state.virtualTime,
       maxima: this.#projectMaxima,
@@ -145,7 +146,7 @@ export class NaiveTurns {
 
   #user(part: Part): Member {
     const { projectRow, userRow } = part.tasks[0] as TaskRow;
-    const project = laneOf(this.#state, part)?.memberByProject.get(projectRow.project);
+    const project = queueOf(this.#state, part)?.memberByProject.get(projectRow.project);
     const since = project?.memberByUser.get(userRow.user);
     const ticks = this.#tick(part.tasks[0] as TaskRow) - (since?.sinceTick ?? 0);
     const key = projectKey(part.tasks[0] as TaskRow);
@@ -167,18 +168,18 @@ export class NaiveTurns {
     if (since === undefined) throw new Error(`whoever has tasks in ${sizeKey} is a member of it`);
     const service = [account.servedOrder, account.arrivedOrder];
     const claim = this.#claim(part, terms);
-    const isPastCeiling = this.#hasWaited(waited, sizeKey);
-    if (isPastCeiling) return { basis: "ceiling", claim: [since.sinceOrder] };
+    const isPastStarvationLimit = this.#hasWaited(waited, sizeKey);
+    if (isPastStarvationLimit) return { basis: "starvationLimit", claim: [since.sinceOrder] };
     if (isGuaranteed)
       return { basis: "guarantee", claim: rule === "deficit" ? [...claim, ...service] : service };
     return { basis: "rule", claim: rule === "fifo" ? claim : [...claim, ...service] };
   }
 
-  /** Whether as much has come as the ceiling asks for. @param sizeKey of those who wait beside it */
+  /** Whether as much has come as the starvation limit asks for. @param sizeKey of those who wait beside it */
   #hasWaited(waited: number, sizeKey: string): boolean {
-    const { ceiling } = this.#policy;
+    const { starvationLimit } = this.#policy;
     const waiting = this.#sizeAtStart.get(sizeKey) ?? 0;
-    return ceiling > 0 && waited >= ceiling * waiting;
+    return starvationLimit > 0 && waited >= starvationLimit * waiting;
   }
 
   /** What the level's rule looks at; the lowest goes first. */
@@ -225,7 +226,7 @@ export function compareMemberships(a: Membership, b: Membership): number {
 }
 
 function compareLevel(a: Member, b: Member): number {
-  const classes: readonly TurnBasis[] = ["ceiling", "guarantee", "rule"];
+  const classes: readonly TurnBasis[] = ["starvationLimit", "guarantee", "rule"];
   if (a.basis !== b.basis) return classes.indexOf(a.basis) - classes.indexOf(b.basis);
   const differsAt = a.claim.findIndex((part, at) => part !== b.claim[at]);
   return differsAt === -1 ? 0 : (a.claim[differsAt] as number) - (b.claim[differsAt] as number);
@@ -234,8 +235,8 @@ function compareLevel(a: Member, b: Member): number {
 function compareTasks({ takeable: [a] }: Membership, { takeable: [b] }: Membership): number {
   if (a === undefined || b === undefined)
     throw new Error("whoever competes has a task that somebody may have");
-  if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling ? -1 : 1;
-  return a.isPastCeiling ? byQueueing(a.task, b.task) : bySubmission(a.task, b.task);
+  if (a.isPastStarvationLimit !== b.isPastStarvationLimit) return a.isPastStarvationLimit ? -1 : 1;
+  return a.isPastStarvationLimit ? byQueueing(a.task, b.task) : bySubmission(a.task, b.task);
 }
 
 function byQueueing(a: TaskRow, b: TaskRow): number {
@@ -246,20 +247,20 @@ function bySubmission(a: TaskRow, b: TaskRow): number {
   return a.spec.priority - b.spec.priority || a.sequence - b.sequence;
 }
 
-function laneKey({ spec: { kind, role } }: TaskRow): string {
+function queueKey({ spec: { kind, role } }: TaskRow): string {
   return role === undefined ? kind : `${kind} ${role}`;
 }
 
 function projectKey(task: TaskRow): string {
-  return `${laneKey(task)} / ${task.spec.project}`;
+  return `${queueKey(task)} / ${task.spec.project}`;
 }
 
 function userKey(task: TaskRow): string {
   return `${projectKey(task)} / ${task.spec.user}`;
 }
 
-function laneOf(state: SwarmState, { tasks }: Part) {
-  return state.laneByKey.get(laneKey(tasks[0] as TaskRow));
+function queueOf(state: SwarmState, { tasks }: Part) {
+  return state.queueByKey.get(queueKey(tasks[0] as TaskRow));
 }
 
 function creditWeightOf({ settings }: ProjectRow): number {

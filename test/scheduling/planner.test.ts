@@ -43,7 +43,7 @@ describe("a round", () => {
         candidates: [{ agent: "a2", score: 0.9, successRate: 0.9, load: 0 }],
         ineligible: { "failed-this-task": 1 },
         decidedBy: "only",
-        lane: "k",
+        queue: "k",
         waiting: 1,
         waitedMs: 250,
       },
@@ -241,7 +241,7 @@ describe("a round", () => {
     for (const { receipt, agent } of assigned) {
       expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(limits.receiptBytesMax);
       expect(receipt.candidates[0]?.agent).toBe(agentId(agent));
-      expect(receipt.lane).toMatch(/^蜂+…$/);
+      expect(receipt.queue).toMatch(/^蜂+…$/);
     }
   });
 });

@@ -59,9 +59,9 @@ const projects = ["p", "q", "r", "s"];
 const users = ["ann", "ben", "cleo"];
 const turns: TurnBases[] = [
   { project: "rule", user: "rule" },
-  { project: "ceiling", user: "rule" },
-  { project: "guarantee", user: "ceiling" },
-  { project: "rule", user: "ceiling" },
+  { project: "starvationLimit", user: "rule" },
+  { project: "guarantee", user: "starvationLimit" },
+  { project: "rule", user: "starvationLimit" },
 ];
 const projectRules: ProjectTurnRule[] = ["clock", "clock", "recency", "deficit", "load", "fifo", "none"];
 const userRules: UserTurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
@@ -86,17 +86,17 @@ export function aRandomSwarm(seed: number): SwarmFixture {
 /** The same state with the maps that have no order of their own in another one. */
 export function shuffleMaps({ state }: SwarmFixture, seed: number): void {
   const dice = new Dice(seed);
-  const lanes = [...state.laneByKey.values()];
-  const members = lanes.flatMap(({ memberByProject }) => [...memberByProject.values()]);
+  const queues = [...state.queueByKey.values()];
+  const members = queues.flatMap(({ memberByProject }) => [...memberByProject.values()]);
   const maps: Map<unknown, unknown>[] = [
     state.agentById,
-    state.laneByKey,
+    state.queueByKey,
     state.onlineByKind,
     state.kindByName,
     state.recordByKind,
     state.projectById,
     ...state.onlineByKind.values(),
-    ...lanes.map(({ memberByProject }) => memberByProject),
+    ...queues.map(({ memberByProject }) => memberByProject),
     ...members.map(({ memberByUser }) => memberByUser),
     ...[...state.projectById.values()].map(({ userByName }) => userByName),
     ...[...state.agentById.values()].flatMap(({ recordByKind, suspensionByKind }) => [
@@ -119,7 +119,7 @@ function setPolicy(swarm: SwarmFixture, dice: Dice): void {
     lambda: dice.of([0, 0.25, 0.25, 4]) as number,
     speedExponent: dice.of([0, 0.5, 1, 1, 2]) as number,
     alpha: dice.of([0, 0.25, 0.5, 1]) as number,
-    ceiling: dice.of([0, 1, 1, 2, 20]) as number,
+    starvationLimit: dice.of([0, 1, 1, 2, 20]) as number,
     guaranteeMs: dice.of([1, 500, 60_000, 3_600_000]) as number,
     tokensDefault: 100,
     ...(topN === undefined ? {} : { topN }),

@@ -1,5 +1,5 @@
 // Promise P11: whoever waits with an eligible task is served within the bound of docs/scheduling.md, whatever the
-// others do who see everything, and by whatever rule turns go. Small ceilings, so that the bound is tight.
+// others do who see everything, and by whatever rule turns go. Small starvation limits, so that the bound is tight.
 
 import { describe, expect, it } from "vitest";
 import type { Policy, ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
@@ -75,7 +75,7 @@ function waitsUnder(of: "project" | "user", strategy: Strategy): Wait[] {
   for (const projectTurn of projectRules) {
     for (const userTurn of userRules) {
       seed += 1;
-      const contest = aContest(of, seed, { projectTurn, userTurn, ceiling: 1 + (seed % 3) });
+      const contest = aContest(of, seed, { projectTurn, userTurn, starvationLimit: 1 + (seed % 3) });
       for (let tick = 0; tick < ticks; tick += 1) contest.tick(strategy);
       waits.push(...contest.waits, ...(contest.current === undefined ? [] : [contest.current]));
     }
@@ -88,20 +88,23 @@ describe.each(["project", "user"] as const)("a %s", (of) => {
     const waits = waitsUnder(of, strategies[name] as Strategy);
     expect(waits.filter(({ waited, bound }) => waited > bound)).toEqual([]);
     expect(waits.length).toBeGreaterThan(40);
-    expect(waits.filter(({ basis }) => basis === "ceiling").length).toBeGreaterThan(4);
+    expect(waits.filter(({ basis }) => basis === "starvationLimit").length).toBeGreaterThan(4);
   });
 
   it.each([
-    { ceiling: 0, isServed: false },
-    { ceiling: 2, isServed: true },
-  ])("owes it to the ceiling: at $ceiling it is served: $isServed", ({ ceiling, isServed }) => {
-    const contest = aContest(of, 1, { projectTurn: "fifo", userTurn: "fifo", ceiling });
-    for (let tick = 0; tick < ticks; tick += 1) {
-      contest.tick(() => {
-        const rival = of === "project" ? "r1" : victim.project;
-        for (let n = 0; n < 9; n += 1) contest.submit(rival, "u", { priority: 1 });
-      });
-    }
-    expect(contest.waits.length > 0).toBe(isServed);
-  });
+    { starvationLimit: 0, isServed: false },
+    { starvationLimit: 2, isServed: true },
+  ])(
+    "owes it to the starvation limit: at $starvation limit it is served: $isServed",
+    ({ starvationLimit, isServed }) => {
+      const contest = aContest(of, 1, { projectTurn: "fifo", userTurn: "fifo", starvationLimit });
+      for (let tick = 0; tick < ticks; tick += 1) {
+        contest.tick(() => {
+          const rival = of === "project" ? "r1" : victim.project;
+          for (let n = 0; n < 9; n += 1) contest.submit(rival, "u", { priority: 1 });
+        });
+      }
+      expect(contest.waits.length > 0).toBe(isServed);
+    },
+  );
 });

@@ -57,7 +57,7 @@ const unexplained: Receipt = {
   candidates: [],
   ineligible: {},
   decidedBy: "only",
-  lane: "",
+  queue: "",
   waiting: 1,
   waitedMs: 0,
 };

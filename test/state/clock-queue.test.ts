@@ -1,4 +1,4 @@
-// Who goes next at one level of a lane: the queue's three answers against a list that is sorted for each question.
+// Who goes next at one level of a track: the queue's three answers against a list that is sorted for each question.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -19,10 +19,10 @@ class Participant implements Member {
   }
 }
 
-/** Two lanes, some accounts that stand in both, and what happens to them in the order of a journal. */
+/** Two tracks, some accounts that stand in both, and what happens to them in the order of a journal. */
 class Level {
   readonly accounts = Array.from({ length: 6 }, newAccount);
-  readonly lanes = [0, 1].map(() => ({
+  readonly tracks = [0, 1].map(() => ({
     queue: new ClockQueue<Participant>({ isServiceOrdered: true }),
     memberOf: new Map<Account, Participant>(),
   }));
@@ -30,27 +30,27 @@ class Level {
   #orders = 0;
 
   enter(at: number, of: number): void {
-    const { lane, account } = this.#pick(at, of);
-    if (lane.memberOf.has(account)) return;
+    const { track, account } = this.#pick(at, of);
+    if (track.memberOf.has(account)) return;
     this.#orders += 1;
-    if (this.lanes.every(({ memberOf }) => !memberOf.has(account))) account.arrivedOrder = this.#orders;
+    if (this.tracks.every(({ memberOf }) => !memberOf.has(account))) account.arrivedOrder = this.#orders;
     const member = new Participant(account, this.#orders);
-    lane.memberOf.set(account, member);
-    lane.queue.enter(member);
+    track.memberOf.set(account, member);
+    track.queue.enter(member);
   }
 
   leave(at: number, of: number): void {
-    const { lane, account } = this.#pick(at, of);
-    const member = lane.memberOf.get(account);
+    const { track, account } = this.#pick(at, of);
+    const member = track.memberOf.get(account);
     if (member === undefined) return;
-    lane.queue.leave(member);
-    lane.memberOf.delete(account);
+    track.queue.leave(member);
+    track.memberOf.delete(account);
     expect(member.number).toBe(-1);
   }
 
   grant(at: number, of: number, cost: number, isByRule: boolean): void {
-    const { lane, account } = this.#pick(at, of);
-    const member = lane.memberOf.get(account);
+    const { track, account } = this.#pick(at, of);
+    const member = track.memberOf.get(account);
     if (member === undefined) return;
     this.#orders += 1;
     const start = Math.max(account.clock, this.virtualTime);
@@ -59,12 +59,12 @@ class Level {
     if (isByRule) this.virtualTime = start;
     account.servedAt = instant(Math.floor(this.#orders / 3));
     const since = { sinceOrder: this.#orders, sinceTick: cost, sinceTurn: 2 * cost };
-    lane.queue.restartWait(member, since.sinceOrder, since.sinceTick, since.sinceTurn);
+    track.queue.restartWait(member, since.sinceOrder, since.sinceTick, since.sinceTurn);
     expect(member).toMatchObject(since);
   }
 
   expectAnswers(): void {
-    for (const { queue, memberOf } of this.lanes) {
+    for (const { queue, memberOf } of this.tracks) {
       const members = [...memberOf.values()];
       const first = (keyOf: (member: Participant) => readonly number[]) =>
         [...members].sort((a, b) => compareKeys(keyOf(a), keyOf(b)))[0];
@@ -88,8 +88,8 @@ class Level {
   }
 
   #pick(at: number, of: number) {
-    const lane = this.lanes[at] as Level["lanes"][number];
-    return { lane, account: this.accounts[of] as Account };
+    const track = this.tracks[at] as Level["tracks"][number];
+    return { track, account: this.accounts[of] as Account };
   }
 }
 
@@ -111,24 +111,24 @@ function compareKeys(a: readonly number[], b: readonly number[]): number {
 
 const operation = fc.record({
   what: fc.constantFrom("enter", "enter", "grant", "grant", "grant", "leave", "ask" as const),
-  lane: fc.nat(1),
+  track: fc.nat(1),
   account: fc.nat(5),
   cost: fc.nat(9),
   isByRule: fc.boolean(),
 });
 
 describe("a queue of clocks", () => {
-  it("answers as a sorted list does, whatever happens to its members in this lane or another", () => {
+  it("answers as a sorted list does, whatever happens to its members in this track or another", () => {
     fc.assert(
       fc.property(
         fc.array(operation, { maxLength: 80, size: "max" }),
         fc.boolean(),
         (operations, isAsked) => {
           const level = new Level();
-          for (const { what, lane, account, cost, isByRule } of operations) {
-            if (what === "enter") level.enter(lane, account);
-            else if (what === "leave") level.leave(lane, account);
-            else if (what === "grant") level.grant(lane, account, cost, isByRule);
+          for (const { what, track, account, cost, isByRule } of operations) {
+            if (what === "enter") level.enter(track, account);
+            else if (what === "leave") level.leave(track, account);
+            else if (what === "grant") level.grant(track, account, cost, isByRule);
             // Looking brings the queue up to date: both one that is asked all the time and one that seldom is.
             if (what === "ask" || isAsked) level.expectAnswers();
           }
@@ -153,7 +153,7 @@ describe("a queue of clocks", () => {
     level.grant(0, 1, 5, true);
     level.grant(0, 2, 3, true);
     level.virtualTime = 9;
-    const { queue } = level.lanes[0] as Level["lanes"][number];
+    const { queue } = level.tracks[0] as Level["tracks"][number];
     expect(lowest(queue, 9)?.account).toBe(level.accounts[0]);
     expect(lowest(queue, 9)).toBe(queue.servedUntil(instant(9)));
   });

@@ -89,7 +89,7 @@ describe("the row of a kind", () => {
     swarm.setKind("k", { importance: 1 });
     expect(rowIn(swarm)?.settings).toEqual({ importance: 1, cheaper: "l" });
     swarm.apply({ type: "KindConfigured", kind: kind("k"), settings: { importance: 1 } });
-    expect(rowIn(swarm)).toMatchObject({ settings: undefined, lanes: 1 });
+    expect(rowIn(swarm)).toMatchObject({ settings: undefined, queues: 1 });
     swarm.cancel("t1");
     expect(rowIn(swarm)).toBeUndefined();
     expect(checkInvariants(swarm.state)).toEqual([]);

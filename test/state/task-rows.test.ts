@@ -1,4 +1,4 @@
-// Rows, lanes and the tables of projects and users: what moves where, and what gives way when a table is full.
+// Rows, queues and the tables of projects and users: what moves where, and what gives way when a table is full.
 
 import { describe, expect, it } from "vitest";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
@@ -8,9 +8,9 @@ import { addFailedBy, refOf } from "../../src/state/task-rows.ts";
 import { aRef, liveTask } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
-const lanesOf = (turns: Turns) => [...turns.state.laneByKey.keys()];
+const queuesOf = (turns: Turns) => [...turns.state.queueByKey.keys()];
 
-describe("lanes", () => {
+describe("queues", () => {
   it("part tasks by kind and role, and go with their last task", () => {
     const turns = new Turns();
     turns.turn(
@@ -19,13 +19,13 @@ describe("lanes", () => {
       submit({ id: taskId("t3"), kind: kind("l") }),
       submit({ id: taskId("t4"), role: "r" }),
     );
-    expect(lanesOf(turns)).toEqual(["k", "l", "k r"]);
+    expect(queuesOf(turns)).toEqual(["k", "l", "k r"]);
     const cancel = (id: string) =>
       ({ type: "CancelTask", project: projectId("p"), task: taskId(id), round: 1 }) as const;
     turns.turn(cancel("t1"));
-    expect(lanesOf(turns)).toContain("k");
+    expect(queuesOf(turns)).toContain("k");
     turns.turn(cancel("t2"), cancel("t4"));
-    expect(lanesOf(turns)).toEqual(["l"]);
+    expect(queuesOf(turns)).toEqual(["l"]);
   });
 
   it("never mistake a role for an agent to avoid", () => {
@@ -38,9 +38,9 @@ describe("lanes", () => {
     });
     turns.turn(submit({ id: taskId("t2"), role: "r" }));
     turns.passToDue();
-    expect(lanesOf(turns).sort()).toEqual(["k", "k r"]);
-    expect(liveTask(turns.state, "t1")?.queue?.avoid).toEqual(["r"]);
-    expect(liveTask(turns.state, "t2")?.queue?.avoid).toEqual([]);
+    expect(queuesOf(turns).sort()).toEqual(["k", "k r"]);
+    expect(liveTask(turns.state, "t1")?.partition?.avoid).toEqual(["r"]);
+    expect(liveTask(turns.state, "t2")?.partition?.avoid).toEqual([]);
     expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["queued", "queued"]);
   });
 

@@ -3,27 +3,27 @@
 
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
-import { laneOf } from "../../src/state/lanes.ts";
+import { queueOf } from "../../src/state/queues.ts";
 import { isServedEarlier } from "../../src/state/service-order.ts";
 import {
   isDueEarlier,
-  type Lane,
-  type LaneProject,
-  type LaneUser,
+  type QueueProject,
+  type QueueUser,
   type SwarmState,
+  type TaskQueue,
   type Timer,
 } from "../../src/state/state.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */
 export function describeState(state: SwarmState): unknown {
-  const { taskById, laneByKey, timers, ...rest } = state;
+  const { taskById, queueByKey, timers, ...rest } = state;
   return plain({
     ...rest,
     taskById: [...taskById.values()].map((task) => {
-      const { heapAt: _, queue: __, older: ___, newer: ____, userRow, projectRow, ...row } = task;
-      return { ...row, lane: laneOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
+      const { heapAt: _, partition: __, older: ___, newer: ____, userRow, projectRow, ...row } = task;
+      return { ...row, queue: queueOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
     }),
-    laneByKey: [...laneByKey.values()].map(describeLane),
+    queueByKey: [...queueByKey.values()].map(describeQueue),
     timers: inOrder(timers, isDueEarlier).map(describeTimer),
   });
 }
@@ -35,23 +35,23 @@ export function fingerprint(state: SwarmState): string {
 
 /** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
  *  and from who looked. */
-function describeLane({ kindRow, memberByProject, projects: _, ...lane }: Lane): unknown {
-  return { ...lane, tick: kindRow.tick, projects: [...memberByProject.values()].map(describeProject) };
+function describeQueue({ kindRow, memberByProject, projects: _, ...queue }: TaskQueue): unknown {
+  return { ...queue, tick: kindRow.tick, projects: [...memberByProject.values()].map(describeProject) };
 }
 
-function describeProject(member: LaneProject): unknown {
-  const { row, lane: _, account: __, number: ___, users: ____, memberByUser, ...project } = member;
+function describeProject(member: QueueProject): unknown {
+  const { row, queue: _, account: __, number: ___, users: ____, memberByUser, ...project } = member;
   return { ...project, project: row.project, users: [...memberByUser.values()].map(describeUser) };
 }
 
-function describeUser({ row, project: _, account: __, number: ___, ...user }: LaneUser): unknown {
-  const queues = user.queues.map(({ avoid, tasks, oldest, newest }) => ({
+function describeUser({ row, project: _, account: __, number: ___, ...user }: QueueUser): unknown {
+  const partitions = user.partitions.map(({ avoid, tasks, oldest, newest }) => ({
     avoid,
     tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
     oldest: oldest?.spec.id,
     newest: newest?.spec.id,
   }));
-  return { ...user, user: row.user, queues, first: user.first.spec.id, oldest: user.oldest.spec.id };
+  return { ...user, user: row.user, partitions, first: user.first.spec.id, oldest: user.oldest.spec.id };
 }
 
 function describeTimer({ dueAt, order, due }: Timer): string {

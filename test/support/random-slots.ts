@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Command } from "../../src/core/command.ts";
 import { agentId, assignmentNumber, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
 import { defaultPolicy } from "../../src/state/policy.ts";
-import { acquisitionsOf } from "../../src/state/slot-rows.ts";
+import { slotLeasesOf } from "../../src/state/slot-rows.ts";
 import { SlotTurns } from "./slots.ts";
 import { join } from "./turns.ts";
 
@@ -56,7 +56,10 @@ export class SlotModel {
       ["c", 1],
     ] as const)
       this.turns.setResource(resource, { slots, maxWaiters: 6 });
-    this.turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 1, autoTune: true } });
+    this.turns.configure({
+      type: "PolicyChanged",
+      policy: { ...defaultPolicy, starvationLimit: 1, autoTune: true },
+    });
   }
 
   run({ wishes: asked, passMs }: { readonly wishes: readonly Wish[]; readonly passMs: number }): void {
@@ -137,7 +140,7 @@ export class SlotModel {
         const policy = {
           ...defaultPolicy,
           rules,
-          ceiling: pick % 4,
+          starvationLimit: pick % 4,
           autoTune: detail % 3 > 0,
         } as const;
         turns.configure({ type: "PolicyChanged", policy });
@@ -148,7 +151,7 @@ export class SlotModel {
 
   /** What it holds and waits for, less some, some of it wrongly, and something else. */
   #listed(agent: ReturnType<typeof agentId>, detail: number) {
-    const listed = acquisitionsOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
+    const listed = slotLeasesOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
     const isSwapped = detail % 5 === 0;
     const handles = (state: "held" | "waiting") =>
       listed.filter((slot) => (slot.state === state) !== isSwapped).map(({ handle }) => handle);

@@ -1,4 +1,4 @@
-// Words for stories about slots: resources, acquisitions and releases on the core run turn by turn.
+// Words for stories about slots: resources, slot leases and releases on the core run turn by turn.
 
 import type { CommandOf } from "../../src/core/command.ts";
 import { agentId, incarnation, resourceName, slotHandle } from "../../src/ids.ts";

@@ -1,5 +1,5 @@
 // A swarm in one process for tests: the production coordinator over the memory transport and a memory journal,
-// and parties that speak the wire message by message.
+// and nodes that speak the wire message by message.
 
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
@@ -25,14 +25,14 @@ export interface TestSwarm {
   readonly hub: MemoryHub;
   readonly store: MemoryJournalStore;
   readonly coordinator: Coordinator;
-  readonly client: WireParty;
+  readonly client: WireNode;
   /** The journal as everybody reads it; whatever breaks an invariant in it fails the test in `stop`. */
   readonly watched: WatchedJournal;
   /** Of each coordinator, by its id: to cut and heal. */
   readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
   /** Submits tasks of the kind that an agent of a test does, in one message of the client. */
-  submit(...ids: readonly string[]): ReturnType<WireParty["submit"]>;
+  submit(...ids: readonly string[]): ReturnType<WireNode["submit"]>;
   /** A further coordinator on the same journal. */
   startAnother(
     id: string,
@@ -141,7 +141,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
   const term = await coordinator.whenLeading();
   while (coordinator.probe.settledState?.term !== term) await new Promise((resolve) => setImmediate(resolve));
-  const client = new WireParty(hub.connect());
+  const client = new WireNode(hub.connect());
   return {
     hub,
     store,
@@ -164,7 +164,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
 }
 
 /** Anybody with a connection: requests by JSON, and a log of what a subject brought. */
-export class WireParty {
+export class WireNode {
   readonly transport: Transport;
 
   constructor(transport: Transport) {
@@ -231,7 +231,7 @@ export class Listening<Message> {
 }
 
 /** An agent that does exactly what a test tells it. */
-export class WireAgent extends WireParty {
+export class WireAgent extends WireNode {
   readonly id: string;
   readonly group: string;
   readonly joinMessage: Omit<JoinOptions, "group">;

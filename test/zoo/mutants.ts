@@ -339,7 +339,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "trusts-itself-for-ever",
     breaks: "A leader that was cut off for long answers from what it last knew.",
-    file: "src/coordinator/leader/trust.ts",
+    file: "src/coordinator/leader/leader-lease.ts",
     edits: [
       {
         find: "if (!journal.sharable) return true;",
@@ -383,7 +383,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leads-on-unheard",
     breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
-    file: "src/coordinator/leader/deafness.ts",
+    file: "src/coordinator/leader/isolation.ts",
     edits: [{ find: "if (isLate || !isDeaf) {", replace: "if (isLate || !isDeaf || term > 0) {" }],
   },
   {
@@ -667,7 +667,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "calls-the-unknown-refused",
     breaks: "A submit whose fate nobody knows is reported as refused.",
-    file: "src/client/submit-lane.ts",
+    file: "src/client/submit-queue.ts",
     edits: [
       {
         find: 'else if (answer.code === "WAGGLE_OUTCOME_UNKNOWN") submission.doubted(answer.message);',

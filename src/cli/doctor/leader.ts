@@ -3,7 +3,7 @@
 
 import type { SwarmId } from "../../ids.ts";
 import { decode } from "../../protocol/codec.ts";
-import { type CoordinatorBeat, coordinatorBeatSchema } from "../../protocol/schemas.ts";
+import { type CoordinatorHeartbeat, coordinatorHeartbeatSchema } from "../../protocol/schemas.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Subscription, Transport } from "../../transport/transport.ts";
 import { wait } from "../wait.ts";
@@ -12,11 +12,11 @@ import { wait } from "../wait.ts";
 export class LeadHeard {
   readonly #subscription: Subscription;
   readonly #first = new AbortController();
-  #newest: CoordinatorBeat | undefined;
+  #newest: CoordinatorHeartbeat | undefined;
 
   constructor(transport: Transport, swarm: SwarmId) {
     this.#subscription = transport.subscribe(subjectsOf(swarm).coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorBeatSchema);
+      const beat = decode(data, coordinatorHeartbeatSchema);
       if (!beat.ok || !beat.value.leading) return;
       if (beat.value.term >= (this.#newest?.term ?? 0)) this.#newest = beat.value;
       this.#first.abort();
@@ -24,7 +24,7 @@ export class LeadHeard {
   }
 
   /** The newest announcement of who says that it leads; undefined when nobody says so for `waitMs`. */
-  async heard(waitMs: number, signal: AbortSignal): Promise<CoordinatorBeat | undefined> {
+  async heard(waitMs: number, signal: AbortSignal): Promise<CoordinatorHeartbeat | undefined> {
     await wait(waitMs, AbortSignal.any([signal, this.#first.signal]));
     signal.throwIfAborted();
     return this.#newest;

@@ -5,10 +5,10 @@ import { duration } from "../../audit/describe.ts";
 import { type Fault, faultText } from "../../sim/fault/fault.ts";
 import { type Occurrence, occurrenceNames, reachableWithout } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
-import type { Deed } from "../../sim/fault/workload.ts";
+import type { Operation } from "../../sim/fault/workload.ts";
 import { counted, formatCount } from "../format.ts";
 import type { Output } from "../output.ts";
-import { deedText } from "./deed-text.ts";
+import { operationText } from "./operation-text.ts";
 import type { SeedTerms } from "./request.ts";
 
 type View = Pick<Output, "colors">;
@@ -65,13 +65,16 @@ export function commandOf(seed: number, { forMs, without }: SeedTerms): string {
 export interface Failure {
   readonly schedule: readonly Fault[];
   /** What clients do: only where it is not all that the seed draws, for that is too much to read. */
-  readonly deeds?: readonly Deed[] | undefined;
+  readonly operations?: readonly Operation[] | undefined;
   /** Repeats it. */
   readonly command: string;
   readonly view: View;
 }
 
-export function failureText(report: SeedReport, { schedule, deeds = [], command, view }: Failure): string {
+export function failureText(
+  report: SeedReport,
+  { schedule, operations = [], command, view }: Failure,
+): string {
   const { colors } = view;
   const { seed, findings, virtualMs } = report;
   const more = findings.length - FINDINGS_SHOWN;
@@ -80,7 +83,7 @@ export function failureText(report: SeedReport, { schedule, deeds = [], command,
     ...findings.slice(0, FINDINGS_SHOWN).map(({ check, sentence }) => `  ${colors.bold(check)}: ${sentence}`),
     ...(more > 0 ? [`  and ${counted(more, "finding")} more`] : []),
     ...listText("faults", schedule.map(faultText)),
-    ...listText("deeds", deeds.map(deedText)),
+    ...listText("operations", operations.map(operationText)),
     `  again    ${command}`,
   ].join("\n");
 }

@@ -117,7 +117,7 @@ function* everySeed(from = 0): Generator<number> {
   for (let seed = from; seed <= limits.seedMax; seed += 1) yield seed;
 }
 
-/** A seed with the faults and deeds of a file that `--shrink` wrote. @throws UsageError */
+/** A seed with the faults and operations of a file that `--shrink` wrote. @throws UsageError */
 export function scheduledSeed(flags: TortureFlags, file: string, { cwd }: Shell): ScheduledSeed {
   const { seed, seeds, minutes, state } = flags;
   if ([seed, seeds, minutes, state].some((given) => given !== undefined))

@@ -1,11 +1,11 @@
-// A seed with the faults and deeds that are left of it, as `--shrink` writes it and `--schedule` runs it. What a later
+// A seed with the faults and operations that are left of it, as `--shrink` writes it and `--schedule` runs it. What a later
 // version of the code does not know is refused: a fault that nobody carries out would make the seed pass.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 import { BUSY, type Fault, faultKinds, isFaultKind, LEADER, STANDBY } from "../../sim/fault/fault.ts";
 import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
-import { type Deed, partiesOf } from "../../sim/fault/workload.ts";
+import { nodesOf, type Operation } from "../../sim/fault/workload.ts";
 import { fileError } from "../file-error.ts";
 import { textIn } from "../source.ts";
 
@@ -16,7 +16,7 @@ const faultSchema = z.strictObject({
   atMs: ms,
   forMs: ms,
   of: z.string().optional(),
-  parties: z.array(z.string()).min(1).optional(),
+  nodes: z.array(z.string()).min(1).optional(),
   share: z.number().gt(0).max(1).optional(),
   ms: z.number().optional(),
   direction: z.enum(["up", "down"]).optional(),
@@ -40,13 +40,13 @@ const doings = {
   "set-rate": true,
   "set-resource": true,
   acquire: true,
-} satisfies Record<Deed["does"], true>;
+} satisfies Record<Operation["does"], true>;
 
 /** What a client asks for with it, it checks itself. */
-const deedSchema = z.looseObject({
+const operationSchema = z.looseObject({
   atMs: ms,
   client: z.string(),
-  does: z.string().refine((name) => Object.hasOwn(doings, name), { error: "no deed of this version" }),
+  does: z.string().refine((name) => Object.hasOwn(doings, name), { error: "no operation of this version" }),
 });
 
 const fileSchema = z.strictObject({
@@ -55,7 +55,7 @@ const fileSchema = z.strictObject({
   forMs: z.number().positive(),
   without: z.array(z.string()),
   schedule: z.array(faultSchema),
-  deeds: z.array(deedSchema),
+  operations: z.array(operationSchema),
 });
 
 export interface ScheduledSeed {
@@ -71,7 +71,7 @@ export function readSchedule(path: string, file: string): ScheduledSeed {
     if (!parsed.success)
       throw new Error(`it is not what \`waggle torture --shrink\` writes: ${why(parsed.error)}`);
     const { version, ...request } = parsed.data as unknown as SeedRequest & { readonly version: string };
-    requireParties(request);
+    requireNodes(request);
     return { request, version };
   } catch (error) {
     throw fileError("use", file, error, "schedule");
@@ -95,15 +95,15 @@ function why({ issues }: z.ZodError): string {
   return `${place === "" ? "" : `${place}: `}${first.message}${known}`;
 }
 
-/** A fault that strikes nobody, and a deed of nobody, are none. */
-function requireParties(request: SeedRequest): void {
-  const { coordinators, agents, clients } = partiesOf(planOf(request).workload);
-  const parties = new Set([LEADER, STANDBY, BUSY, ...coordinators, ...agents, ...clients]);
-  for (const { of, parties: several = [] } of request.schedule ?? ([] as Fault[])) {
-    const struck = [...several, ...(of === undefined ? [] : [of])].map((party) => party.split("/")[0] ?? "");
-    const unknown = struck.find((party) => !parties.has(party));
-    if (unknown !== undefined) throw new Error(`seed ${request.seed} has no party ${unknown}`);
+/** A fault that strikes nobody, and an operation of nobody, are none. */
+function requireNodes(request: SeedRequest): void {
+  const { coordinators, agents, clients } = nodesOf(planOf(request).workload);
+  const nodes = new Set([LEADER, STANDBY, BUSY, ...coordinators, ...agents, ...clients]);
+  for (const { of, nodes: several = [] } of request.schedule ?? ([] as Fault[])) {
+    const struck = [...several, ...(of === undefined ? [] : [of])].map((node) => node.split("/")[0] ?? "");
+    const unknown = struck.find((node) => !nodes.has(node));
+    if (unknown !== undefined) throw new Error(`seed ${request.seed} has no node ${unknown}`);
   }
-  for (const { client } of request.deeds ?? [])
+  for (const { client } of request.operations ?? [])
     if (!clients.includes(client)) throw new Error(`seed ${request.seed} has no client ${client}`);
 }

@@ -26,9 +26,9 @@ import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
 import { type Held, InFlight } from "./in-flight.ts";
+import { LeaderLease } from "./leader-lease.ts";
 import { changeSegment, closeSegment, type LeftSegment, type NextSegment } from "./segment-change.ts";
 import { SegmentWatch, type Watched } from "./segment-watch.ts";
-import { Trust } from "./trust.ts";
 import { UnacknowledgedLog } from "./unacknowledged-log.ts";
 import { type Full, type PendingBatch, type Stored, Writer } from "./writer.ts";
 
@@ -75,7 +75,7 @@ export class Commits {
   readonly #log: Replay;
   readonly #hooks: CommitsHooks;
   readonly #inFlight: InFlight;
-  readonly #trust: Trust;
+  readonly #trust: LeaderLease;
   readonly #watch: SegmentWatch;
   readonly #unacknowledged: UnacknowledgedLog;
   readonly #ending = new AbortController();
@@ -97,7 +97,7 @@ export class Commits {
     this.#hooks = hooks;
     this.#live = live;
     this.#inFlight = new InFlight(deps.life, log.tail, live.opened.term);
-    this.#trust = new Trust(deps, sentMonotonicMs);
+    this.#trust = new LeaderLease(deps, sentMonotonicMs);
     this.#unacknowledged = new UnacknowledgedLog(deps);
     this.#writer = this.#startWriter(live);
     this.#watch = new SegmentWatch(deps, {

@@ -1,5 +1,5 @@
 // Stepping down for another coordinator: when an operator asks for it, for one of those that stand by, as far as they
-// were heard; or when nobody can reach this one (deafness.ts). Not here: the end of the term itself (leader.ts).
+// were heard; or when nobody can reach this one (isolation.ts). Not here: the end of the term itself (leader.ts).
 
 import type { Term } from "../../ids.ts";
 import type { CodedError } from "../../protocol/schemas.ts";

@@ -42,9 +42,9 @@ import type { Timing } from "../timing.ts";
 import { AgentDesk } from "./agent-desk.ts";
 import { AwaitDesk } from "./await-desk.ts";
 import { Commits } from "./commits.ts";
-import { Deafness } from "./deafness.ts";
 import { FullJournal } from "./full-journal.ts";
 import { HandOver } from "./hand-over.ts";
+import { Isolation } from "./isolation.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { Monitor } from "./monitor.ts";
 import { Presences } from "./presence.ts";
@@ -332,7 +332,7 @@ export class Leader {
       compaction: this.#compaction,
     };
     return new Pulse(
-      { ...parts, deafness: new Deafness(parts), upkeep: new Upkeep(parts) },
+      { ...parts, isolation: new Isolation(parts), upkeep: new Upkeep(parts) },
       {
         isOver: () => this.#isOver,
         isLeading: () => this.#phase === "leading",

@@ -11,7 +11,7 @@ import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/co
 import { hasRole, isFull } from "../../scheduling/eligibility.ts";
 import type { EventOf } from "../../state/event.ts";
 import type { Receipt } from "../../state/receipt.ts";
-import type { AgentRow, Lane, SwarmState } from "../../state/state.ts";
+import type { AgentRow, SwarmState, TaskQueue } from "../../state/state.ts";
 
 /** An alert that holds. */
 export interface KindAlert extends ConcentrationAlert {
@@ -143,37 +143,37 @@ function servingIn({ feasible, ineligible }: Receipt): number {
 }
 
 function* pressures(state: SwarmState): Generator<AgentPressure> {
-  const waiting = waitingLanes(state);
+  const waiting = waitingQueues(state);
   for (const agent of state.agentById.values()) {
     if (agent.online)
       yield { agent: agent.id, isAtLimit: isFull(agent), isAwaited: isAwaited(agent, waiting) };
   }
 }
 
-/** Lanes with tasks that wait for an agent, and not for an operator to resume them. */
-function waitingLanes(state: SwarmState): ReadonlyMap<Kind, readonly Lane[]> {
-  const lanesByKind = new Map<Kind, Lane[]>();
-  if (state.isPaused) return lanesByKind;
-  for (const lane of state.laneByKey.values()) {
-    if (!hasUnpaused(lane)) continue;
-    const lanes = lanesByKind.get(lane.kind);
-    if (lanes === undefined) lanesByKind.set(lane.kind, [lane]);
-    else lanes.push(lane);
+/** Queues with tasks that wait for an agent, and not for an operator to resume them. */
+function waitingQueues(state: SwarmState): ReadonlyMap<Kind, readonly TaskQueue[]> {
+  const queuesByKind = new Map<Kind, TaskQueue[]>();
+  if (state.isPaused) return queuesByKind;
+  for (const queue of state.queueByKey.values()) {
+    if (!hasUnpaused(queue)) continue;
+    const queues = queuesByKind.get(queue.kind);
+    if (queues === undefined) queuesByKind.set(queue.kind, [queue]);
+    else queues.push(queue);
   }
-  return lanesByKind;
+  return queuesByKind;
 }
 
-function hasUnpaused({ memberByProject }: Lane): boolean {
+function hasUnpaused({ memberByProject }: TaskQueue): boolean {
   for (const { row } of memberByProject.values()) if (!row.isPaused) return true;
   return false;
 }
 
-function isAwaited(agent: AgentRow, waiting: ReadonlyMap<Kind, readonly Lane[]>): boolean {
+function isAwaited(agent: AgentRow, waiting: ReadonlyMap<Kind, readonly TaskQueue[]>): boolean {
   if (waiting.size === 0 || agent.draining) return false;
   for (const kind of agent.kinds) {
-    const lanes = waiting.get(kind);
-    if (lanes === undefined || agent.suspensionByKind.has(kind)) continue;
-    if (lanes.some(({ role }) => hasRole(agent, role))) return true;
+    const queues = waiting.get(kind);
+    if (queues === undefined || agent.suspensionByKind.has(kind)) continue;
+    if (queues.some(({ role }) => hasRole(agent, role))) return true;
   }
   return false;
 }

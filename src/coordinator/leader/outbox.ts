@@ -136,7 +136,7 @@ export class Outbox {
     }
   }
 
-  /** Tells an agent what became of its acquisitions; what it was granted only where it is heard, as an assignment. */
+  /** Tells an agent what became of its slot leases; what it was granted only where it is heard, as an assignment. */
   tellSlots(
     { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
     slots: {

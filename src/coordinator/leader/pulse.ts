@@ -1,4 +1,4 @@
-// What only time brings a leader: several times in T it looks who was silent, whether anybody hears it (deafness.ts),
+// What only time brings a leader: several times in T it looks who was silent, whether anybody hears it (isolation.ts),
 // what is due beside its turns, and what is no turn's at all (upkeep.ts). Not here: what is due by the state, which a
 // timer of its own brings (due-timer.ts).
 
@@ -8,7 +8,7 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
-import type { Deafness } from "./deafness.ts";
+import type { Isolation } from "./isolation.ts";
 import type { Presences } from "./presence.ts";
 import type { RefusalTally } from "./refusal-tally.ts";
 import type { Turns } from "./turns.ts";
@@ -24,7 +24,7 @@ export interface PulseDeps {
   readonly refusals: RefusalTally;
   readonly turns: Turns;
   readonly commits: Commits;
-  readonly deafness: Deafness;
+  readonly isolation: Isolation;
   readonly upkeep: Upkeep;
 }
 
@@ -58,7 +58,7 @@ export class Pulse {
   begin(): void {
     this.#stopStatus = this.#deps.transport.onStatus((status) => {
       if (status !== "connected") return;
-      this.#deps.deafness.renew();
+      this.#deps.isolation.renew();
       this.#hooks.onConnected();
     });
     this.#tick();
@@ -97,12 +97,12 @@ export class Pulse {
   /** A process that stood still, or was cut off, heard nobody, nor does who takes no requests any more: whose silence
    *  that was is not known. */
   #lookWhoHears(): void {
-    const { state, clock, timing, transport, presences, deafness } = this.#deps;
+    const { state, clock, timing, transport, presences, isolation } = this.#deps;
     const now = clock.monotonicMs();
     const isLate = now - this.#lastMonotonicMs > timing.pulseLateMs + timing.pulseMs;
     const isConnected = transport.status() === "connected";
     this.#lastMonotonicMs = now;
-    if (this.#hooks.isLeading() && deafness.isBelieved({ isLate, isConnected })) this.#hooks.onDeaf();
+    if (this.#hooks.isLeading() && isolation.isBelieved({ isLate, isConnected })) this.#hooks.onDeaf();
     if (isLate || !isConnected || !this.#hooks.isLeading()) presences.restart(state);
   }
 

@@ -6,7 +6,7 @@ import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
 import { rounded } from "../../scheduling/rounded.ts";
 import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
 import { utilisationOf } from "../../state/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SwarmState } from "../../state/state.ts";
+import type { ResourceRow, SlotLeaseRow, SwarmState } from "../../state/state.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
 
 export function* resourceStatuses(state: SwarmState, now: Instant): Generator<ResourceStatus> {
@@ -34,7 +34,7 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
   };
 }
 
-function partyOf({ agent, handle }: AcquisitionRow, since: Instant | undefined, at: Instant) {
+function partyOf({ agent, handle }: SlotLeaseRow, since: Instant | undefined, at: Instant) {
   return { agent: agent as string, handle: handle as string, forMs: Math.max(0, at - (since ?? at)) };
 }
 

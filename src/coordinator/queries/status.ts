@@ -12,10 +12,10 @@ import {
 import {
   type AgentRow,
   emptyCounts,
-  type Lane,
   type ProjectRow,
   type SwarmState,
   type TaskCounts,
+  type TaskQueue,
   type UserRow,
 } from "../../state/state.ts";
 import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
@@ -87,10 +87,10 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     }),
   );
   const queues = rowsOf(
-    mostWithin(part("queues", state.laneByKey.values()), {
+    mostWithin(part("queues", state.queueByKey.values()), {
       bytesMax: room("queues"),
-      rowOf: (lane) => queueStatusOf(state, lane),
-      rankOf: (lane) => queueRank(state, lane),
+      rowOf: (queue) => queueStatusOf(state, queue),
+      rankOf: (queue) => queueRank(state, queue),
     }),
   );
   const projects =
@@ -114,7 +114,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
   const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
   const omitted = {
     agents: state.agentById.size - agents.length,
-    queues: state.laneByKey.size - queues.length,
+    queues: state.queueByKey.size - queues.length,
     projects: state.projectById.size - projects.length,
     users: [...state.projectById.values()].reduce(
       (sum, { userByName }) => sum + userByName.size,
@@ -243,23 +243,23 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { presences }: StatusSo
   };
 }
 
-function queueStatusOf(state: SwarmState, lane: Lane): StatusResponse["queues"][number] {
-  const oldestAt = oldestIn(lane);
+function queueStatusOf(state: SwarmState, queue: TaskQueue): StatusResponse["queues"][number] {
+  const oldestAt = oldestIn(queue);
   return {
-    kind: lane.kind,
-    ...(lane.role === undefined ? {} : { role: lane.role }),
-    waiting: lane.size,
+    kind: queue.kind,
+    ...(queue.role === undefined ? {} : { role: queue.role }),
+    waiting: queue.size,
     oldestMs: Math.max(0, state.at - oldestAt),
-    agents: state.onlineByKind.get(lane.kind)?.size ?? 0,
+    agents: state.onlineByKind.get(queue.kind)?.size ?? 0,
   };
 }
 
 /** When the task that waits longest was queued. */
-function oldestIn(lane: Lane): number {
+function oldestIn(queue: TaskQueue): number {
   let oldestAt = Number.POSITIVE_INFINITY;
-  for (const { memberByUser } of lane.memberByProject.values()) {
-    for (const { queues } of memberByUser.values()) {
-      for (const { oldest } of queues) oldestAt = Math.min(oldestAt, oldest?.queuedAt ?? oldestAt);
+  for (const { memberByUser } of queue.memberByProject.values()) {
+    for (const { partitions } of memberByUser.values()) {
+      for (const { oldest } of partitions) oldestAt = Math.min(oldestAt, oldest?.queuedAt ?? oldestAt);
     }
   }
   return oldestAt;
@@ -389,9 +389,9 @@ function agentRank({ online, unresponsive, suspensionByKind, open, maxConcurrent
 }
 
 /** Kinds without an agent come first, then kinds by the wait of their oldest task, longest first. */
-function queueRank(state: SwarmState, lane: Lane): number {
-  const isServed = (state.onlineByKind.get(lane.kind)?.size ?? 0) > 0;
-  return state.at - oldestIn(lane) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);
+function queueRank(state: SwarmState, queue: TaskQueue): number {
+  const isServed = (state.onlineByKind.get(queue.kind)?.size ?? 0) > 0;
+  return state.at - oldestIn(queue) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);
 }
 
 /** Users whose oldest task waits longest, then those with tasks under way, then those whose tasks failed. */
@@ -419,7 +419,7 @@ function waitingMsOf(user: UserRow, waitingSince: ReadonlyMap<UserRow, number>, 
 /** When the task that waits longest was queued, of each user with one that waits. */
 function waitingSinceByUser(state: SwarmState): ReadonlyMap<UserRow, number> {
   const since = new Map<UserRow, number>();
-  for (const { memberByProject } of state.laneByKey.values())
+  for (const { memberByProject } of state.queueByKey.values())
     for (const { memberByUser } of memberByProject.values())
       for (const { row, oldest } of memberByUser.values())
         since.set(row, Math.min(oldest.queuedAt, since.get(row) ?? oldest.queuedAt));

@@ -1,7 +1,7 @@
 // Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. The newest batches come
 // from memory, the others from the journal, within bounds (journal-reads.ts). Nothing is parsed for a page, its batches
 // pass through as bytes. A server that takes over may not know yet
-// what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
+// what it holds, and a leader that finds a gap may not have come to say where the audit begins: only what is not found
 // for `limits.outcomeMissMs` is taken to be lost.
 
 import type { Clock } from "../../clock.ts";
@@ -157,7 +157,7 @@ export class AuditReader {
   #isLost(idx: BatchIndex): boolean {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#missByIdx.get(idx);
-    const isSame = before !== undefined && nowMs - before.lastMs <= limits.journalHoleMs;
+    const isSame = before !== undefined && nowMs - before.lastMs <= limits.journalGapMs;
     const sinceMs = isSame ? before.sinceMs : nowMs;
     this.#missByIdx.delete(idx);
     this.#missByIdx.set(idx, { sinceMs, lastMs: nowMs });

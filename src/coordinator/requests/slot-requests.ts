@@ -64,13 +64,13 @@ export class SlotRequests {
   }
 }
 
-/** What concerns the agent's life is a refusal of the message; what concerns the acquisition is its answer. */
+/** What concerns the agent's life is a refusal of the message; what concerns the slot lease is its answer. */
 function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
   if (reply.kind === "life-over") return lifeOver(reply.agent);
-  return { term, idx, answer: acquisitionAnswer(reply) };
+  return { term, idx, answer: slotLeaseAnswer(reply) };
 }
 
-function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waiting" } | CodedError {
+function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting" } | CodedError {
   switch (reply.kind) {
     case "slot-granted":
       return { ok: true, state: "granted" };
@@ -109,10 +109,10 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
           `\`waggle resource set ${reply.resource} --max-waiters N\``,
         { field: "resources", retryAfterMs: reply.retryAfterMs },
       );
-    case "too-many-acquisitions":
+    case "too-many-slot-leases":
       return codedError(
         "WAGGLE_BACKPRESSURE",
-        `the agent holds or waits for ${limits.acquisitionsPerAgentMax} acquisitions, and may not more: release some`,
+        `the agent holds or waits for ${limits.slotLeasesPerAgentMax} slot leases, and may not more: release some`,
         { retryAfterMs: reply.retryAfterMs },
       );
     default:

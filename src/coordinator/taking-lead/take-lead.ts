@@ -20,8 +20,8 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
 import type { Journal, Segment } from "../../journal/journal.ts";
@@ -113,7 +113,7 @@ class TakingLead {
   readonly #writing: Writing | undefined;
   #held: Replay | undefined;
   /** A server that takes over may not find what it has: damage is believed once it lasts. */
-  readonly #damage: Endurance;
+  readonly #damage: GracePeriod;
   /** The live segment whose leader is silent; 0 where none is live. */
   #firstLive: number | undefined;
   /** The live segment whose leader may not answer any more: T passed since its seal. 0: none. */
@@ -126,7 +126,7 @@ class TakingLead {
     this.#firstLive = deps.silentSegment;
     this.#deps = deps;
     this.#note([held?.place?.segment ?? 0]);
-    this.#damage = new Endurance(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
+    this.#damage = new GracePeriod(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
     this.#signal = signal;
     this.#writing = writing;
   }

@@ -4,14 +4,14 @@
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { SwarmState } from "../../state/state.ts";
-import { AcquisitionReader } from "./acquisitions.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
 import { KindReader } from "./kinds.ts";
-import { LaneReader } from "./lanes.ts";
 import { groupByName, openedLine, type RowName } from "./line.ts";
 import { ProjectReader } from "./projects.ts";
+import { QueueReader } from "./queues.ts";
 import { RateReader } from "./rates.ts";
+import { SlotLeaseReader } from "./slot-leases.ts";
 import { readHeader } from "./swarm.ts";
 import { TaskReader } from "./tasks.ts";
 import { TimerReader } from "./timers.ts";
@@ -89,8 +89,8 @@ class Parts {
   readonly #rates: RateReader;
   readonly #projects: ProjectReader;
   readonly #agents: AgentReader;
-  readonly #acquisitions: AcquisitionReader;
-  readonly #lanes: LaneReader;
+  readonly #slotLeases: SlotLeaseReader;
+  readonly #queues: QueueReader;
   readonly #tasks: TaskReader;
   readonly #readers: Readonly<Record<Exclude<RowName, "snapshot">, (fields: Fields) => void>>;
 
@@ -101,20 +101,20 @@ class Parts {
     const rates = new RateReader(state);
     const projects = new ProjectReader(state);
     const agents = new AgentReader(state, timers);
-    const acquisitions = new AcquisitionReader(state, timers);
-    const lanes = new LaneReader(state);
-    const tasks = new TaskReader(state, timers, agents, lanes);
+    const slotLeases = new SlotLeaseReader(state, timers);
+    const queues = new QueueReader(state);
+    const tasks = new TaskReader(state, timers, agents, queues);
     this.#kinds = kinds;
     this.#rates = rates;
     this.#projects = projects;
     this.#agents = agents;
-    this.#acquisitions = acquisitions;
-    this.#lanes = lanes;
+    this.#slotLeases = slotLeases;
+    this.#queues = queues;
     this.#tasks = tasks;
     this.#readers = {
       kind: (fields) => kinds.readKind(fields),
       record: (fields) => kinds.readRecord(fields),
-      resource: (fields) => acquisitions.readResource(fields),
+      resource: (fields) => slotLeases.readResource(fields),
       rate: (fields) => rates.readRate(fields),
       "removed-rate": (fields) => rates.readRemoved(fields),
       project: (fields) => projects.readProject(fields),
@@ -124,12 +124,12 @@ class Parts {
       "agent-record": (fields) => agents.readRecord(fields),
       suspension: (fields) => agents.readSuspension(fields),
       attempt: (fields) => agents.readAttempt(fields),
-      acquisition: (fields) => acquisitions.readAcquisition(fields),
-      "ended-acquisition": (fields) => acquisitions.readEnded(fields),
-      lane: (fields) => lanes.readLane(fields),
-      "lane-project": (fields) => lanes.readProject(fields),
-      "lane-user": (fields) => lanes.readUser(fields),
-      queue: (fields) => lanes.readQueue(fields),
+      slotLease: (fields) => slotLeases.readSlotLease(fields),
+      "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
+      queue: (fields) => queues.readQueue(fields),
+      "queue-project": (fields) => queues.readProject(fields),
+      "queue-user": (fields) => queues.readUser(fields),
+      partition: (fields) => queues.readPartition(fields),
       task: (fields) => tasks.readTask(fields),
       "ended-task": (fields) => tasks.readEnded(fields),
       uncharged: (fields) => tasks.readUncharged(fields),
@@ -146,8 +146,8 @@ class Parts {
     this.#agents.checkTaken();
     this.#rates.checkReserved();
     this.#tasks.checkCounts();
-    this.#acquisitions.list();
-    yield* this.#lanes.build();
+    this.#slotLeases.list();
+    yield* this.#queues.build();
     yield* this.#kinds.listOnline();
     this.#kinds.listIdle();
     yield* this.#projects.listIdle();

@@ -3,13 +3,13 @@
 // must not change until the last line was taken.
 
 import type { SwarmState } from "../../state/state.ts";
-import { acquisitionRows, resourceRows } from "./acquisitions.ts";
 import { agentRows } from "./agents.ts";
 import { kindRows } from "./kinds.ts";
-import { laneRows } from "./lanes.ts";
 import { type Row, sealedLine } from "./line.ts";
 import { projectRows } from "./projects.ts";
+import { queueRows } from "./queues.ts";
 import { rateRows, reservedTypeRows } from "./rates.ts";
+import { resourceRows, slotLeaseRows } from "./slot-leases.ts";
 import { headerRow } from "./swarm.ts";
 import { taskRows } from "./tasks.ts";
 
@@ -37,8 +37,8 @@ function partsOf(state: SwarmState): readonly Iterable<Row>[] {
     projectRows(state),
     reservedTypeRows(state),
     agentRows(state),
-    acquisitionRows(state),
-    laneRows(state),
+    slotLeaseRows(state),
+    queueRows(state),
     taskRows(state),
     [["end", {}]],
   ];

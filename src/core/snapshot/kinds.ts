@@ -1,5 +1,5 @@
 // Kinds in a snapshot, what the swarm learnt of them, and the orders in which they are idle and served.
-// `lanes` is counted anew.
+// `queues` is counted anew.
 
 import type { Kind } from "../../ids.ts";
 import { isKindLearnt, isKindUsed } from "../../state/kind-rows.ts";
@@ -35,7 +35,7 @@ export class KindReader {
       kind: fields.text("kind"),
       settings: readKindSettings(fields),
       tick: fields.whole("tick"),
-      lanes: 0,
+      queues: 0,
     };
     if (fields.has("tokensMean")) row.tokensMean = fields.amount("tokensMean");
     if (fields.has("estimateMeans")) row.estimateMeans = fields.within("estimateMeans", readMeans);

@@ -28,7 +28,7 @@ export function readPolicy(fields: Fields): Policy {
     policy.oneOf("speedExponent", [0, 0.5, 1, 2]);
     policy.amount("alpha", { max: 1 });
     policy.flag("autoTune");
-    policy.whole("ceiling");
+    policy.whole("starvationLimit");
     policy.whole("guaranteeMs", { min: 1 });
     policy.optionalWhole("topN");
     policy.optionalChecked("budget", lookAtBudget);

@@ -12,8 +12,8 @@ export const snapshotVersion = 6;
 
 export function headerRow(state: SwarmState): Row {
   const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, horizonAt, virtualTime } = state;
-  const { tick, submissions, assignments, joins, orders, timersEver, acquisitions } = state;
-  const ever = { tick, submissions, assignments, joins, orders, timersEver, acquisitions };
+  const { tick, submissions, assignments, joins, orders, timersEver, slotLeases } = state;
+  const ever = { tick, submissions, assignments, joins, orders, timersEver, slotLeases };
   const ended = endedCountFields(state.counts);
   const { policy, isPaused } = state;
   const ledger = ledgerFields(state.ledger);
@@ -69,5 +69,5 @@ function readEver(ever: Fields, state: SwarmState): void {
   state.joins = ever.whole("joins");
   state.orders = ever.whole("orders");
   state.timersEver = ever.whole("timersEver");
-  state.acquisitions = ever.whole("acquisitions");
+  state.slotLeases = ever.whole("slotLeases");
 }

@@ -17,8 +17,8 @@ import { nobody, refOf } from "../../state/task-rows.ts";
 import type { Writable } from "../../state/writable.ts";
 import type { AgentReader } from "./agents.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
-import type { LaneReader } from "./lanes.ts";
 import type { Row } from "./line.ts";
+import type { QueueReader } from "./queues.ts";
 import type { TimerReader } from "./timers.ts";
 import { endedStates, readTimer, timerFields } from "./values.ts";
 
@@ -67,16 +67,16 @@ export class TaskReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
   readonly #agents: AgentReader;
-  readonly #lanes: LaneReader;
+  readonly #queues: QueueReader;
   /** Of tasks in their first round: they stand in order of submission. */
   #newestSequence = 0;
   readonly #retriedSequences = new Set<number>();
 
-  constructor(state: SwarmState, timers: TimerReader, agents: AgentReader, lanes: LaneReader) {
+  constructor(state: SwarmState, timers: TimerReader, agents: AgentReader, queues: QueueReader) {
     this.#state = state;
     this.#timers = timers;
     this.#agents = agents;
-    this.#lanes = lanes;
+    this.#queues = queues;
   }
 
   readTask(fields: Fields): void {
@@ -106,7 +106,7 @@ export class TaskReader {
       lastAgent: fields.optionalText("lastAgent"),
       failedBy: failedByOf(fields),
       open: undefined,
-      queue: undefined,
+      partition: undefined,
       older: undefined,
       newer: undefined,
       releaseTimer: undefined,
@@ -117,7 +117,7 @@ export class TaskReader {
     addNew(this.#state.taskById, ref, row, "task", spec.id);
     this.#count(row);
     this.#startTimers(row, fields);
-    if (row.state === "queued") this.#lanes.place(row);
+    if (row.state === "queued") this.#queues.place(row);
     else if (row.state !== "delayed") row.open = this.#agents.take(ref);
     checkAttempts(row);
   }

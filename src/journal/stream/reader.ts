@@ -5,11 +5,11 @@
 // last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a
 // consumer leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
 //
-// A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalHoleMs`: a
+// A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalGapMs`: a
 // server that has just taken over may not know its newest records yet.
 
-import { Endurance } from "../../endurance.ts";
 import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
+import { GracePeriod } from "../../grace-period.ts";
 import { limits } from "../../limits.ts";
 import type { SegmentRecord } from "../journal.ts";
 import { gapError, noSegmentError, shortError, unreadableError } from "../journal-errors.ts";
@@ -32,7 +32,7 @@ export interface Reading {
 /** @throws JournalDamagedError; UnreachableError when patience ends */
 export async function* readSegment(access: StreamAccess, reading: Reading): AsyncGenerator<SegmentRecord> {
   const { until = Number.POSITIVE_INFINITY, signal } = reading;
-  const fault = new Endurance(access.clock, limits.journalHoleMs, limits.lossLooksMin);
+  const fault = new GracePeriod(access.clock, limits.journalGapMs, limits.lossLooksMin);
   const retry = new Retry({ ...access, ...reading });
   let next = reading.from;
   let previous: SegmentRecord | undefined;

@@ -2,8 +2,8 @@
 // remembers the seal it has seen, and how far it knows the segment to be open.
 
 import type { Aborts } from "../../abort.ts";
-import { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { GracePeriod } from "../../grace-period.ts";
 import { limits } from "../../limits.ts";
 import type { RequestOutcome } from "../../transport/transport.ts";
 import type {
@@ -44,7 +44,7 @@ const NOTHING = new Uint8Array();
 export class StreamSegment implements Segment {
   readonly number: number;
   readonly #access: SegmentAccess;
-  readonly #absence: Endurance;
+  readonly #absence: GracePeriod;
   /** No seal is at or before this position. */
   #openTo = 0;
   #sealedAt: number | undefined;
@@ -52,14 +52,14 @@ export class StreamSegment implements Segment {
   constructor(access: SegmentAccess) {
     this.number = access.segment;
     this.#access = access;
-    this.#absence = new Endurance(access.clock, limits.streamMissingMs, limits.lossLooksMin);
+    this.#absence = new GracePeriod(access.clock, limits.streamMissingMs, limits.lossLooksMin);
   }
 
   /** A description that ends before the seal is of a server that does not know its newest records yet, so it is asked
    *  for again, until it must be true: then the stream was cut. */
   async end(): Promise<SegmentEnd | undefined> {
     const { api, stream, clock } = this.#access;
-    const cut = new Endurance(clock, limits.journalHoleMs, limits.lossLooksMin);
+    const cut = new GracePeriod(clock, limits.journalGapMs, limits.lossLooksMin);
     const retry = this.#retry();
     for (;;) {
       const report = await this.#ifThere(() => api.info(stream));

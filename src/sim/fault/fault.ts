@@ -3,21 +3,21 @@
 
 /** Every kind of fault with one line on what it does. The names are what `--without` takes. */
 export const faultKinds = {
-  delay: "messages of one party take long, with a heavy tail",
-  loss: "messages of one party are lost",
-  duplicate: "messages of one party arrive twice, the second up to 2 min later",
-  reorder: "messages of one party overtake each other",
-  cut: "one party hears nothing, or is not heard, and is not told",
+  delay: "messages of one node take long, with a heavy tail",
+  loss: "messages of one node are lost",
+  duplicate: "messages of one node arrive twice, the second up to 2 min later",
+  reorder: "messages of one node overtake each other",
+  cut: "one node hears nothing, or is not heard, and is not told",
   partition:
-    "some parties hear only each other, and the others only the others; the journal is with the others",
+    "some nodes hear only each other, and the others only the others; the journal is with the others",
   alone: "a coordinator reaches neither the journal nor its like, and all others; at times for long",
   "out-of-touch": "an agent neither hears nor is heard for longer than H, and is not told",
   unheard:
     "some agents are not heard for longer than H, and nobody answers for the journal for nearly as long",
   untold: "clients hear nothing for a while, and the journal takes no tasks by when they do again",
-  clog: "nothing of one party arrives, then all of it does",
-  swizzle: "nothing of many parties arrives, of one after another, then all of it does, in another order",
-  disconnect: "one party's connection breaks and cannot be made again",
+  clog: "nothing of one node arrives, then all of it does",
+  swizzle: "nothing of many nodes arrives, of one after another, then all of it does, in another order",
+  disconnect: "one node's connection breaks and cannot be made again",
   "server-restart": "every connection breaks, and the journal is away",
   crash: "a process ends where it stands and is started again",
   blackout: "every coordinator crashes, and the first to start again has another wall clock",
@@ -43,7 +43,7 @@ export const faultKinds = {
   "dead-reader": "a coordinator reads the journal on, and hears for good that there is nothing new",
   "tail-cut": "a power loss takes the newest segment's last records, which coordinators hold",
   "segment-lost": "a power loss takes the newest segment, which coordinators hold",
-  hole: "the newest segment loses records within, which every coordinator has read",
+  gap: "the newest segment loses records within, which every coordinator has read",
   "bit-flip": "a bit of a record flips, and a standby that read it is started again",
   foreign: "another client writes into the journal, once or again and again",
   "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
@@ -55,12 +55,12 @@ export interface Fault {
   /** When it begins and how long it lasts, virtual ms. */
   readonly atMs: number;
   readonly forMs: number;
-  /** The party it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
+  /** The node it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
    *  begins, `standby` for one that does not, `busy` for the agent whose work may take longest then; absent: the
    *  server. */
   readonly of?: string;
   /** Those that are cut off with each other, or are not heard, ≥ 1. */
-  readonly parties?: readonly string[];
+  readonly nodes?: readonly string[];
   /** Of messages, appends, reads, or T, in (0, 1]. */
   readonly share?: number;
   /** How late, how slow, how far, how often: ms. */
@@ -95,7 +95,7 @@ export function faultText({
   atMs,
   forMs,
   of,
-  parties = [],
+  nodes = [],
   share,
   ms,
   direction,
@@ -104,7 +104,7 @@ export function faultText({
 }: Fault): string {
   const details = [
     of ?? "",
-    parties.join(" "),
+    nodes.join(" "),
     direction ?? "",
     share === undefined ? "" : `${Math.round(share * 100)} %`,
     ms === undefined ? "" : `${Math.round(ms)} ms`,

@@ -1,4 +1,4 @@
-// What the simulated parties share: time, wires, the server and its journal, and where a run's findings go.
+// What the simulated nodes share: time, wires, the server and its journal, and where a run's findings go.
 
 import { type Logger, pino } from "pino";
 import { type SwarmId, swarmId } from "../../ids.ts";
@@ -32,8 +32,8 @@ export interface Finding {
   readonly atMs: number;
 }
 
-/** Takes what the parties log: a line of JSON each, with the party and virtual ms. */
-export interface PartyLog {
+/** Takes what the nodes log: a line of JSON each, with the node and virtual ms. */
+export interface NodeLog {
   readonly level: string;
   write(line: string): void;
 }
@@ -49,7 +49,7 @@ export class Habitat {
   readonly occurrences = new Occurrences();
   readonly pace = new TermPace();
   readonly findings: Finding[] = [];
-  /** What parties asked and were told. */
+  /** What nodes asked and were told. */
   readonly history: Observation[] = [];
   /** Told of all that is added to the history. */
   onObserved: (observation: Observation) => void = () => undefined;
@@ -69,8 +69,8 @@ export class Habitat {
   /** Nothing goes wrong any more: handlers do what they should. */
   hasHealed = false;
 
-  /** @param log default: nobody hears what the parties log */
-  constructor(random: SeededRandom, log: PartyLog = { level: "silent", write: () => undefined }) {
+  /** @param log default: nobody hears what the nodes log */
+  constructor(random: SeededRandom, log: NodeLog = { level: "silent", write: () => undefined }) {
     this.#random = random;
     const mixin = () => ({ atMs: Math.round(this.engine.nowMs) });
     this.#logger = pino({ level: log.level, base: null, timestamp: false, mixin }, log);
@@ -109,8 +109,8 @@ export class Habitat {
     return this.#linkByName.values();
   }
 
-  loggerOf(party: string): Logger {
-    return this.#logger.child({ party });
+  loggerOf(node: string): Logger {
+    return this.#logger.child({ node });
   }
 
   /** Sets a machine's clocks wrong from the beginning, each in its own way. */
@@ -120,21 +120,21 @@ export class Habitat {
     machine.rate = 1 + DRIFT * (2 * random.fraction() - 1);
   }
 
-  newLife(party: string, machine: MachineClock): Life {
+  newLife(node: string, machine: MachineClock): Life {
     this.#livesEver += 1;
-    const name = `${party}.${this.#livesEver}`;
+    const name = `${node}.${this.#livesEver}`;
     return new Life(name, this.engine, machine, this.#random.split(`life/${name}`));
   }
 
-  newConnection(party: string, life: Life): Transport {
+  newConnection(node: string, life: Life): Transport {
     const { engine, server, swarm } = this;
     const lingerMs = this.#random.chance(0.5) ? 0 : LINGER_MS * this.#random.fraction();
     const { coordinator: coordinatorSubject } = subjectsOf(swarm);
-    const link = this.linkOf(party);
+    const link = this.linkOf(node);
     const connection = new Connection({ engine, server, life, link, coordinatorSubject, lingerMs });
-    this.#keep(party, connection, life);
+    this.#keep(node, connection, life);
     const recorder = {
-      party: life.name,
+      node: life.name,
       swarm,
       now: () => engine.nowMs,
       record: (observation: Observation) => this.#observed(observation),
@@ -145,8 +145,8 @@ export class Habitat {
   }
 
   /** A session's way to the journal, over one link. */
-  newJournal(party: string, life: Life): SimJournal {
-    const name = journalOf(party);
+  newJournal(node: string, life: Life): SimJournal {
+    const name = journalOf(node);
     const { jetStream: server, occurrences, swarm } = this;
     const { clock, random } = life;
     const line = new LinkLine(life, this.linkOf(name));
@@ -191,9 +191,9 @@ export class Habitat {
   }
 
   /** What production code let escape: always a finding. */
-  escaped(party: string, error: unknown): void {
+  escaped(node: string, error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.found("nothing-escapes", `${party}: ${text}`);
+    this.found("nothing-escapes", `${node}: ${text}`);
   }
 
   #observed(observation: Observation): void {

@@ -17,21 +17,21 @@ export interface Victims {
   standby(): string;
   /** The agent with the attempt that may yet take longest, or any. */
   busiest(): string;
-  /** The party's process ends where it stands, and is started again after `forMs`. */
-  crash(party: string, forMs: number): void;
+  /** The node's process ends where it stands, and is started again after `forMs`. */
+  crash(node: string, forMs: number): void;
   /** All coordinators end where they stand: this one is started again after `forMs`, its wall clock set forward, and the
    *  others after as long again. */
-  blackout(party: string, options: { forMs: number; ms: number }): void;
+  blackout(node: string, options: { forMs: number; ms: number }): void;
   /** It is asked to end, and started again `forMs` after it did. */
-  stop(party: string, forMs: number): void;
-  pause(party: string, forMs: number): void;
-  setSlow(party: string, ms: number): void;
-  jumpClock(party: string, ms: number): void;
+  stop(node: string, forMs: number): void;
+  pause(node: string, forMs: number): void;
+  setSlow(node: string, ms: number): void;
+  jumpClock(node: string, ms: number): void;
   /** All clocks are wrong, each in its own way: wall clocks differ, and monotonic ones drift apart. */
   skewClocks(): void;
-  startTwin(party: string): void;
+  startTwin(node: string): void;
   /** Its process is started anew, and another one under its id after `ms`. */
-  usurp(party: string, ms: number): void;
+  usurp(node: string, ms: number): void;
   /** The connections over the link break. */
   disconnect(link: string): void;
   setJournal(condition: JournalCondition | undefined): void;
@@ -45,13 +45,13 @@ export interface Victims {
   /** A bit of one of the last records flips, and a standby is started again. */
   flipBit(): void;
   /** A coordinator's reader of the journal is served no longer, and not told so. */
-  stopServing(party: string): void;
+  stopServing(node: string): void;
   /** Whether no coordinator may be touched until the journal goes on from what they hold. */
   readonly isDelicate: boolean;
-  /** Whether a party is an agent or a client. */
-  isBystander(party: string): boolean;
+  /** Whether a node is an agent or a client. */
+  isBystander(node: string): boolean;
   /** Records before the last one are lost, up to so many. */
-  makeHole(count: number): void;
+  makeGap(count: number): void;
   /** Whoever reads must ask anew. */
   restartServer(): void;
 }
@@ -91,11 +91,11 @@ export class Nemesis {
     return !losses.has(fault.kind) || [...this.#active].every(sparesCoordinators);
   }
 
-  /** When something last kept a party from hearing or being heard, up to an instant, virtual ms; a crash does not
+  /** When something last kept a node from hearing or being heard, up to an instant, virtual ms; a crash does not
    *  count. */
-  touchedMs(party: string, untilMs: number): number {
+  touchedMs(node: string, untilMs: number): number {
     const touching = this.#begun.filter(
-      (fault) => fault.kind !== "crash" && isAbout(fault, party) && fault.atMs <= untilMs,
+      (fault) => fault.kind !== "crash" && isAbout(fault, node) && fault.atMs <= untilMs,
     );
     return Math.max(Number.NEGATIVE_INFINITY, ...touching.map((fault) => Math.min(endOf(fault), untilMs)));
   }
@@ -150,8 +150,8 @@ export class Nemesis {
         return this.#victims.loseSegment();
       case "bit-flip":
         return this.#victims.flipBit();
-      case "hole":
-        return this.#victims.makeHole(fault.count ?? 1);
+      case "gap":
+        return this.#victims.makeGap(fault.count ?? 1);
       case "dead-reader":
         return this.#victims.stopServing(of);
       case "fail-over":
@@ -244,7 +244,7 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
 ]);
 
 /** The store loses or changes something. */
-const losses: ReadonlySet<FaultKind> = new Set<FaultKind>(["tail-cut", "segment-lost", "hole", "bit-flip"]);
+const losses: ReadonlySet<FaultKind> = new Set<FaultKind>(["tail-cut", "segment-lost", "gap", "bit-flip"]);
 
 /** Nothing passes, in the directions that they touch. */
 const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disconnect", "out-of-touch"]);
@@ -253,18 +253,18 @@ const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disco
 const clogs: ReadonlySet<FaultKind> = new Set<FaultKind>(["clog", "swizzle"]);
 
 /** Where there are two sides, everybody is cut off from somebody. */
-function isAbout(fault: Fault, party: string): boolean {
-  return fault.kind === "partition" || whoOf(fault) === party || isUnheard(fault, party);
+function isAbout(fault: Fault, node: string): boolean {
+  return fault.kind === "partition" || whoOf(fault) === node || isUnheard(fault, node);
 }
 
-function isUnheard({ kind, parties = [] }: Fault, party: string): boolean {
-  return kind === "unheard" && parties.includes(party);
+function isUnheard({ kind, nodes = [] }: Fault, node: string): boolean {
+  return kind === "unheard" && nodes.includes(node);
 }
 
 /** Those hear each other who are on the same side of every partition. */
 function sideOf(link: string, active: Iterable<Fault>): string {
   const partitions = [...active].filter(({ kind }) => kind === "partition");
-  return partitions.map(({ parties = [] }) => (parties.includes(link) ? "1" : "0")).join("");
+  return partitions.map(({ nodes = [] }) => (nodes.includes(link) ? "1" : "0")).join("");
 }
 
 function touches(fault: Fault, link: string): boolean {
@@ -276,11 +276,11 @@ function touches(fault: Fault, link: string): boolean {
 
 /** To a coordinator's way to the journal, that it is alone, or on the other side, is a cut. */
 function asSeenBy(link: string, fault: Fault): Fault {
-  const { kind, of, parties = [] } = fault;
+  const { kind, of, nodes = [] } = fault;
   if (isUnheard(fault, link)) return { ...fault, kind: "cut", direction: "up" };
   const isCut =
     (kind === "alone" && link === journalOf(of)) ||
-    (kind === "partition" && parties.some((party) => link === journalOf(party)));
+    (kind === "partition" && nodes.some((node) => link === journalOf(node)));
   return isCut ? { ...fault, kind: "cut" } : fault;
 }
 

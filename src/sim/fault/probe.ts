@@ -8,8 +8,8 @@ import { WaggleError } from "../../errors.ts";
 import { type AgentId, refOfKey, type TaskRef, taskKey } from "../../ids.ts";
 import type { OpenAttempt } from "../../state/state.ts";
 import type { SeededRandom } from "../random.ts";
-import type { AgentParty } from "./agent-party.ts";
-import type { CoordinatorParty } from "./coordinator-party.ts";
+import type { AgentNode } from "./agent-node.ts";
+import type { CoordinatorNode } from "./coordinator-node.ts";
 import type { FaultKind } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
@@ -21,8 +21,8 @@ import { kinds } from "./workload.ts";
 export interface ProbeDeps {
   readonly habitat: Habitat;
   readonly truth: JournalTruth;
-  readonly coordinators: readonly CoordinatorParty[];
-  readonly agents: readonly AgentParty[];
+  readonly coordinators: readonly CoordinatorNode[];
+  readonly agents: readonly AgentNode[];
   readonly recovery: Recovery;
   readonly random: SeededRandom;
   /** Since when nothing goes wrong, virtual ms. */
@@ -128,10 +128,10 @@ export class Probe {
     const ref = await this.#submit();
     const { task } = ref;
     const open = await this.#attemptOf(ref);
-    const party = agents.find(({ id }) => id === open.agent);
-    if (party === undefined) throw new Error(`${task} is with a stranger`);
+    const node = agents.find(({ id }) => id === open.agent);
+    if (node === undefined) throw new Error(`${task} is with a stranger`);
     recovery.agentCrashed({ id: open.agent, incarnation: open.incarnation }, this.#heardMs(open.agent));
-    party.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
+    node.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     await this.#until(`${open.agent} to be lost`, () => recovery.isOver);
     await this.#until(`the end of ${task}`, () => truth.state.taskById.size === 0);
     const { state: end = "forgotten" } = truth.state.endedById.get(ref) ?? {};
@@ -160,13 +160,13 @@ export class Probe {
   }
 
   /** Who leads, once nothing has gone wrong for long, and everybody runs and knows all that stands in the journal. */
-  async #leaderAtRest(): Promise<CoordinatorParty> {
+  async #leaderAtRest(): Promise<CoordinatorNode> {
     const { coordinators, truth, habitat } = this.#deps;
     const leaders = () => coordinators.filter(({ isLeading }) => isLeading);
     await this.#until("one leader, and standbys that follow it", () => {
       const calmMs = habitat.engine.nowMs - CALM_MS;
       const { idx, leader } = truth.state;
-      const follows = ({ knownIdx = 0, life }: CoordinatorParty) =>
+      const follows = ({ knownIdx = 0, life }: CoordinatorNode) =>
         knownIdx >= idx && (life?.bornMs ?? calmMs) < calmMs;
       const [first, second] = leaders();
       const isLed = first?.id === leader && second === undefined;

@@ -1,4 +1,4 @@
-// P10, bounded recovery: what has to stand in the journal how long after a party ended, where nothing else goes wrong.
+// P10, bounded recovery: what has to stand in the journal how long after a node ended, where nothing else goes wrong.
 // Judges by the journal alone. Not here: who ends, and that nothing else goes wrong meanwhile (probe.ts).
 //
 // The bounds, in true time, from the protocol (standby.ts, presence.ts). T is that of the term

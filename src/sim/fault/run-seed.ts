@@ -3,10 +3,10 @@
 
 import { SeededRandom } from "../random.ts";
 import type { Fault, FaultKind } from "./fault.ts";
-import type { Finding, PartyLog } from "./habitat.ts";
+import type { Finding, NodeLog } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { drawSchedule } from "./schedule.ts";
-import { type Deed, drawWorkload, partiesOf, type Workload } from "./workload.ts";
+import { drawWorkload, nodesOf, type Operation, type Workload } from "./workload.ts";
 import { World } from "./world.ts";
 
 export interface SeedRequest {
@@ -14,9 +14,9 @@ export interface SeedRequest {
   /** Of virtual time until everything heals, ms. */
   readonly forMs: number;
   readonly without: readonly FaultKind[];
-  /** Instead of the faults and deeds that the seed draws. */
+  /** Instead of the faults and operations that the seed draws. */
   readonly schedule?: readonly Fault[];
-  readonly deeds?: readonly Deed[];
+  readonly operations?: readonly Operation[];
 }
 
 export interface SeedReport {
@@ -37,21 +37,21 @@ export interface SeedReport {
 }
 
 /** What happens in a seed, unless the request says otherwise. */
-export function planOf({ seed, forMs, without, schedule, deeds }: SeedRequest): {
+export function planOf({ seed, forMs, without, schedule, operations }: SeedRequest): {
   readonly workload: Workload;
   readonly schedule: readonly Fault[];
 } {
   const random = new SeededRandom(`torture/${seed}`);
   const drawn = drawWorkload(random.split("workload"), forMs);
-  const workload = deeds === undefined ? drawn : { ...drawn, deeds };
-  const parties = partiesOf(workload);
-  const faults = drawSchedule(random.split("faults"), { parties, untilMs: forMs, without: new Set(without) });
+  const workload = operations === undefined ? drawn : { ...drawn, operations };
+  const nodes = nodesOf(workload);
+  const faults = drawSchedule(random.split("faults"), { nodes, untilMs: forMs, without: new Set(without) });
   return { workload, schedule: schedule ?? faults };
 }
 
 export interface SeedWatch {
   readonly signal?: AbortSignal | undefined;
-  readonly log?: PartyLog | undefined;
+  readonly log?: NodeLog | undefined;
 }
 
 /** @throws the reason of `signal` */

@@ -16,7 +16,7 @@ import {
 } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
-export interface Parties {
+export interface Nodes {
   readonly coordinators: readonly string[];
   readonly agents: readonly string[];
   readonly clients: readonly string[];
@@ -66,7 +66,7 @@ const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "
 /** In order of beginning; all end by `untilMs`. */
 export function drawSchedule(
   random: SeededRandom,
-  { parties, untilMs, without }: { parties: Parties; untilMs: number; without: ReadonlySet<FaultKind> },
+  { nodes, untilMs, without }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind> },
 ): Fault[] {
   const isMet = (kind: FaultKind) =>
     random.split(`kind/${kind}`).chance(rare.has(kind) ? RARE_SHARE : MET_SHARE) && !without.has(kind);
@@ -75,14 +75,14 @@ export function drawSchedule(
   );
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
-    .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
+    .flatMap((kind) => drawBeside(random.split(kind), kind, { nodes, untilMs }));
   if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
-  if (isMet("untold")) schedule.push(...drawUntold(random.split("untold"), { parties, untilMs }));
-  if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
+  if (isMet("untold")) schedule.push(...drawUntold(random.split("untold"), { nodes, untilMs }));
+  if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { nodes, untilMs }));
   if (kinds.length === 0) return spaced(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
   for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
-    const fault = drawFault(random, random.pick(kinds), parties);
+    const fault = drawFault(random, random.pick(kinds), nodes);
     schedule.push({
       ...fault,
       atMs: Math.round(atMs),
@@ -115,29 +115,26 @@ function spaced(schedule: readonly Fault[]): Fault[] {
 function drawBeside(
   random: SeededRandom,
   kind: BesideFault,
-  { parties, untilMs }: { parties: Parties; untilMs: number },
+  { nodes, untilMs }: { nodes: Nodes; untilMs: number },
 ): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS; ; ) {
     atMs += random.exponential(besides[kind]);
     if (atMs >= untilMs) return schedule;
-    const fault = drawFaultBeside(random, kind, parties);
+    const fault = drawFaultBeside(random, kind, nodes);
     const forMs = Math.min(fault.forMs, untilMs - atMs);
     schedule.push({ ...fault, atMs: Math.round(atMs), forMs: Math.floor(forMs) });
   }
 }
 
 /** Many ways clog one after another, and are free again in another order. */
-function drawSwizzles(
-  random: SeededRandom,
-  { parties, untilMs }: { parties: Parties; untilMs: number },
-): Fault[] {
+function drawSwizzles(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS + random.exponential(SWIZZLE_MS); ; atMs += random.exponential(SWIZZLE_MS)) {
     const fromMs = atMs + SWIZZLE_BEGINS_MS;
     const untilMsOfAll = fromMs + 500 + random.exponential(4_000);
     if (untilMsOfAll >= untilMs) return schedule;
-    for (const of of allLinks(parties).filter(() => random.chance(0.5))) {
+    for (const of of allLinks(nodes).filter(() => random.chance(0.5))) {
       const beginMs = Math.round(atMs + (fromMs - atMs) * random.fraction());
       const endMs = Math.round(fromMs + (untilMsOfAll - fromMs) * random.fraction());
       schedule.push({ kind: "swizzle", atMs: beginMs, forMs: endMs - beginMs, of });
@@ -146,31 +143,24 @@ function drawSwizzles(
 }
 
 /** The answers to what some clients ask are lost, and then it cannot be done again. */
-function drawUntold(
-  random: SeededRandom,
-  { parties, untilMs }: { parties: Parties; untilMs: number },
-): Fault[] {
+function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS + random.exponential(UNTOLD_MS); ; atMs += random.exponential(UNTOLD_MS)) {
     const deafMs = limits.journalUsageMs + random.exponential(4_000);
     const untilMsOfAll = atMs + deafMs + UNTOLD_SHORT_MS;
     if (untilMsOfAll >= untilMs) return schedule;
     const fault = { kind: "untold", atMs: Math.round(atMs) } as const;
-    for (const of of someOf(random, parties.clients, 0.7))
+    for (const of of someOf(random, nodes.clients, 0.7))
       schedule.push({ ...fault, forMs: Math.round(deafMs), of, direction: "down" });
     schedule.push({ ...fault, forMs: Math.round(untilMsOfAll - atMs) });
   }
 }
 
-function allLinks({ coordinators, agents, clients }: Parties): string[] {
+function allLinks({ coordinators, agents, clients }: Nodes): string[] {
   return [...coordinators, ...coordinators.map(journalOf), ...agents, ...clients];
 }
 
-function drawFaultBeside(
-  random: SeededRandom,
-  kind: BesideFault,
-  { agents, coordinators }: Parties,
-): Undated {
+function drawFaultBeside(random: SeededRandom, kind: BesideFault, { agents, coordinators }: Nodes): Undated {
   switch (kind) {
     case "alone":
       return {
@@ -201,7 +191,7 @@ function drawFaultBeside(
       return {
         kind,
         forMs: limits.agentLostMs + 3_000,
-        parties: someOf(random, agents, 0.7),
+        nodes: someOf(random, agents, 0.7),
         ms: limits.agentLostMs * (0.6 + 0.4 * random.fraction()),
       };
     case "fail-over":
@@ -230,47 +220,47 @@ function isApart(kind: FaultKind): kind is ApartFault {
 type AnyonesFault = Exclude<FaultKind, BesideFault | ApartFault>;
 type Undated = Omit<Fault, "atMs">;
 
-function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): Undated {
+function drawFault(random: SeededRandom, kind: AnyonesFault, nodes: Nodes): Undated {
   const forMs = 200 + random.exponential(4_000);
   switch (kind) {
     case "delay":
       return {
         kind,
         forMs,
-        of: anyLink(random, parties),
+        of: anyLink(random, nodes),
         share: aShare(random),
         ms: 20 + random.exponential(800),
       };
     case "loss":
     case "duplicate":
     case "reorder":
-      return { kind, forMs, of: anyLink(random, parties), share: aShare(random) };
+      return { kind, forMs, of: anyLink(random, nodes), share: aShare(random) };
     case "cut":
-      return { kind, forMs, of: anyLink(random, parties), direction: random.chance(0.5) ? "up" : "down" };
+      return { kind, forMs, of: anyLink(random, nodes), direction: random.chance(0.5) ? "up" : "down" };
     case "clog":
     case "disconnect":
-      return { kind, forMs, of: anyLink(random, parties) };
+      return { kind, forMs, of: anyLink(random, nodes) };
     case "server-restart":
       return { kind, forMs: 300 + random.exponential(3_000) };
     case "crash":
-      return { kind, forMs: 100 + random.exponential(5_000), of: anyParty(random, parties) };
+      return { kind, forMs: 100 + random.exponential(5_000), of: anyNode(random, nodes) };
     case "pause":
-      return { kind, forMs: 300 + random.exponential(5_000), of: anyParty(random, parties) };
+      return { kind, forMs: 300 + random.exponential(5_000), of: anyNode(random, nodes) };
     case "slow":
-      return { kind, forMs, of: anyParty(random, parties), ms: 0.5 + random.exponential(8) };
+      return { kind, forMs, of: anyNode(random, nodes), ms: 0.5 + random.exponential(8) };
     case "clock-jump":
-      return { kind, forMs: 0, of: anyParty(random, parties), ms: aJump(random) };
+      return { kind, forMs: 0, of: anyNode(random, nodes), ms: aJump(random) };
     case "partition":
-      return { kind, forMs: 1_000 + random.exponential(8_000), parties: aSide(random, parties) };
+      return { kind, forMs: 1_000 + random.exponential(8_000), nodes: aSide(random, nodes) };
     case "twin":
-      return { kind, forMs: 0, of: random.pick(parties.agents) };
+      return { kind, forMs: 0, of: random.pick(nodes.agents) };
     case "dead-reader":
       return { kind, forMs: 0, of: STANDBY };
     case "transfer":
       return {
         kind,
         forMs: 100 + random.exponential(2_000),
-        of: random.chance(0.7) ? LEADER : random.pick(parties.coordinators),
+        of: random.chance(0.7) ? LEADER : random.pick(nodes.coordinators),
       };
     case "ack-lost":
     case "append-dropped":
@@ -294,35 +284,35 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
     case "segment-lost":
     case "bit-flip":
       return { kind, forMs: 0 };
-    case "hole":
+    case "gap":
     case "tail-cut":
       return { kind, forMs: 0, count: 1 + random.below(12) };
   }
 }
 
 /** Coordinators are few and matter most, so they are hit as often as all agents together, and leaders most of all. */
-function anyParty(random: SeededRandom, { coordinators, agents, clients }: Parties): string {
+function anyNode(random: SeededRandom, { coordinators, agents, clients }: Nodes): string {
   const roll = random.fraction();
   if (roll < 0.25) return LEADER;
   if (roll < 0.45) return random.pick(coordinators);
   return random.pick(roll < 0.85 ? agents : clients);
 }
 
-function anyLink(random: SeededRandom, parties: Parties): string {
-  const party = anyParty(random, parties);
-  const isJournal = (party === LEADER || parties.coordinators.includes(party)) && random.chance(0.5);
-  return isJournal ? journalOf(party) : party;
+function anyLink(random: SeededRandom, nodes: Nodes): string {
+  const node = anyNode(random, nodes);
+  const isJournal = (node === LEADER || nodes.coordinators.includes(node)) && random.chance(0.5);
+  return isJournal ? journalOf(node) : node;
 }
 
 /** Some of each. */
-function aSide(random: SeededRandom, { coordinators, agents, clients }: Parties): string[] {
+function aSide(random: SeededRandom, { coordinators, agents, clients }: Nodes): string[] {
   return someOf(random, [...coordinators, ...agents, ...clients], 0.4);
 }
 
 /** At least one. */
-function someOf(random: SeededRandom, parties: readonly string[], share: number): string[] {
-  const some = parties.filter(() => random.chance(share));
-  return some.length > 0 ? some : [random.pick(parties)];
+function someOf(random: SeededRandom, nodes: readonly string[], share: number): string[] {
+  const some = nodes.filter(() => random.chance(share));
+  return some.length > 0 ? some : [random.pick(nodes)];
 }
 
 function aShare(random: SeededRandom): number {

@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import type { PartyLog } from "./habitat.ts";
+import type { NodeLog } from "./habitat.ts";
 import { runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";
 
 export interface SeedsOptions {
@@ -13,7 +13,7 @@ export interface SeedsOptions {
   /** At least 1; with one, seeds run in this thread. */
   readonly threads: number;
   /** Heard only where seeds run in this thread. */
-  readonly log?: PartyLog | undefined;
+  readonly log?: NodeLog | undefined;
   /** Told of every seed that is done, in the order in which they are. */
   onDone(report: SeedReport): void;
 }

@@ -4,9 +4,9 @@
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/records.ts";
 import type { OpenAttempt } from "../../state/state.ts";
-import type { AgentParty } from "./agent-party.ts";
-import type { ClientParty } from "./client-party.ts";
-import type { CoordinatorParty } from "./coordinator-party.ts";
+import type { AgentNode } from "./agent-node.ts";
+import type { ClientNode } from "./client-node.ts";
+import type { CoordinatorNode } from "./coordinator-node.ts";
 import { journalOf } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalCondition } from "./journal-fates.ts";
@@ -16,14 +16,14 @@ import type { Victims } from "./nemesis.ts";
 import { RestartWatch } from "./restart-watch.ts";
 import type { SimStream } from "./stream.ts";
 
-type Party = CoordinatorParty | AgentParty | ClientParty;
+type Node = CoordinatorNode | AgentNode | ClientNode;
 
 interface VictimsDeps {
   readonly habitat: Habitat;
   readonly truth: JournalTruth;
-  readonly coordinators: readonly CoordinatorParty[];
-  readonly agents: readonly AgentParty[];
-  readonly clients: readonly ClientParty[];
+  readonly coordinators: readonly CoordinatorNode[];
+  readonly agents: readonly AgentNode[];
+  readonly clients: readonly ClientNode[];
 }
 
 /** Clocks are wrong by days, and nothing is forgotten: the horizon of idempotency is in led time. */
@@ -34,9 +34,9 @@ const REREAD_MS = 100;
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
   readonly #truth: JournalTruth;
-  readonly #coordinators: readonly CoordinatorParty[];
-  readonly #agents: readonly AgentParty[];
-  readonly #partyById: ReadonlyMap<string, Party>;
+  readonly #coordinators: readonly CoordinatorNode[];
+  readonly #agents: readonly AgentNode[];
+  readonly #nodeById: ReadonlyMap<string, Node>;
 
   constructor({ habitat, truth, coordinators, agents, clients }: VictimsDeps) {
     this.#habitat = habitat;
@@ -44,8 +44,8 @@ export class SwarmVictims implements Victims {
     new RestartWatch(habitat, truth);
     this.#coordinators = coordinators;
     this.#agents = agents;
-    const parties = [...coordinators, ...agents, ...clients];
-    this.#partyById = new Map(parties.map((party) => [party.id, party]));
+    const nodes = [...coordinators, ...agents, ...clients];
+    this.#nodeById = new Map(nodes.map((node) => [node.id, node]));
   }
 
   links(): Iterable<Link> {
@@ -74,41 +74,41 @@ export class SwarmVictims implements Victims {
     return this.#agents.find(({ id }) => id === longest?.agent)?.id ?? this.#agents[0]?.id ?? "";
   }
 
-  crash(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
+  crash(node: string, forMs: number): void {
+    if (!this.#isNeeded(node)) this.#nodeById.get(node)?.crash(forMs);
   }
 
-  blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
+  blackout(node: string, { forMs, ms }: { forMs: number; ms: number }): void {
     if (!this.#truth.isWhole) return;
-    this.jumpClock(party, ms);
-    for (const { id } of this.#coordinators) this.crash(id, id === party ? forMs : 2 * forMs);
+    this.jumpClock(node, ms);
+    for (const { id } of this.#coordinators) this.crash(id, id === node ? forMs : 2 * forMs);
     this.#habitat.occurrences.note("blackout");
   }
 
-  stop(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
+  stop(node: string, forMs: number): void {
+    if (!this.#isNeeded(node)) this.#coordinators.find(({ id }) => id === node)?.stop(forMs);
   }
 
-  pause(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#partyById.get(party)?.life?.pause(forMs);
+  pause(node: string, forMs: number): void {
+    if (!this.#isNeeded(node)) this.#nodeById.get(node)?.life?.pause(forMs);
   }
 
-  setSlow(party: string, ms: number): void {
-    this.#partyById.get(party)?.life?.setSlow(ms);
+  setSlow(node: string, ms: number): void {
+    this.#nodeById.get(node)?.life?.setSlow(ms);
   }
 
-  jumpClock(party: string, ms: number): void {
-    const machine = this.#partyById.get(party)?.machine;
+  jumpClock(node: string, ms: number): void {
+    const machine = this.#nodeById.get(node)?.machine;
     if (machine === undefined) return;
     machine.wallSkewMs = Math.max(-SKEW_MS_MAX, Math.min(SKEW_MS_MAX, machine.wallSkewMs + ms));
   }
 
   skewClocks(): void {
-    for (const [id, { machine }] of this.#partyById) this.#habitat.skew(id, machine);
+    for (const [id, { machine }] of this.#nodeById) this.#habitat.skew(id, machine);
   }
 
-  startTwin(party: string): void {
-    this.#agents.find(({ id }) => id === party)?.startTwin();
+  startTwin(node: string): void {
+    this.#agents.find(({ id }) => id === node)?.startTwin();
   }
 
   disconnect(link: string): void {
@@ -152,8 +152,8 @@ export class SwarmVictims implements Victims {
     standby.crash(REREAD_MS);
   }
 
-  stopServing(party: string): void {
-    for (const stream of this.#habitat.jetStream.streams) stream.stopServing(journalOf(party));
+  stopServing(node: string): void {
+    for (const stream of this.#habitat.jetStream.streams) stream.stopServing(journalOf(node));
     this.#habitat.occurrences.note("reader-dead");
   }
 
@@ -161,27 +161,27 @@ export class SwarmVictims implements Victims {
     return !this.#truth.isWhole;
   }
 
-  isBystander(party: string): boolean {
-    return this.#partyById.has(party) && !this.#isCoordinator(party);
+  isBystander(node: string): boolean {
+    return this.#nodeById.has(node) && !this.#isCoordinator(node);
   }
 
   /** Records within are lost that every coordinator has read. */
-  makeHole(count: number): void {
+  makeGap(count: number): void {
     const stream = this.#loseableStream();
     const live = this.#truth.live;
     if (stream === undefined || live === undefined) return;
     const fromSeq = Math.max(live.position + 1, stream.lastSeq - count);
     if (fromSeq >= stream.lastSeq) return;
     this.#restartAndLose(() => stream.loseMiddle(fromSeq, count));
-    this.#habitat.occurrences.note("hole-made");
+    this.#habitat.occurrences.note("gap-made");
   }
 
   restartServer(): void {
     this.#habitat.jetStream.restart();
   }
 
-  usurp(party: string, ms: number): void {
-    this.#agents.find(({ id }) => id === party)?.usurp(ms);
+  usurp(node: string, ms: number): void {
+    this.#agents.find(({ id }) => id === node)?.usurp(ms);
   }
 
   writeForeign(): void {
@@ -212,8 +212,8 @@ export class SwarmVictims implements Victims {
   }
 
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
-  #isNeeded(party: string): boolean {
-    return this.#isCoordinator(party) && !this.#truth.isWhole;
+  #isNeeded(node: string): boolean {
+    return this.#isCoordinator(node) && !this.#truth.isWhole;
   }
 
   /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
@@ -222,7 +222,7 @@ export class SwarmVictims implements Victims {
     return this.#truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.#truth.state.idx);
   }
 
-  #isCoordinator(party: string): boolean {
-    return this.#coordinators.some(({ id }) => id === party);
+  #isCoordinator(node: string): boolean {
+    return this.#coordinators.some(({ id }) => id === node);
   }
 }

@@ -8,10 +8,10 @@ import { kind } from "../../ids.ts";
 import type { SeededRandom } from "../random.ts";
 import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
-import type { Parties } from "./schedule.ts";
+import type { Nodes } from "./schedule.ts";
 
 /** One thing that one client does. */
-export type Deed = { readonly atMs: number; readonly client: string } & (
+export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "submit"; readonly tasks: readonly TaskRequest[] }
   | { readonly does: "cancel" | "retry" | "query" | "await"; readonly task: string; readonly project: string }
   | { readonly does: "pause" | "resume"; readonly project: string | undefined }
@@ -61,7 +61,7 @@ export interface Workload {
   readonly coordinators: readonly CoordinatorCharacter[];
   readonly agents: readonly Character[];
   readonly clients: readonly ClientCharacter[];
-  readonly deeds: readonly Deed[];
+  readonly operations: readonly Operation[];
 }
 
 export const kinds = ["count", "outline", "review", "embed"];
@@ -76,7 +76,7 @@ const ROLE = "expert";
 /** Of seeds, those with two coordinators; the others have three, for who of two standbys leads is what tells most. */
 const TWO_SHARE = 0.3;
 
-export function partiesOf({ coordinators, agents, clients }: Workload): Parties {
+export function nodesOf({ coordinators, agents, clients }: Workload): Nodes {
   return { coordinators: idsOf(coordinators), agents: idsOf(agents), clients: idsOf(clients) };
 }
 
@@ -88,16 +88,16 @@ export function drawWorkload(random: SeededRandom, untilMs: number): Workload {
   );
   const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
   const agents = names("a", 3 + shape.below(18)).map((id) => drawAgent(random.split(id), id));
-  const deeds = new DeedDrawer(random.split("deeds"), { clients, agents }).draw(untilMs);
-  return { coordinators, agents, clients, deeds };
+  const operations = new OperationDrawer(random.split("operations"), { clients, agents }).draw(untilMs);
+  return { coordinators, agents, clients, operations };
 }
 
 function names(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, at) => `${prefix}${at + 1}`);
 }
 
-function idsOf(parties: readonly { readonly id: string }[]): string[] {
-  return parties.map(({ id }) => id);
+function idsOf(nodes: readonly { readonly id: string }[]): string[] {
+  return nodes.map(({ id }) => id);
 }
 
 function drawCoordinator(random: SeededRandom, id: string): CoordinatorCharacter {
@@ -130,14 +130,14 @@ function drawAgent(random: SeededRandom, id: string): Character {
 
 /** Of tasks, those that take longer than an agent may be silent: what becomes of them when it is. */
 const LONG_SHARE = 0.06;
-/** Mean time between two deeds of all clients, ms. */
+/** Mean time between two operations of all clients, ms. */
 const GAP_MS = 900;
 /** Mean time between two questions of a program that watches its tasks, ms. */
 const WATCH_GAP_MS = 500;
 /** Settings are made first, and so often again. */
 const FIRST_DEED_MS = 300;
 
-class DeedDrawer {
+class OperationDrawer {
   readonly #random: SeededRandom;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
@@ -153,8 +153,8 @@ class DeedDrawer {
     this.#agents = agents;
   }
 
-  draw(untilMs: number): Deed[] {
-    const deeds: Deed[] = resources.map((resource) => ({
+  draw(untilMs: number): Operation[] {
+    const operations: Operation[] = resources.map((resource) => ({
       ...this.#when(FIRST_DEED_MS),
       does: "set-resource",
       resource,
@@ -162,17 +162,17 @@ class DeedDrawer {
     }));
     const gapMs = GAP_MS * (0.4 + 2 * this.#random.fraction());
     for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
-      deeds.push(this.#deed(Math.round(atMs)));
-    return this.#random.chance(0.5) ? [...deeds, ...this.#watch(deeds, untilMs)] : deeds;
+      operations.push(this.#operation(Math.round(atMs)));
+    return this.#random.chance(0.5) ? [...operations, ...this.#watch(operations, untilMs)] : operations;
   }
 
   /** One of the programs shows on a screen how its tasks stand: whoever asks often meets each moment of a fail-over. */
-  #watch(deeds: readonly Deed[], untilMs: number): Deed[] {
-    const submits = deeds.filter((deed) => deed.does === "submit");
+  #watch(operations: readonly Operation[], untilMs: number): Operation[] {
+    const submits = operations.filter((operation) => operation.does === "submit");
     const { client } = this.#when(0);
-    const questions: Deed[] = [];
+    const questions: Operation[] = [];
     for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(WATCH_GAP_MS)) {
-      const known = submits.filter((deed) => deed.atMs < atMs);
+      const known = submits.filter((operation) => operation.atMs < atMs);
       if (known.length === 0) continue;
       const { id: task = "", project = "" } = this.#random.pick(this.#random.pick(known).tasks);
       questions.push({ atMs: Math.round(atMs), client, does: "query", task, project });
@@ -184,7 +184,7 @@ class DeedDrawer {
     return { atMs, client: this.#random.pick(this.#clients).id };
   }
 
-  #deed(atMs: number): Deed {
+  #operation(atMs: number): Operation {
     const when = this.#when(atMs);
     const roll = this.#random.fraction();
     const known = this.#tasks.length === 0 ? undefined : this.#random.pick(this.#tasks);
@@ -275,7 +275,7 @@ class DeedDrawer {
     return roll < 0.98 ? { does: "deaf", ms: ms + 2_000, ...more } : { does: "kill", ms, ...more };
   }
 
-  #acquire(when: { readonly atMs: number; readonly client: string }): Deed {
+  #acquire(when: { readonly atMs: number; readonly client: string }): Operation {
     const wanted = this.#random.chance(0.3) ? resources : [this.#random.pick(resources)];
     return {
       ...when,
@@ -285,7 +285,7 @@ class DeedDrawer {
     };
   }
 
-  #operate(when: { readonly atMs: number; readonly client: string }): Deed {
+  #operate(when: { readonly atMs: number; readonly client: string }): Operation {
     const random = this.#random;
     const project = random.pick(projects);
     switch (random.below(9)) {

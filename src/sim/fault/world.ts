@@ -5,11 +5,11 @@ import { limits } from "../../limits.ts";
 import type { EventOf } from "../../state/event.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { SeededRandom } from "../random.ts";
-import { AgentParty } from "./agent-party.ts";
-import { ClientParty } from "./client-party.ts";
-import { CoordinatorParty } from "./coordinator-party.ts";
+import { AgentNode } from "./agent-node.ts";
+import { ClientNode } from "./client-node.ts";
+import { CoordinatorNode } from "./coordinator-node.ts";
 import type { Fault, FaultKind } from "./fault.ts";
-import { Habitat, type PartyLog } from "./habitat.ts";
+import { Habitat, type NodeLog } from "./habitat.ts";
 import { HandlerWatch, type LimitReached } from "./handler-watch.ts";
 import { JournalTruth } from "./journal-truth.ts";
 import { Nemesis, SERVER } from "./nemesis.ts";
@@ -27,7 +27,7 @@ export interface WorldOptions {
   readonly without: readonly FaultKind[];
   /** When everything heals, virtual ms. */
   readonly untilMs: number;
-  readonly log?: PartyLog | undefined;
+  readonly log?: NodeLog | undefined;
 }
 
 /** Once all is well, everything accepted ends within so long: the longest back-off of a task, and a term or two. */
@@ -45,9 +45,9 @@ export class World {
   readonly habitat: Habitat;
   readonly truth: JournalTruth;
   readonly #options: WorldOptions;
-  readonly #coordinators: readonly CoordinatorParty[];
-  readonly #agents: readonly AgentParty[];
-  readonly #clients: readonly ClientParty[];
+  readonly #coordinators: readonly CoordinatorNode[];
+  readonly #agents: readonly AgentNode[];
+  readonly #clients: readonly ClientNode[];
   readonly #operator: Operator;
   readonly #nemesis: Nemesis;
   readonly #handlers: HandlerWatch;
@@ -75,11 +75,11 @@ export class World {
       this.#requireBegun(closed);
     };
     this.#coordinators = workload.coordinators.map(
-      (character) => new CoordinatorParty(character, this.habitat, this.truth),
+      (character) => new CoordinatorNode(character, this.habitat, this.truth),
     );
     this.#agents = workload.agents.map(
       (character) =>
-        new AgentParty(character, {
+        new AgentNode(character, {
           habitat: this.habitat,
           watch: this.#handlers,
           random: random.split(`handlers/${character.id}`),
@@ -88,9 +88,7 @@ export class World {
     this.truth.pending = () => this.#coordinators.flatMap(({ pending }) => pending);
     // Whose answers are lost is told a refusal as it is: that must not be of what was brought in unheard.
     const retries = options.schedule.every(({ kind }) => kind !== "untold");
-    this.#clients = workload.clients.map(
-      (character) => new ClientParty(character, this.habitat, { retries }),
-    );
+    this.#clients = workload.clients.map((character) => new ClientNode(character, this.habitat, { retries }));
     this.#operator = new Operator(this.habitat, workload, () => this.#isAnyMeddling());
     const victims = new SwarmVictims({
       habitat: this.habitat,
@@ -106,9 +104,11 @@ export class World {
   async run(signal?: AbortSignal): Promise<void> {
     const { workload, schedule, untilMs } = this.#options;
     const { engine } = this.habitat;
-    for (const party of this.#parties()) party.start();
-    for (const deed of workload.deeds)
-      engine.after(deed.atMs, deed.does, () => this.#clients.find(({ id }) => id === deed.client)?.do(deed));
+    for (const node of this.#nodes()) node.start();
+    for (const operation of workload.operations)
+      engine.after(operation.atMs, operation.does, () =>
+        this.#clients.find(({ id }) => id === operation.client)?.do(operation),
+      );
     this.#nemesis.follow(schedule);
     this.#readStates();
     await this.#runUntil(untilMs, () => false, signal);
@@ -128,7 +128,7 @@ export class World {
     this.#judgeHistory();
   }
 
-  #parties(): (CoordinatorParty | AgentParty | ClientParty)[] {
+  #nodes(): (CoordinatorNode | AgentNode | ClientNode)[] {
     return [...this.#coordinators, ...this.#agents, ...this.#clients];
   }
 
@@ -170,8 +170,8 @@ export class World {
 
   /** Since when nothing kept an agent from being heard, up to an instant, ms. */
   #heardForMs(agent: string, untilMs: number): number {
-    const parties = [agent, ...this.#coordinators.map(({ id }) => id), SERVER];
-    return untilMs - Math.max(...parties.map((party) => this.#nemesis.touchedMs(party, untilMs)));
+    const nodes = [agent, ...this.#coordinators.map(({ id }) => id), SERVER];
+    return untilMs - Math.max(...nodes.map((node) => this.#nemesis.touchedMs(node, untilMs)));
   }
 
   /** Compares now and then what coordinators have made of the journal, leaders and standbys. */
@@ -183,7 +183,7 @@ export class World {
   }
 
   #judgeHistory(): void {
-    for (const { life } of this.#parties()) life?.kill(); // what is open is recorded as unanswered
+    for (const { life } of this.#nodes()) life?.kill(); // what is open is recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
       { observations, readings, journal: this.truth.batches.map((bytes) => ({ bytes })) },
@@ -203,7 +203,7 @@ export class World {
    *  way to a coordinator. */
   #isAnyMeddling(): boolean {
     const { engine } = this.habitat;
-    const isOnItsWay = ({ id }: CoordinatorParty) => this.habitat.linkOf(id).lastArrivalMs > engine.nowMs;
+    const isOnItsWay = ({ id }: CoordinatorNode) => this.habitat.linkOf(id).lastArrivalMs > engine.nowMs;
     return this.#clients.some(({ isMeddling }) => isMeddling) || this.#coordinators.some(isOnItsWay);
   }
 

@@ -9,7 +9,7 @@ import type { Outcome } from "../../protocol/schemas.ts";
 import type { Event } from "../../state/event.ts";
 import type { LiveTaskState } from "../../state/state.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import type { AttemptLife, JournalLine, TaskLife, TaskStretch } from "./journal-line.ts";
+import type { AttemptLife, CommittedLog, TaskLife, TaskStretch } from "./committed-log.ts";
 import type {
   AwaitObserved,
   CancelObserved,
@@ -28,7 +28,7 @@ interface Moments {
 
 export function checkAnswers(
   observations: readonly Observation[],
-  line: JournalLine,
+  line: CommittedLog,
   known: KnownWhenSent,
 ): Violation[] {
   return observations.flatMap((observed) => {
@@ -37,7 +37,7 @@ export function checkAnswers(
   });
 }
 
-function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenSent): string | undefined {
+function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhenSent): string | undefined {
   // check-tasks.ts
   if (observed.kind === "assigned" || observed.kind === "submit" || observed.kind === "call")
     return undefined;
@@ -121,7 +121,7 @@ function hasEnded(state: TaskStretch["state"]): boolean {
 function wrongAwait(
   { answer }: AwaitObserved,
   life: TaskLife | undefined,
-  line: JournalLine,
+  line: CommittedLog,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
@@ -164,7 +164,7 @@ function wrongQuery(
 function wrongOutcome(
   outcome: Outcome,
   life: TaskLife | undefined,
-  line: JournalLine,
+  line: CommittedLog,
   to: number,
 ): string | undefined {
   const { ended } = life?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};

@@ -2,10 +2,10 @@
 // A revoked attempt keeps its place until it is released. Budgets are not recounted here: core/ledger-invariants.ts.
 
 import type { Event } from "../../state/event.ts";
-import type { JournalLine } from "./journal-line.ts";
+import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkCapacity(line: JournalLine): Violation[] {
+export function checkCapacity(line: CommittedLog): Violation[] {
   const recount = new Recount();
   for (const { idx, events } of line.batches) for (const event of events) recount.take(event, idx);
   return recount.violations;

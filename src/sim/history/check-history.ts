@@ -17,7 +17,7 @@ import {
   checkTaskLives,
   type TaskExpectations,
 } from "./check-tasks.ts";
-import { JournalLine, type LineRecord } from "./journal-line.ts";
+import { CommittedLog, type LineRecord } from "./committed-log.ts";
 import type { Observation, Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
@@ -30,7 +30,7 @@ export interface History {
 
 export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {
   const { observations, readings } = history;
-  const line = new JournalLine(history.journal);
+  const line = new CommittedLog(history.journal);
   const known = new KnownWhenSent(observations);
   return [
     ...checkTaskLives(line),

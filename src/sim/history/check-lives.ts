@@ -5,10 +5,10 @@
 
 import { taskKey } from "../../ids.ts";
 import type { Event } from "../../state/event.ts";
-import type { JournalLine } from "./journal-line.ts";
+import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkLives(line: JournalLine): Violation[] {
+export function checkLives(line: CommittedLog): Violation[] {
   const lives = new Lives(line);
   for (const { idx, events } of line.batches) for (const event of events) lives.take(event, idx);
   return lives.violations;
@@ -16,14 +16,14 @@ export function checkLives(line: JournalLine): Violation[] {
 
 class Lives {
   readonly violations: Violation[] = [];
-  readonly #line: JournalLine;
+  readonly #line: CommittedLog;
   /** By life that joins no more: why. */
   readonly #whyOver = new Map<string, string>();
   readonly #wasAssigned = new Set<string>();
   /** By life: what was called lost of it and is excused when it ends. */
   readonly #lostByLife = new Map<string, string>();
 
-  constructor(line: JournalLine) {
+  constructor(line: CommittedLog) {
     this.#line = line;
   }
 

@@ -2,11 +2,11 @@
 // that term; and no answer may come from before what anybody had been told when the question left (P5, P8, P12).
 
 import type { JournalPoint } from "../../protocol/journal-point.ts";
-import type { JournalLine } from "./journal-line.ts";
+import type { CommittedLog } from "./committed-log.ts";
 import type { Observation } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
-export function checkPositions(observations: readonly Observation[], line: JournalLine): Violation[] {
+export function checkPositions(observations: readonly Observation[], line: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     const at = observed.kind === "assigned" ? undefined : observed.at;
     const wrong = at === undefined ? undefined : missing(at, line);
@@ -26,7 +26,7 @@ export function checkFreshness(observations: readonly Observation[], known: Know
   });
 }
 
-function missing({ term, idx }: JournalPoint, line: JournalLine): string | undefined {
+function missing({ term, idx }: JournalPoint, line: CommittedLog): string | undefined {
   if (idx === 0 && term === 0) return undefined; // a standby of an empty journal
   const batch = line.at(idx);
   if (batch === undefined) return `speaks of batch ${idx}, and the journal ends with ${line.lastIdx}`;

@@ -7,7 +7,7 @@ import { messageOf } from "../../errors.ts";
 import { decodeRecord } from "../../journal/records.ts";
 import { Replay } from "../../journal/replay.ts";
 import type { SwarmState } from "../../state/state.ts";
-import type { JournalLine } from "./journal-line.ts";
+import type { CommittedLog } from "./committed-log.ts";
 import type { Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
@@ -17,7 +17,7 @@ export function stateFingerprint(state: SwarmState): string {
   return digestOf("sha256", JSON.stringify([...rowsOf(state)]), "base64url");
 }
 
-export function checkReadings(readings: readonly Reading[], line: JournalLine): Violation[] {
+export function checkReadings(readings: readonly Reading[], line: CommittedLog): Violation[] {
   return readings.flatMap(({ reader, idx, hash: read }) => {
     if (read === undefined || line.at(idx)?.hash === read) return [];
     const stands = line.at(idx) === undefined ? "the journal does not have" : "is another in the journal";
@@ -32,7 +32,7 @@ export function checkReadings(readings: readonly Reading[], line: JournalLine): 
 }
 
 /** Folds the journal once, as a restart would, and compares where a fingerprint was taken. */
-export function checkFold(readings: readonly Reading[], line: JournalLine): Violation[] {
+export function checkFold(readings: readonly Reading[], line: CommittedLog): Violation[] {
   const replay = new Replay();
   const violations: Violation[] = [];
   const asked = new Map<number, Reading[]>();

@@ -7,7 +7,7 @@ import { limits } from "../../limits.ts";
 import type { Event, TaskSpec } from "../../state/event.ts";
 import { refOf } from "../../state/task-rows.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import { type JournalLine, newestRound, type TaskLife } from "./journal-line.ts";
+import { type CommittedLog, newestRound, type TaskLife } from "./committed-log.ts";
 import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -17,13 +17,13 @@ export interface TaskExpectations {
 }
 
 /** One life a task and one end a round, whatever anybody was told. */
-export function checkTaskLives(line: JournalLine): Violation[] {
+export function checkTaskLives(line: CommittedLog): Violation[] {
   return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
 }
 
 /** Attempts that failed by themselves, up to `maxAttempts` of them per round; what infrastructure refused does not
  *  count. */
-export function checkAttempts(line: JournalLine): Violation[] {
+export function checkAttempts(line: CommittedLog): Violation[] {
   return [...line.taskById.values()].flatMap(({ rounds, attempts }) =>
     rounds.flatMap(({ round, spec }) => {
       const counted = [...attempts.values()].filter(
@@ -38,7 +38,7 @@ export function checkAttempts(line: JournalLine): Violation[] {
 }
 
 /** What opened a round asked for that round, and was not refused. */
-export function checkRetries(observations: readonly Observation[], line: JournalLine): Violation[] {
+export function checkRetries(observations: readonly Observation[], line: CommittedLog): Violation[] {
   const mayStand = new Set<string>();
   for (const observed of observations) {
     if (observed.kind !== "retry" || observed.refused !== undefined) continue;
@@ -60,7 +60,7 @@ function isCounted(event: Event): boolean {
 
 export function checkAccepted(
   observations: readonly Observation[],
-  line: JournalLine,
+  line: CommittedLog,
   known: KnownWhenSent,
   { mustAllHaveEnded }: TaskExpectations,
 ): Violation[] {
@@ -88,7 +88,7 @@ export function checkAccepted(
 /** A conflict needs other content under the same id; a refusal for good needs that nothing was done. */
 export function checkNotAccepted(
   observations: readonly Observation[],
-  line: JournalLine,
+  line: CommittedLog,
   known: KnownWhenSent,
 ): Violation[] {
   const mayStand = new Set<string>();
@@ -114,7 +114,7 @@ export function checkNotAccepted(
 
 /** A program that was told no by every call to submit a task, whatever its client heard, told the truth to its user:
  *  the task is not there. What the network sent twice may come to be later. */
-export function checkCalls(observations: readonly Observation[], line: JournalLine): Violation[] {
+export function checkCalls(observations: readonly Observation[], line: CommittedLog): Violation[] {
   const callsByTask = new Map<string, CallObserved[]>();
   const isOpen = new Set<string>();
   for (const observed of observations) {
@@ -131,7 +131,7 @@ export function checkCalls(observations: readonly Observation[], line: JournalLi
 }
 
 /** Nobody is given what the journal did not give. */
-export function checkAssigned(observations: readonly Observation[], line: JournalLine): Violation[] {
+export function checkAssigned(observations: readonly Observation[], line: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     if (observed.kind !== "assigned" || isJournaled(observed, line)) return [];
     return [violation("P4", "assigned", observed, "was assigned, and the journal has no such attempt")];
@@ -165,7 +165,7 @@ function wrongConflict(observed: SubmitObserved, life: TaskLife | undefined): Vi
   return [];
 }
 
-function isJournaled(observed: AssignedObserved, line: JournalLine): boolean {
+function isJournaled(observed: AssignedObserved, line: CommittedLog): boolean {
   const attempt = line.taskById.get(observed.task)?.attempts.get(observed.attempt);
   if (attempt === undefined) return false;
   const { agent, incarnation, number, token } = attempt;

@@ -1,4 +1,4 @@
-// A recorded history, as plain JSON: what parties asked of a swarm and what they were told, one observation an item
+// A recorded history, as plain JSON: what nodes asked of a swarm and what they were told, one observation an item
 // and a message. A retry is an observation of its own, and so is a copy of a request that the network makes: without
 // an answer, whatever became of it.
 //
@@ -11,7 +11,7 @@ import type { Outcome } from "../../protocol/schemas.ts";
 
 interface Observed {
   /** Who observed it, for people. */
-  readonly party: string;
+  readonly node: string;
 }
 
 interface Asked extends Observed {

@@ -29,7 +29,7 @@ import type { AskedObservation, Observation, ResultObserved } from "./observatio
 
 export interface Recorder {
   /** Names the owner, for people. */
-  readonly party: string;
+  readonly node: string;
   readonly swarm: SwarmId;
   /** ms of the one monotonic clock of the history. */
   readonly now: () => number;
@@ -71,8 +71,8 @@ export class RecordingTransport implements Transport {
     payload: Uint8Array,
     options: RequestOptions,
   ): Promise<RequestOutcome | Forbidden> {
-    const { now, party, record } = this.#recorder;
-    const asked = this.#askedIn(subject, payload, { party, sentMs: now() });
+    const { now, node, record } = this.#recorder;
+    const asked = this.#askedIn(subject, payload, { node, sentMs: now() });
     const outcome = await this.#inner.request(subject, payload, options);
     if (outcome.kind === "forbidden") return outcome;
     for (const observed of asked.length === 0 ? [] : answered(asked, outcome, now())) record(observed);
@@ -81,8 +81,8 @@ export class RecordingTransport implements Transport {
 
   /** Notes a copy of a request that the network made: without an answer, whatever becomes of it. */
   noteCopy(subject: string, payload: Uint8Array): void {
-    const { now, party, record } = this.#recorder;
-    const head = { party, sentMs: now(), isCopy: true as const };
+    const { now, node, record } = this.#recorder;
+    const head = { node, sentMs: now(), isCopy: true as const };
     for (const observed of this.#askedIn(subject, payload, head)) record(observed);
   }
 
@@ -113,13 +113,13 @@ export class RecordingTransport implements Transport {
   /** One observation an item, still without an answer. */
   #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
     if (!subject.startsWith(this.#prefix)) return [];
-    const [side = "", party = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
+    const [side = "", node = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
     if (side !== "project" && (side !== "agent" || what !== "result")) return []; // heartbeats, above all
     const parsed = parseJson(payload);
     const message = parsed.ok ? asRecord(parsed.value) : {};
     if (side === "project" && verb === "query")
-      return what === "task" ? [{ ...head, kind: "query", task: keyOf(party, message["task"]) }] : [];
-    return side === "project" ? projectItems(verb, party, message, head) : resultItems(verb, message, head); // agent.<group>.<id>.result
+      return what === "task" ? [{ ...head, kind: "query", task: keyOf(node, message["task"]) }] : [];
+    return side === "project" ? projectItems(verb, node, message, head) : resultItems(verb, message, head); // agent.<group>.<id>.result
   }
 
   /** What comes unasked: assignments and endings. */
@@ -127,8 +127,8 @@ export class RecordingTransport implements Transport {
     const isAssign = subject.endsWith(".assign") && subject.startsWith(`${this.#prefix}agent.`);
     const isDone = subject.endsWith(".done") && isInbox(subject);
     if (!isAssign && !isDone) return;
-    const { now, party, record } = this.#recorder;
-    const head = { party, heardMs: now() };
+    const { now, node, record } = this.#recorder;
+    const head = { node, heardMs: now() };
     if (isDone) {
       const push = decode(data, donePushSchema);
       if (!push.ok) return;
@@ -150,7 +150,7 @@ export class RecordingTransport implements Transport {
 }
 
 interface Head {
-  readonly party: string;
+  readonly node: string;
   readonly sentMs: number;
   readonly isCopy?: true;
 }

@@ -25,7 +25,7 @@ function nameOf(observed: Observation): string {
   const task = observed.kind === "told" ? observed.outcome.task : observed.task;
   const attempt = "attempt" in observed ? `#${observed.attempt}` : "";
   const when = "sentMs" in observed ? `sent at ${ms(observed.sentMs)}` : `heard at ${ms(observed.heardMs)}`;
-  return `${observed.party}: ${observed.kind} ${task}${attempt}, ${when},`;
+  return `${observed.node}: ${observed.kind} ${task}${attempt}, ${when},`;
 }
 
 function ms(instant: number): string {

@@ -38,7 +38,7 @@ interface LocoInit {
   figures(log: Log, clients: Clients): Metrics;
 }
 
-const rules = someUserRules("loco-ceiling", "fifo", "round-robin", "random", "window-usage");
+const rules = someUserRules("loco-starvation-limit", "fifo", "round-robin", "random", "window-usage");
 
 function locoScenario({ draw, figures, focusAt, ...said }: LocoInit): Scenario {
   return {

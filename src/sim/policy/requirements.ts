@@ -224,10 +224,10 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "loco-overload",
-    rule: "loco-ceiling",
+    rule: "loco-starvation-limit",
     alpha: 0.5,
     metric: "neverServed",
-    sentence: "LOCO's rule with our ageing ceiling alone, α 0.5: every client is served",
+    sentence: "LOCO's rule with our ageing starvation limit alone, α 0.5: every client is served",
     atMost: 0,
   }),
   claim({

@@ -43,7 +43,7 @@ export interface SimulationRequest {
 
 /** The load function alone reads α. Ours would, to compare what agents hold beyond their places; here nothing is sent
  *  ahead, so they hold nothing. */
-const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-ceiling"]);
+const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-starvation-limit"]);
 
 /** Whether another α can give other figures. @param rule by its name in any scenario */
 export function readsAlpha(rule: string): boolean {

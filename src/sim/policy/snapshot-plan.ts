@@ -150,7 +150,7 @@ const unexplained = {
   candidates: [],
   ineligible: {},
   decidedBy: "only",
-  lane: "",
+  queue: "",
   waiting: 1,
   waitedMs: 0,
 } as const;

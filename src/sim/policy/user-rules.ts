@@ -25,8 +25,8 @@ import {
 export const userRules = {
   waggle: "ours: the production planner with its default policy",
   loco: "LOCO's load function over the users' queues, to the letter",
-  "loco-ceiling":
-    "the production planner with the rules `loco`: the load function, and our ageing ceiling alone",
+  "loco-starvation-limit":
+    "the production planner with the rules `loco`: the load function, and our ageing starvation limit alone",
   lucio: "Lucio's priority score with TopN, to the letter",
   budget: "the budget document's guarantee and deficits, each user a project, to the letter",
   vapora: "VAPORA's choice of the agent, to the letter; it has no order of users, so first in, first out",
@@ -52,10 +52,10 @@ export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number):
   const { agents, attemptsMax } = workload;
   const { alpha, random } = init;
   const rule = init.rule as UserRule;
-  if (rule === "waggle" || rule === "loco-ceiling") {
+  if (rule === "waggle" || rule === "loco-starvation-limit") {
     const name = rule === "waggle" ? "waggle" : "loco";
-    const ceiling = limits.ceilingTicksPerWaiting;
-    const policy = { ...ruleSets[name], rules: name, alpha, ceiling } as const;
+    const starvationLimit = limits.starvationLimitTicksPerWaiting;
+    const policy = { ...ruleSets[name], rules: name, alpha, starvationLimit } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
   if (rule === "lucio") return new LucioDispatcher(agents);
@@ -72,7 +72,7 @@ interface TurnOptions {
 }
 
 function turnsOf(
-  rule: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget" | "vapora">,
+  rule: Exclude<UserRule, "waggle" | "loco-starvation-limit" | "lucio" | "budget" | "vapora">,
   { alpha, lot, tickMs }: TurnOptions,
 ): TurnRule {
   switch (rule) {

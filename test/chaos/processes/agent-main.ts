@@ -19,10 +19,10 @@ const shares = { refused: 0.01, failed: 0.01 } as const;
 
 const start = JSON.parse(process.argv[2] ?? "{}") as ProcessStart;
 const writer = new HistoryWriter(start.historyFile, start.recordsEvery);
-const random = new SeededRandom(`${start.seed}/${start.party}/${process.pid}`);
-const inner = await connectNats({ urls: start.urls, name: start.party });
+const random = new SeededRandom(`${start.seed}/${start.node}/${process.pid}`);
+const inner = await connectNats({ urls: start.urls, name: start.node });
 const transport = new RecordingTransport(inner, {
-  party: start.party,
+  node: start.node,
   swarm: swarmId(start.swarm),
   now: monotonicMs,
   record: writer.record,
@@ -35,7 +35,7 @@ process.on("message", (order: ClientOrders) => {
 process.once("disconnect", () => process.exit(1));
 const agent = await startAgent(
   {
-    id: start.party,
+    id: start.node,
     kinds: ["chaos"],
     maxConcurrent: 24,
     handler: async (task) => {
@@ -50,5 +50,5 @@ const agent = await startAgent(
 );
 process.send?.({ type: "ready" });
 const ended = await agent.closed;
-process.send?.({ type: "trouble", sentence: `agent ${start.party} ended: ${String(ended)}` });
+process.send?.({ type: "trouble", sentence: `agent ${start.node} ended: ${String(ended)}` });
 writer.flush();

@@ -36,7 +36,7 @@ class Load {
   constructor(swarm: Swarm, start: ProcessStart) {
     this.#swarm = swarm;
     this.#start = start;
-    this.#random = new SeededRandom(`${start.seed}/${start.party}`);
+    this.#random = new SeededRandom(`${start.seed}/${start.node}`);
   }
 
   get open(): number {
@@ -59,7 +59,7 @@ class Load {
 
   async #one(): Promise<void> {
     this.#sequence += 1;
-    const id = `${this.#start.party}-${process.pid}-${this.#sequence}`;
+    const id = `${this.#start.node}-${process.pid}-${this.#sequence}`;
     const request = { id, kind: "chaos", payload: `${id} ${"x".repeat(this.#start.payloadBytes)}` };
     const handle = await this.#submit(request);
     if (handle === undefined) return;
@@ -117,9 +117,9 @@ function tell(report: ClientReport): void {
 
 const start = JSON.parse(process.argv[2] ?? "{}") as ProcessStart;
 const writer = new HistoryWriter(start.historyFile, start.recordsEvery);
-const inner = await connectNats({ urls: start.urls, name: start.party });
+const inner = await connectNats({ urls: start.urls, name: start.node });
 const transport = new RecordingTransport(inner, {
-  party: start.party,
+  node: start.node,
   swarm: swarmId(start.swarm),
   now: monotonicMs,
   record: writer.record,

@@ -1,7 +1,7 @@
 // What a client or an agent process is started with, told and tells: its argument and its messages.
 
 export interface ProcessStart {
-  readonly party: string;
+  readonly node: string;
   readonly urls: readonly string[];
   readonly swarm: string;
   readonly historyFile: string;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { failureText, summaryOf, summaryText } from "../../../src/cli/torture/report-text.ts";
 import { type Occurrence, occurrenceNames } from "../../../src/sim/fault/occurrences.ts";
 import type { SeedReport } from "../../../src/sim/fault/run-seed.ts";
-import type { Deed } from "../../../src/sim/fault/workload.ts";
+import type { Operation } from "../../../src/sim/fault/workload.ts";
 
 const terms = { forMs: 120_000, without: [] };
 
@@ -18,22 +18,22 @@ function theReports(count: number, reached: readonly Occurrence[]): SeedReport[]
 
 const view = { colors: { red: String, green: String, bold: String } as never };
 
-it("a failure shows the faults and deeds that are left of it", () => {
+it("a failure shows the faults and operations that are left of it", () => {
   const [report] = theReports(1, []);
   const found = {
     ...(report as SeedReport),
     findings: [{ check: "ends", sentence: "t1 does not", atMs: 9 }],
   };
   const task = { id: "t1", kind: "count", payload: '{"does":"hang"}', tokens: 5 };
-  const deeds: readonly Deed[] = [
+  const operations: readonly Operation[] = [
     { atMs: 300, client: "k1", does: "submit", tasks: [task, { id: "t2", kind: "embed", payload: "" }] },
     { atMs: 1_500, client: "k2", does: "set-project", project: "acme", patch: { budget: null } },
     { atMs: 2_000, client: "k2", does: "pause", project: undefined },
   ];
-  const text = failureText(found, { schedule: [], deeds, command: "again!", view });
+  const text = failureText(found, { schedule: [], operations, command: "again!", view });
   expect(text.split("\n").slice(1)).toEqual([
     "  ends: t1 does not",
-    "  deeds",
+    "  operations",
     '    at 0.300 s: k1 submit id=t1 kind=count payload={"does":"hang"} tokens=5, id=t2 kind=embed payload=',
     "    at 1.500 s: k2 set-project acme budget=null",
     "    at 2.000 s: k2 pause",
@@ -60,9 +60,9 @@ describe("a long run", () => {
   });
 
   it("need not meet what only a fault that is left out brings about, and all the rest", () => {
-    const without = ["hole"] as const;
+    const without = ["gap"] as const;
     expect(summaryOf(theReports(100, []), { ...terms, without }).neverReached).toEqual(
-      occurrenceNames.filter((name) => name !== "hole-made"),
+      occurrenceNames.filter((name) => name !== "gap-made"),
     );
   });
 });

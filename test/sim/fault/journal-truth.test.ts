@@ -299,7 +299,7 @@ it("a stale result is counted that comes when its task is tried again", () => {
     token: "",
   } as const;
   const hear = (attempt: number, answer: "ok" | "stale", outcome: "completed" | "revoked" = "completed") =>
-    truth.noteObserved({ ...result, attempt, answer, outcome, party: "a1", sentMs: 1, heardMs: 2 });
+    truth.noteObserved({ ...result, attempt, answer, outcome, node: "a1", sentMs: 1, heardMs: 2 });
   row.attempt = 2;
   hear(2, "stale");
   hear(1, "ok");

@@ -50,7 +50,7 @@ async function whatHappens(fault: Fault) {
     "writeOtherLine",
     "cutTail",
     "loseSegment",
-    "makeHole",
+    "makeGap",
     "flipBit",
     "stopServing",
     "restartServer",
@@ -94,7 +94,7 @@ describe("a fault", () => {
       atMs: 10,
       forMs: 100,
       of,
-      parties: ["c1"],
+      nodes: ["c1"],
       share: 0.5,
       ms: 50,
       count: 2,
@@ -110,7 +110,7 @@ describe("a fault", () => {
   });
 
   it("that partitions leaves the journal with the others", async () => {
-    const { during, links } = await whatHappens({ kind: "partition", atMs: 10, forMs: 100, parties: ["c1"] });
+    const { during, links } = await whatHappens({ kind: "partition", atMs: 10, forMs: 100, nodes: ["c1"] });
     expect(during).toEqual([
       expect.stringContaining('c1/journal up {"lossShare":1'),
       expect.stringContaining('c1/journal down {"lossShare":1'),
@@ -145,7 +145,7 @@ describe("a fault", () => {
   });
 
   it("leaves agents unheard that hear, and the journal out of reach for a part of it", async () => {
-    const fault = { kind: "unheard", atMs: 10, forMs: 100, parties: ["a1"], ms: 30 } as const;
+    const fault = { kind: "unheard", atMs: 10, forMs: 100, nodes: ["a1"], ms: 30 } as const;
     const { during } = await whatHappens(fault);
     expect(during).toEqual([
       expect.stringContaining('a1 up {"lossShare":1'),
@@ -179,14 +179,14 @@ async function whatBegins(schedule: readonly Fault[], isDelicate = false): Promi
   const victims = {
     links: () => [],
     isDelicate,
-    isBystander: (party: string) => party === "a1",
+    isBystander: (node: string) => node === "a1",
     setJournal: () => undefined,
     disconnect: () => undefined,
     restartServer: () => undefined,
     pause: strike("pause"),
     cutTail: strike("cutTail"),
     loseSegment: strike("loseSegment"),
-    makeHole: strike("makeHole"),
+    makeGap: strike("makeGap"),
     flipBit: strike("flipBit"),
   } as unknown as Victims;
   new Nemesis(engine, victims).follow(schedule);
@@ -195,11 +195,11 @@ async function whatBegins(schedule: readonly Fault[], isDelicate = false): Promi
 }
 
 describe("a loss of the store", () => {
-  const losses = ["tail-cut", "segment-lost", "hole", "bit-flip"] as const;
+  const losses = ["tail-cut", "segment-lost", "gap", "bit-flip"] as const;
   const strikeOf = {
     "tail-cut": "cutTail 1",
     "segment-lost": "loseSegment",
-    hole: "makeHole 1",
+    gap: "makeGap 1",
     "bit-flip": "flipBit",
   };
   const isCut = (of: string): Fault => ({ kind: "cut", atMs: 10, forMs: 1_000, of });
@@ -221,9 +221,9 @@ describe("a loss of the store", () => {
       expect(await whatBegins([isCut("c1/journal"), loss])).toEqual([]);
       expect(await whatBegins([{ kind: "server-restart", atMs: 10, forMs: 1_000 }, loss])).toEqual([]);
       expect(await whatBegins([{ kind: "no-responders", atMs: 10, forMs: 1_000 }, loss])).toEqual([]);
-      expect(
-        await whatBegins([{ kind: "partition", atMs: 10, forMs: 1_000, parties: ["a1"] }, loss]),
-      ).toEqual([]);
+      expect(await whatBegins([{ kind: "partition", atMs: 10, forMs: 1_000, nodes: ["a1"] }, loss])).toEqual(
+        [],
+      );
     },
   );
 

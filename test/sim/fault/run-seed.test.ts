@@ -7,7 +7,7 @@ import { WALL_START_MS } from "../../../src/sim/fault/life.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
-import type { Deed } from "../../../src/sim/fault/workload.ts";
+import type { Operation } from "../../../src/sim/fault/workload.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
 const endOf = ({ atMs = 0, forMs = 0 }: Partial<Fault> = {}) => atMs + forMs;
@@ -88,14 +88,14 @@ describe("a seed", () => {
     const notBefore = WALL_START_MS + forMs + 60_000;
     const payload = payloadOf({ does: "complete", ms: 1, limitMs: 3_000 });
     const task = { id: "late", kind: "count", project: "acme", payload, timeoutMs: 3_000, notBefore };
-    const deeds: Deed[] = [{ atMs: 9_000, client: "k1", does: "submit", tasks: [task] }];
+    const operations: Operation[] = [{ atMs: 9_000, client: "k1", does: "submit", tasks: [task] }];
     const cutFor = (ms: number): Fault[] => [
       { kind: "cut", atMs: 8_000, forMs: ms, of: "k1", direction: "up" },
     ];
 
     it("goes on for what it submits after all has healed, however long that waits", async () => {
       const { findings, tasks, virtualMs } = await runSeed(
-        aRequest({ forMs, deeds, schedule: cutFor(7_000) }),
+        aRequest({ forMs, operations, schedule: cutFor(7_000) }),
       );
       expect(findings).toEqual([]);
       expect(tasks).toBe(2); // and the probe's
@@ -103,7 +103,7 @@ describe("a seed", () => {
     });
 
     it("finds a submit that is never answered", async () => {
-      const { findings } = await runSeed(aRequest({ forMs, deeds, schedule: cutFor(3_600_000) }));
+      const { findings } = await runSeed(aRequest({ forMs, operations, schedule: cutFor(3_600_000) }));
       expect(findings).toMatchObject([
         {
           check: "everything-accepted-ends",
@@ -114,14 +114,14 @@ describe("a seed", () => {
   });
 
   it.each<[Fault, Occurrence]>([
-    [{ kind: "hole", atMs: 10_000, forMs: 0, count: 4 }, "hole-made"],
+    [{ kind: "gap", atMs: 10_000, forMs: 0, count: 4 }, "gap-made"],
     [{ kind: "tail-cut", atMs: 10_000, forMs: 0, count: 4 }, "tail-cut"],
     [{ kind: "segment-lost", atMs: 10_000, forMs: 0 }, "segment-lost"],
     [{ kind: "bit-flip", atMs: 10_000, forMs: 0 }, "bit-flipped"],
     [{ kind: "other-line", atMs: 6_000, forMs: 0 }, "skipped-record"],
     [{ kind: "out-of-touch", atMs: 3_000, forMs: 12_000, of: "busy" }, "agent-lost"],
     [{ kind: "usurped", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
-    [{ kind: "partition", atMs: 4_000, forMs: 6_000, parties: ["c3", "a1", "k1"] }, "term-begun-by-another"],
+    [{ kind: "partition", atMs: 4_000, forMs: 6_000, nodes: ["c3", "a1", "k1"] }, "term-begun-by-another"],
     [{ kind: "full", atMs: 4_000, forMs: 4_000 }, "storage-full"],
     [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
   ])("comes through %o", async (fault, occurrence) => {

@@ -5,12 +5,12 @@ import { limits } from "../../../src/limits.ts";
 import { drawSchedule } from "../../../src/sim/fault/schedule.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
-const parties = { coordinators: ["c1", "c2"], agents: ["a1"], clients: ["k1"] };
+const nodes = { coordinators: ["c1", "c2"], agents: ["a1"], clients: ["k1"] };
 
 it("a leader is alone for less long than who finds records missing waits for one of whom nothing is heard", () => {
   const longest = Array.from({ length: 200 }, (_, seed) => {
     const drawn = drawSchedule(new SeededRandom(String(seed)), {
-      parties,
+      nodes,
       untilMs: 600_000,
       without: new Set(),
     });

@@ -3,19 +3,19 @@
 import { describe, expect, it } from "vitest";
 import { planOf, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import { shrink } from "../../../src/sim/fault/shrink.ts";
-import type { Deed } from "../../../src/sim/fault/workload.ts";
+import type { Operation } from "../../../src/sim/fault/workload.ts";
 
 const options = { signal: new AbortController().signal, onTried: () => undefined };
 
 describe("shrink", () => {
-  it("leaves the one deed that fails, and no fault", async () => {
+  it("leaves the one operation that fails, and no fault", async () => {
     const request: SeedRequest = { seed: 3, forMs: 3_000, without: [] };
     const { workload } = planOf(request);
-    const broken = { atMs: 2_000, client: "k1", does: "submit" } as unknown as Deed;
-    const deeds = [...workload.deeds.slice(0, 5), broken, ...workload.deeds.slice(5)];
-    const shrunk = await shrink({ ...request, deeds }, options);
+    const broken = { atMs: 2_000, client: "k1", does: "submit" } as unknown as Operation;
+    const operations = [...workload.operations.slice(0, 5), broken, ...workload.operations.slice(5)];
+    const shrunk = await shrink({ ...request, operations }, options);
     expect(shrunk?.request.schedule).toEqual([]);
-    expect(shrunk?.request.deeds).toEqual([broken]);
+    expect(shrunk?.request.operations).toEqual([broken]);
     expect(shrunk?.report.findings[0]?.check).toBe("nothing-escapes");
   });
 

@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { streamNameOf } from "../../../src/journal/stream/settings.ts";
-import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
+import { CoordinatorNode } from "../../../src/sim/fault/coordinator-node.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
@@ -14,7 +14,7 @@ const lost = { lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, l
 
 let habitat: Habitat;
 let truth: JournalTruth;
-let parties: readonly CoordinatorParty[];
+let nodes: readonly CoordinatorNode[];
 let victims: SwarmVictims;
 
 const run = (ms: number, isEnough = () => false) =>
@@ -22,14 +22,14 @@ const run = (ms: number, isEnough = () => false) =>
     truth.readOn();
     return isEnough();
   });
-const lives = () => parties.map(({ life }) => life?.name);
+const lives = () => nodes.map(({ life }) => life?.name);
 const lastSeq = () => habitat.newestStream?.lastSeq ?? 0;
-const standby = () => parties.find(({ isLeading }) => !isLeading)?.id ?? "";
-const isLed = () => parties.some(({ isLeading }) => isLeading);
+const standby = () => nodes.find(({ isLeading }) => !isLeading)?.id ?? "";
+const isLed = () => nodes.some(({ isLeading }) => isLeading);
 
-function setReach(party: string, condition: typeof lost | undefined): void {
+function setReach(node: string, condition: typeof lost | undefined): void {
   for (const direction of ["up", "down"] as const)
-    habitat.linkOf(`${party}/journal`).set(direction, condition);
+    habitat.linkOf(`${node}/journal`).set(direction, condition);
 }
 
 beforeEach(async () => {
@@ -37,19 +37,19 @@ beforeEach(async () => {
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   const pace = { everyEvents: 1_000, retention, snapshotSyncMs: 1_000 };
-  parties = ["c1", "c2"].map(
-    (id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth),
+  nodes = ["c1", "c2"].map(
+    (id) => new CoordinatorNode({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth),
   );
-  truth.pending = () => parties.flatMap(({ pending }) => pending);
-  victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
-  for (const party of parties) party.start();
+  truth.pending = () => nodes.flatMap(({ pending }) => pending);
+  victims = new SwarmVictims({ habitat, truth, coordinators: nodes, agents: [], clients: [] });
+  for (const node of nodes) node.start();
   await run(10_000);
 });
 
 const losses: readonly (readonly [Occurrence, () => void])[] = [
   ["tail-cut", () => victims.cutTail(2)],
   ["segment-lost", () => victims.loseSegment()],
-  ["hole-made", () => victims.makeHole(2)],
+  ["gap-made", () => victims.makeGap(2)],
   ["bit-flipped", () => victims.flipBit()],
 ];
 
@@ -117,10 +117,10 @@ describe("a loss of the store", () => {
     expect(lastSeq()).toBe(position);
   });
 
-  it("makes no hole at the end of the segment, and none before its `Opened`", () => {
+  it("makes no gap at the end of the segment, and none before its `Opened`", () => {
     const { position = 0 } = truth.live ?? {};
     const before = lastSeq();
-    victims.makeHole(1_000);
+    victims.makeGap(1_000);
     const stream = habitat.newestStream;
     const missing = Array.from({ length: before }, (_, at) => at + 1).filter(
       (seq) => stream?.at(seq) === undefined,
@@ -132,7 +132,7 @@ describe("a loss of the store", () => {
     const [one, other] = lives();
     victims.flipBit();
     const leads = victims.leader();
-    expect(lives()).toEqual(parties.map(({ id }, at) => (id === leads ? [one, other][at] : undefined)));
+    expect(lives()).toEqual(nodes.map(({ id }, at) => (id === leads ? [one, other][at] : undefined)));
   });
 });
 
@@ -151,7 +151,7 @@ describe("while the journal lacks what coordinators hold", () => {
     ["pause", () => victims.pause("c1", 500)],
     ["cut", () => victims.cutTail(1)],
     ["lost segment", () => victims.loseSegment()],
-    ["hole", () => victims.makeHole(1)],
+    ["gap", () => victims.makeGap(1)],
     ["flipped bit", () => victims.flipBit()],
   ];
 
@@ -160,7 +160,7 @@ describe("while the journal lacks what coordinators hold", () => {
     const end = lastSeq();
     strike();
     expect([lastSeq(), habitat.occurrences.counts()]).toEqual([end, noted]);
-    expect(parties.every(({ life }) => (life?.freeAtMs ?? 0) <= habitat.engine.nowMs)).toBe(true);
+    expect(nodes.every(({ life }) => (life?.freeAtMs ?? 0) <= habitat.engine.nowMs)).toBe(true);
     expect(victims.isDelicate).toBe(true);
     await run(20_000, () => truth.isWhole);
     expect([truth.isWhole, lives(), habitat.findings]).toEqual([true, before, []]);
@@ -204,21 +204,21 @@ it("a reader that is not served hears nothing new, and follows again all the sam
   victims.stopServing(id);
   expect(habitat.occurrences.counts()).toMatchObject({ "reader-dead": 1 });
   await run(1_000);
-  const party = parties.find((each) => each.id === id);
-  expect(party?.knownIdx).toBeLessThan(truth.state.idx);
+  const node = nodes.find((each) => each.id === id);
+  expect(node?.knownIdx).toBeLessThan(truth.state.idx);
   await run(30_000);
   const { idx } = truth.state;
   await run(2_000);
-  expect([(party?.knownIdx ?? 0) >= idx, habitat.findings]).toEqual([true, []]);
+  expect([(node?.knownIdx ?? 0) >= idx, habitat.findings]).toEqual([true, []]);
 });
 
 describe("clocks", () => {
   it("are right until they are skewed, each in its own way", () => {
-    expect(parties.map(({ machine }) => machine)).toEqual(parties.map(() => ({ wallSkewMs: 0, rate: 1 })));
+    expect(nodes.map(({ machine }) => machine)).toEqual(nodes.map(() => ({ wallSkewMs: 0, rate: 1 })));
     victims.skewClocks();
-    const [one, other] = parties.map(({ machine }) => machine);
+    const [one, other] = nodes.map(({ machine }) => machine);
     expect(one).not.toEqual(other);
-    for (const { wallSkewMs, rate } of parties.map(({ machine }) => machine)) {
+    for (const { wallSkewMs, rate } of nodes.map(({ machine }) => machine)) {
       expect(Math.abs(wallSkewMs)).toBeLessThanOrEqual(3_000);
       expect(Math.abs(rate - 1)).toBeLessThanOrEqual(0.01);
       expect(rate).not.toBe(1);

@@ -21,7 +21,7 @@ const FOR_EVER_MS = 3_600_000;
 const lost = { lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, lateMs: 0, heldUntilMs: 0 };
 
 interface Course {
-  readonly deeds?: Workload["deeds"];
+  readonly operations?: Workload["operations"];
   readonly schedule?: readonly Fault[];
   readonly change?: (workload: Workload) => Workload;
   readonly without?: readonly FaultKind[];
@@ -31,8 +31,8 @@ interface Course {
 }
 
 async function worldAfter(course: Course): Promise<World> {
-  const { deeds = [], schedule = [], without = [], seed = request.seed, change, prepare } = course;
-  const { workload: drawn } = planOf({ ...request, seed, deeds });
+  const { operations = [], schedule = [], without = [], seed = request.seed, change, prepare } = course;
+  const { workload: drawn } = planOf({ ...request, seed, operations });
   const workload = change?.(drawn) ?? drawn;
   const world = new World({ ...request, seed, workload, schedule, without, untilMs: request.forMs });
   prepare?.(world);
@@ -42,7 +42,7 @@ async function worldAfter(course: Course): Promise<World> {
 
 const findingsOf = async (course: Course) => (await worldAfter(course)).habitat.findings;
 
-function submits(task: Partial<TaskRequest>): Workload["deeds"] {
+function submits(task: Partial<TaskRequest>): Workload["operations"] {
   const payload = payloadOf({ does: "complete", ms: 4_000, limitMs: 20_000 });
   const tasks = [{ id: "t1", kind: "count", project: "acme", payload, timeoutMs: 20_000, ...task }];
   return [{ atMs: 6_000, client: "k1", does: "submit", tasks }];
@@ -59,7 +59,7 @@ function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1")
 }
 
 it("nothing is found where nothing is broken, and there is something to judge", async () => {
-  const { habitat } = await worldAfter({ deeds: submits({}) });
+  const { habitat } = await worldAfter({ operations: submits({}) });
   expect(habitat.findings).toEqual([]);
   const compared = (by: "hash" | "state") =>
     new Set(habitat.readings.flatMap((read) => (read[by] ? [read.reader.split(" ")[0]] : [])));
@@ -69,7 +69,7 @@ it("nothing is found where nothing is broken, and there is something to judge", 
 });
 
 it("a task that nobody can do is found", async () => {
-  expect(await findingsOf({ deeds: submits({ kind: "unheard-of" }) })).toMatchObject([
+  expect(await findingsOf({ operations: submits({ kind: "unheard-of" }) })).toMatchObject([
     {
       check: "everything-accepted-ends",
       sentence: expect.stringContaining("1 tasks have not ended: t1 queued#0"),
@@ -116,8 +116,10 @@ it("what a client said comes long after all has healed, and is put right before 
     habitat.engine.after(14_400, "held", () => link.set("up", held));
     habitat.engine.after(14_900, "passing", () => link.set("up", undefined));
   };
-  const deeds: Workload["deeds"] = [{ atMs: 14_500, client: "k1", does: "pause", project: undefined }];
-  const { habitat, truth } = await worldAfter({ deeds, prepare });
+  const operations: Workload["operations"] = [
+    { atMs: 14_500, client: "k1", does: "pause", project: undefined },
+  ];
+  const { habitat, truth } = await worldAfter({ operations, prepare });
   expect(habitat.findings).toEqual([]);
   const pauses = truth.batches.filter((bytes) => Buffer.from(bytes).includes("SwarmPaused"));
   expect(pauses).toHaveLength(1);
@@ -138,9 +140,11 @@ it("so is what is long on its way to the coordinators, though nobody asks for it
     ...workload,
     clients: workload.clients.map((client) => ({ ...client, remembers: false })),
   });
-  const deeds: Workload["deeds"] = [{ atMs: 14_500, client: "k1", does: "pause", project: undefined }];
+  const operations: Workload["operations"] = [
+    { atMs: 14_500, client: "k1", does: "pause", project: undefined },
+  ];
   const schedule: Fault[] = [{ kind: "crash", atMs: 14_550, forMs: 100, of: "k1" }];
-  const { habitat, truth } = await worldAfter({ deeds, prepare, change, schedule });
+  const { habitat, truth } = await worldAfter({ operations, prepare, change, schedule });
   expect(habitat.findings).toEqual([]);
   const pauses = truth.batches.filter((bytes) => Buffer.from(bytes).includes("SwarmPaused"));
   expect(pauses).toHaveLength(1);
@@ -149,16 +153,16 @@ it("so is what is long on its way to the coordinators, though nobody asks for it
 
 it("a client that is never told how its task ended is found", async () => {
   const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
-  expect(await findingsOf({ deeds: submits({}), schedule })).toMatchObject([
+  expect(await findingsOf({ operations: submits({}), schedule })).toMatchObject([
     { check: "endings-are-told", sentence: "k1 still waits for acme/t1, which has ended" },
   ]);
 });
 
 it("a place that is not given back is found", async () => {
-  const deeds = submits({ kind: "stubborn", timeoutMs: 3_000, maxAttempts: 1 });
+  const operations = submits({ kind: "stubborn", timeoutMs: 3_000, maxAttempts: 1 });
   const neverEnds = () => new Promise<never>(() => undefined);
   const prepare = ({ habitat }: World) => joinBeside(habitat, "stubborn", neverEnds);
-  expect(await findingsOf({ deeds, prepare })).toMatchObject([
+  expect(await findingsOf({ operations, prepare })).toMatchObject([
     {
       check: "places-are-given-back",
       sentence: expect.stringContaining("attempt 1 of t1, which has ended, takes a place of x1"),
@@ -179,7 +183,7 @@ it("a task that was accepted and is lost is found by who waits for it", async ()
       truth.lost();
     });
   };
-  expect(await findingsOf({ deeds: submits({}), schedule, prepare })).toMatchObject([
+  expect(await findingsOf({ operations: submits({}), schedule, prepare })).toMatchObject([
     { check: "accepted-tasks-end", sentence: expect.stringContaining("k1 waits for acme/t1 and is told:") },
   ]);
 });
@@ -195,8 +199,8 @@ it("an agent that ends of itself is found", async () => {
 });
 
 describe("what escapes is found:", () => {
-  const escaped = (party: string) => [
-    { check: "nothing-escapes", sentence: expect.stringMatching(`^${party}: `) },
+  const escaped = (node: string) => [
+    { check: "nothing-escapes", sentence: expect.stringMatching(`^${node}: `) },
   ];
 
   it("of an agent, whose options are refused", async () => {
@@ -384,8 +388,8 @@ it("two states for one place of the journal are found", async () => {
   ]);
 });
 
-it("what a party was told and the journal does not say is found", async () => {
-  const told = { kind: "cancel", party: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
+it("what a node was told and the journal does not say is found", async () => {
+  const told = { kind: "cancel", node: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
   const prepare = ({ habitat }: World) =>
     void habitat.history.push({ ...told, round: 1, answer: "cancelled" });
   expect(await findingsOf({ prepare })).toMatchObject([

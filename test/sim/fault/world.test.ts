@@ -7,7 +7,7 @@ import type { Fault } from "../../../src/sim/fault/fault.ts";
 import { planOf, runSeed } from "../../../src/sim/fault/run-seed.ts";
 import { World } from "../../../src/sim/fault/world.ts";
 
-const request = { seed: 8, forMs: 25_000, without: [], deeds: [] };
+const request = { seed: 8, forMs: 25_000, without: [], operations: [] };
 const agent = "a2";
 /** By then everybody has joined, and H is over. */
 const lapsedMs = 18_000;

@@ -5,7 +5,7 @@ import { refOfKey } from "../../../src/ids.ts";
 import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkLives } from "../../../src/sim/history/check-lives.ts";
-import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";
+import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
 import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
 import type { Event } from "../../../src/state/event.ts";
 import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
@@ -140,7 +140,7 @@ describe("what is broken on purpose", () => {
     } as const;
     const late = {
       kind: "await",
-      party: "late",
+      node: "late",
       project: "default",
       task: "default/dropped",
       answer: cancelled,
@@ -151,7 +151,7 @@ describe("what is broken on purpose", () => {
 
   it("a round that is opened twice, after a completion, or with other work", () => {
     const faultsWith = (change: (event: Event) => readonly Event[]) =>
-      new JournalLine(edited(change)).faults.join("; ");
+      new CommittedLog(edited(change)).faults.join("; ");
     const whereRetried = (change: (event: Extract<Event, { type: "TaskRetried" }>) => readonly Event[]) =>
       faultsWith((event) => (event.type === "TaskRetried" ? change(event) : [event]));
     expect(whereRetried((event) => [event])).toBe("");
@@ -186,7 +186,7 @@ describe("what is broken on purpose", () => {
   it("an answer from before what was known", () => {
     const late = {
       kind: "await",
-      party: "late",
+      node: "late",
       project: "default",
       task: "default/done",
       answer: "live",
@@ -316,7 +316,7 @@ describe("what is broken on purpose", () => {
   });
 
   it("a program that is told no by every call, though the task was accepted", () => {
-    const call = { kind: "call", party: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
+    const call = { kind: "call", node: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
     const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };
     const { observations } = recorded;
     expectOnly({ observations: [...observations, no] }, "P5 calls");
@@ -346,7 +346,7 @@ describe("what is broken on purpose", () => {
     const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const forgotten = { type: "AgentForgotten", agent: "a9" } as unknown as Event;
-    const wrongIn = (events: readonly Event[]) => checkLives(new JournalLine(withAtEnd(events))).length;
+    const wrongIn = (events: readonly Event[]) => checkLives(new CommittedLog(withAtEnd(events))).length;
     expect(wrongIn([assigned, left, joined])).toBe(1);
     expect(wrongIn([left, joined])).toBe(0);
     expect(wrongIn([assigned, left, forgotten, joined])).toBe(0);
@@ -420,7 +420,7 @@ function anAccepted(change: Partial<SubmitObserved> & { readonly task: string })
   const { task: id } = refOfKey(change.task);
   const content = { id, kind: "nobody", payload: `of ${id}` };
   const at = { term: 1, idx: lineOf(recorded).lastIdx - 1 };
-  const base = { kind: "submit", party: "later", project: "default", content, answer: "accepted" } as const;
+  const base = { kind: "submit", node: "later", project: "default", content, answer: "accepted" } as const;
   return { ...base, sentMs: 0, heardMs: 1e11, at, ...change };
 }
 

@@ -6,11 +6,11 @@ import { decodeRecord, hashOf } from "../../../src/journal/records.ts";
 import { Replay } from "../../../src/journal/replay.ts";
 import { doneSubject } from "../../../src/protocol/subjects.ts";
 import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
-import { JournalLine, type LineRecord } from "../../../src/sim/history/journal-line.ts";
+import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
 import type { Observation, Reading } from "../../../src/sim/history/observation.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
 import type { MemoryHub } from "../../../src/transport/memory.ts";
-import { startTestSwarm, subjects, WireAgent, WireParty } from "../../support/swarm.ts";
+import { startTestSwarm, subjects, WireAgent, WireNode } from "../../support/swarm.ts";
 
 export interface Recorded {
   readonly observations: readonly Observation[];
@@ -21,7 +21,7 @@ export interface Recorded {
 export async function recordHistory(): Promise<Recorded> {
   const swarm = await startTestSwarm();
   const observations: Observation[] = [];
-  await live((party) => recording(swarm.hub, party, observations));
+  await live((node) => recording(swarm.hub, node, observations));
   await swarm.stop();
   const journal: LineRecord[] = [];
   for (let position = 1; ; position += 1) {
@@ -32,9 +32,9 @@ export async function recordHistory(): Promise<Recorded> {
   return { observations, readings: readingsOf(journal), journal };
 }
 
-function recording(hub: MemoryHub, party: string, observations: Observation[]): RecordingTransport {
+function recording(hub: MemoryHub, node: string, observations: Observation[]): RecordingTransport {
   return new RecordingTransport(hub.connect(), {
-    party,
+    node,
     swarm: swarmId("test"),
     now: () => performance.now(),
     record: (observed) => observations.push(observed),
@@ -43,8 +43,8 @@ function recording(hub: MemoryHub, party: string, observations: Observation[]): 
 
 /** `done` completes, `failed` fails for good, `dropped` is cancelled while it runs, and completes in
  *  its second round, `waiting` stays queued. */
-async function live(connect: (party: string) => RecordingTransport): Promise<void> {
-  const client = new WireParty(connect("client"));
+async function live(connect: (node: string) => RecordingTransport): Promise<void> {
+  const client = new WireNode(connect("client"));
   const agent = new WireAgent(connect("agent"), "a1", { maxConcurrent: 1 });
   await agent.join();
   client.listen(doneSubject("_INBOX.inbox"));
@@ -84,22 +84,22 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   await query(client, "done");
 }
 
-function awaitEnd(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+function awaitEnd(client: WireNode, tasks: readonly string[]): Promise<unknown> {
   return client.ask(subjects.project("default", "await"), { tasks, notify: "_INBOX.inbox" });
 }
 
-function query(client: WireParty, task: string): Promise<unknown> {
+function query(client: WireNode, task: string): Promise<unknown> {
   return client.ask(subjects.query("default", "task"), { task });
 }
 
 /** Of round 1. */
-function cancel(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+function cancel(client: WireNode, tasks: readonly string[]): Promise<unknown> {
   return client.ask(subjects.project("default", "cancel"), {
     tasks: tasks.map((task) => ({ task, round: 1 })),
   });
 }
 
-function retry(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+function retry(client: WireNode, tasks: readonly string[]): Promise<unknown> {
   return client.ask(subjects.project("default", "retry"), {
     tasks: tasks.map((task) => ({ task, round: 2 })),
   });
@@ -117,6 +117,6 @@ function readingsOf(journal: readonly LineRecord[]): Reading[] {
 }
 
 /** Where the journal of the history submits, opens, ends: for tests that move things about. */
-export function lineOf({ journal }: Recorded): JournalLine {
-  return new JournalLine(journal);
+export function lineOf({ journal }: Recorded): CommittedLog {
+  return new CommittedLog(journal);
 }

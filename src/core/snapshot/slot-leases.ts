@@ -1,9 +1,9 @@
-// Resources and acquisitions of slots in a snapshot. What is in use and what waits where is counted and listed anew
-// from the acquisitions, which stand by agent and in order of asking.
+// Resources and slot leases of slots in a snapshot. What is in use and what waits where is counted and listed anew
+// from the slot leases, which stand by agent and in order of asking.
 
 import type { AgentId, Instant, ResourceName, SlotHandle } from "../../ids.ts";
-import { acquisitionKey, newResourceRow } from "../../state/slot-rows.ts";
-import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "../../state/state.ts";
+import { newResourceRow, slotLeaseKey } from "../../state/slot-rows.ts";
+import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "../../state/state.ts";
 import { addNew, allOf, Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { Places, placesIn } from "./places.ts";
@@ -18,20 +18,20 @@ export function* resourceRows({ resourceByName, contendedByName }: SwarmState): 
   }
 }
 
-export function* acquisitionRows(state: SwarmState): Generator<Row> {
+export function* slotLeaseRows(state: SwarmState): Generator<Row> {
   const holdings = new Map<ResourceName, ReadonlyMap<string, number>>();
   for (const row of state.resourceByName.values()) holdings.set(row.resource, placesIn(row.holdings.keys()));
   for (const slots of state.slotsByAgent.values()) {
     for (const slot of slots.values()) {
       const { incarnation: _, requestedTicks, timeoutTimer, ...fields } = slot;
       const needs = Array.from(slot.needs, ([resource, count]) => {
-        const place = holdings.get(resource)?.get(acquisitionKey(slot));
+        const place = holdings.get(resource)?.get(slotLeaseKey(slot));
         return { resource, slots: count, requestedTick: requestedTicks.get(resource), place };
       });
-      yield ["acquisition", { ...fields, needs, timerOrder: timeoutTimer?.order }];
+      yield ["slotLease", { ...fields, needs, timerOrder: timeoutTimer?.order }];
     }
   }
-  for (const [key, ending] of state.endedSlotByKey) yield ["ended-acquisition", { key, ending }];
+  for (const [key, ending] of state.endedSlotByKey) yield ["ended-slot-lease", { key, ending }];
 }
 
 const endings = allOf<SlotEnding>({
@@ -42,7 +42,7 @@ const endings = allOf<SlotEnding>({
   "timed-out": true,
   "above-capacity": true,
 });
-const states = allOf<AcquisitionRow["state"]>({ waiting: true, held: true });
+const states = allOf<SlotLeaseRow["state"]>({ waiting: true, held: true });
 
 interface Need {
   readonly resource: ResourceRow;
@@ -54,16 +54,16 @@ interface Need {
 
 interface ReadResource {
   readonly row: ResourceRow;
-  readonly holdings: Places<AcquisitionRow>;
+  readonly holdings: Places<SlotLeaseRow>;
   held: number;
 }
 
-export class AcquisitionReader {
+export class SlotLeaseReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
   readonly #resources = new Map<ResourceRow, ReadResource>();
   readonly #contended = new Places<ResourceRow>("resources that are waited for");
-  readonly #slots: AcquisitionRow[] = [];
+  readonly #slots: SlotLeaseRow[] = [];
   readonly #liveKeys = new Set<string>();
 
   constructor(state: SwarmState, timers: TimerReader) {
@@ -85,18 +85,18 @@ export class AcquisitionReader {
     this.#resources.set(row, { row, holdings: new Places(`holdings of ${resource}`), held: 0 });
   }
 
-  readAcquisition(fields: Fields): void {
+  readSlotLease(fields: Fields): void {
     const agent = known(this.#state.agentById, fields.text<AgentId>("agent"), "agent");
-    if (!agent.online) refuse(`agent ${agent.id} is offline and has an acquisition`);
+    if (!agent.online) refuse(`agent ${agent.id} is offline and has a slot lease`);
     const needs = fields.list("needs").map((item) => this.#need(item));
-    const slot: AcquisitionRow = {
+    const slot: SlotLeaseRow = {
       handle: fields.text("handle"),
       agent: agent.id,
       incarnation: agent.incarnation,
       holder: fields.optionalText("holder"),
       needs: new Map(needs.map(({ resource, slots }) => [resource.resource, slots])),
       weightThousandths: fields.whole("weightThousandths"),
-      order: fields.whole("order", { min: 1, max: this.#state.acquisitions }),
+      order: fields.whole("order", { min: 1, max: this.#state.slotLeases }),
       requestedAt: fields.whole("requestedAt"),
       requestedTicks: new Map(needs.map(({ resource, requestedTick }) => [resource.resource, requestedTick])),
       state: fields.oneOf("state", states),
@@ -105,9 +105,9 @@ export class AcquisitionReader {
       timeoutTimer: undefined,
     };
     if (slot.needs.size === 0 || slot.needs.size !== needs.length)
-      refuse(`acquisition ${acquisitionKey(slot)} needs nothing, or the same twice`);
+      refuse(`slot lease ${slotLeaseKey(slot)} needs nothing, or the same twice`);
     if ((slot.state === "held") !== (slot.grantedAt !== undefined))
-      refuse(`acquisition ${acquisitionKey(slot)} is ${slot.state}, that it was granted is another thing`);
+      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state}, that it was granted is another thing`);
     this.#start(slot, fields.optionalWhole("timerOrder", { min: 1 }));
     for (const need of needs) this.#use(slot, need);
     this.#keep(slot);
@@ -115,19 +115,19 @@ export class AcquisitionReader {
 
   readEnded(fields: Fields): void {
     const key = fields.text("key");
-    if (this.#liveKeys.has(key)) refuse(`acquisition ${key} is live and has ended`);
-    addNew(this.#state.endedSlotByKey, key, fields.oneOf("ending", endings), "ended acquisition");
+    if (this.#liveKeys.has(key)) refuse(`slot lease ${key} is live and has ended`);
+    addNew(this.#state.endedSlotByKey, key, fields.oneOf("ending", endings), "ended slot lease");
   }
 
-  /** After all acquisitions were read. */
+  /** After all slot leases were read. */
   list(): void {
     this.#slots.sort((a, b) => a.order - b.order);
     for (const [at, slot] of this.#slots.entries()) {
-      if (this.#slots[at - 1]?.order === slot.order) refuse(`there are two acquisitions ${slot.order}`);
+      if (this.#slots[at - 1]?.order === slot.order) refuse(`there are two slot leases ${slot.order}`);
       if (slot.state === "held") continue;
       for (const name of slot.needs.keys()) {
         const row = known(this.#state.resourceByName, name, "resource");
-        row.waiting.set(acquisitionKey(slot), slot);
+        row.waiting.set(slotLeaseKey(slot), slot);
         row.waitingWeightThousandths += slot.weightThousandths;
       }
     }
@@ -137,11 +137,11 @@ export class AcquisitionReader {
       this.#state.contendedByName.set(row.resource, row);
     for (const { row, holdings, held } of this.#resources.values())
       for (const slot of holdings.inOrder(held, ({ state }) => state === "held"))
-        row.holdings.set(acquisitionKey(slot), slot);
+        row.holdings.set(slotLeaseKey(slot), slot);
   }
 
   #need(item: unknown): Need {
-    const fields = new Fields(item, "acquisition.needs");
+    const fields = new Fields(item, "slot-lease.needs");
     const need = {
       resource: known(this.#state.resourceByName, fields.text<ResourceName>("resource"), "resource"),
       slots: fields.whole("slots", { min: 1 }),
@@ -152,15 +152,15 @@ export class AcquisitionReader {
     return need;
   }
 
-  #start(slot: AcquisitionRow, order: number | undefined): void {
+  #start(slot: SlotLeaseRow, order: number | undefined): void {
     const dueAt = slot.state === "waiting" ? slot.deadline : undefined;
     if ((dueAt === undefined) !== (order === undefined))
-      refuse(`acquisition ${acquisitionKey(slot)} is ${slot.state} and ends by time, or the other way round`);
+      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state} and ends by time, or the other way round`);
     if (dueAt !== undefined && order !== undefined)
       slot.timeoutTimer = this.#timers.start({ dueAt, order }, { kind: "acquire-timeout", slot });
   }
 
-  #use(slot: AcquisitionRow, { resource, slots, place }: Need): void {
+  #use(slot: SlotLeaseRow, { resource, slots, place }: Need): void {
     const read = known(this.#resources, resource, "resource");
     read.holdings.put(place, slot);
     if (slot.state !== "held") return;
@@ -168,18 +168,18 @@ export class AcquisitionReader {
     read.held += 1;
   }
 
-  /** An agent's acquisitions stand together, in order of asking. */
-  #keep(slot: AcquisitionRow): void {
+  /** An agent's slot leases stand together, in order of asking. */
+  #keep(slot: SlotLeaseRow): void {
     const { slotsByAgent } = this.#state;
     const before = this.#slots.at(-1);
     const isFirst = before?.agent !== slot.agent;
     if (isFirst ? slotsByAgent.has(slot.agent) : before.order >= slot.order)
-      refuse(`acquisition ${acquisitionKey(slot)} is out of order`);
-    const own = slotsByAgent.get(slot.agent) ?? new Map<SlotHandle, AcquisitionRow>();
-    addNew(own, slot.handle, slot, `acquisition of ${slot.agent}`);
+      refuse(`slot lease ${slotLeaseKey(slot)} is out of order`);
+    const own = slotsByAgent.get(slot.agent) ?? new Map<SlotHandle, SlotLeaseRow>();
+    addNew(own, slot.handle, slot, `slot lease of ${slot.agent}`);
     slotsByAgent.set(slot.agent, own);
     this.#slots.push(slot);
-    this.#liveKeys.add(acquisitionKey(slot));
+    this.#liveKeys.add(slotLeaseKey(slot));
   }
 }
 

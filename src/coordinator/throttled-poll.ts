@@ -2,7 +2,7 @@
 
 import type { Clock } from "../clock.ts";
 
-export interface LookoutOptions {
+export interface ThrottledPollOptions {
   readonly clock: Clock;
   /** A look is old after so long. */
   readonly everyMs: number;
@@ -10,12 +10,12 @@ export interface LookoutOptions {
   readonly look: () => Promise<void>;
 }
 
-export class Lookout {
-  readonly #options: LookoutOptions;
+export class ThrottledPoll {
+  readonly #options: ThrottledPollOptions;
   #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   #isLooking = false;
 
-  constructor(options: LookoutOptions) {
+  constructor(options: ThrottledPollOptions) {
     this.#options = options;
   }
 

@@ -11,14 +11,14 @@ import { WaggleError } from "../../errors.ts";
 import { taskKey } from "../../ids.ts";
 import type { Habitat } from "./habitat.ts";
 import { type Life, type MachineClock, newMachine } from "./life.ts";
-import type { ClientCharacter, Deed } from "./workload.ts";
+import type { ClientCharacter, Operation } from "./workload.ts";
 
 /** Longest that it waits for slots, ms. */
 const ACQUIRE_MS = 15_000;
 /** What changes nothing that an operator would have to put right. */
-const HARMLESS: readonly Deed["does"][] = ["submit", "cancel", "retry", "query", "await", "acquire"];
+const HARMLESS: readonly Operation["does"][] = ["submit", "cancel", "retry", "query", "await", "acquire"];
 
-export class ClientParty {
+export class ClientNode {
   readonly id: string;
   readonly machine: MachineClock;
   /** Tasks whose end it still waits for. */
@@ -27,7 +27,7 @@ export class ClientParty {
   readonly #habitat: Habitat;
   readonly #retries: boolean;
   /** Begun, and their outcome not known. */
-  readonly #open = new Set<Deed>();
+  readonly #open = new Set<Operation>();
   #life: Life | undefined;
   #swarm: Swarm | undefined;
   #agent: Promise<Agent> | undefined;
@@ -43,8 +43,8 @@ export class ClientParty {
 
   /** What it asks for and has not been told to be accepted or refused: it goes on asking. */
   get submitting(): readonly string[] {
-    return [...this.#open].flatMap((deed) =>
-      deed.does === "submit" ? deed.tasks.map(({ id = "" }) => id) : [],
+    return [...this.#open].flatMap((operation) =>
+      operation.does === "submit" ? operation.tasks.map(({ id = "" }) => id) : [],
     );
   }
 
@@ -72,7 +72,7 @@ export class ClientParty {
     connect({ transport, swarm, project, user, clock, random, logger }).then(
       (connected) => {
         this.#swarm = connected;
-        for (const deed of [...this.#open]) this.#begin(deed);
+        for (const operation of [...this.#open]) this.#begin(operation);
       },
       (error) => this.#habitat.escaped(this.id, error),
     );
@@ -90,58 +90,63 @@ export class ClientParty {
   }
 
   /** Does it now, or when it runs again. */
-  do(deed: Deed): void {
-    this.#open.add(deed);
-    this.#begin(deed);
+  do(operation: Operation): void {
+    this.#open.add(operation);
+    this.#begin(operation);
   }
 
-  #begin(deed: Deed): void {
+  #begin(operation: Operation): void {
     const swarm = this.#swarm;
     const life = this.#life;
     if (swarm === undefined || life === undefined) return;
-    life.after(0, deed.does, () => {
-      this.#carryOut(deed, swarm).then(
-        () => this.#open.delete(deed),
+    life.after(0, operation.does, () => {
+      this.#carryOut(operation, swarm).then(
+        () => this.#open.delete(operation),
         (error: unknown) => {
-          this.#open.delete(deed);
-          if (!(error instanceof WaggleError)) this.#habitat.escaped(`${this.id} ${deed.does}`, error);
+          this.#open.delete(operation);
+          if (!(error instanceof WaggleError)) this.#habitat.escaped(`${this.id} ${operation.does}`, error);
         },
       );
     });
   }
 
-  async #carryOut(deed: Deed, swarm: Swarm): Promise<unknown> {
-    switch (deed.does) {
+  async #carryOut(operation: Operation, swarm: Swarm): Promise<unknown> {
+    switch (operation.does) {
       case "submit":
-        return await this.#submit(deed.tasks, swarm);
+        return await this.#submit(operation.tasks, swarm);
       case "cancel":
-        return await swarm.cancel(deed.task, { project: deed.project });
+        return await swarm.cancel(operation.task, { project: operation.project });
       case "retry":
-        return await this.#retry(deed.task, deed.project, swarm);
+        return await this.#retry(operation.task, operation.project, swarm);
       case "query":
-        return await swarm.story(deed.task, { project: deed.project });
+        return await swarm.story(operation.task, { project: operation.project });
       case "await":
-        return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: ACQUIRE_MS });
+        return await swarm
+          .task(operation.task, { project: operation.project })
+          .outcome({ timeoutMs: ACQUIRE_MS });
       case "pause":
-        return await swarm.pause(deed.project);
+        return await swarm.pause(operation.project);
       case "resume":
-        return await swarm.resume(deed.project);
+        return await swarm.resume(operation.project);
       case "drain":
-        return await swarm.drain(deed.agent);
+        return await swarm.drain(operation.agent);
       case "undrain":
-        return await swarm.undrain(deed.agent);
+        return await swarm.undrain(operation.agent);
       case "set-project":
-        return await swarm.setProject(deed.project, deed.patch);
+        return await swarm.setProject(operation.project, operation.patch);
       case "set-kind":
-        return await swarm.setKind(deed.kind, deed.patch);
+        return await swarm.setKind(operation.kind, operation.patch);
       case "set-policy":
-        return await swarm.setPolicy(deed.patch);
+        return await swarm.setPolicy(operation.patch);
       case "set-rate":
-        return await swarm.setRate(deed.type, deed.patch);
+        return await swarm.setRate(operation.type, operation.patch);
       case "set-resource":
-        return await swarm.setResource(deed.resource, { slots: deed.slots, ...alphaBeside(deed.slots) });
+        return await swarm.setResource(operation.resource, {
+          slots: operation.slots,
+          ...alphaBeside(operation.slots),
+        });
       case "acquire":
-        return await this.#acquire(deed.resources, deed.holdMs, swarm);
+        return await this.#acquire(operation.resources, operation.holdMs, swarm);
     }
   }
 
@@ -188,7 +193,7 @@ export class ClientParty {
   #call({ id = "", project = "" }: TaskRequest): (error: WaggleError) => void {
     const { engine, history } = this.#habitat;
     const task = taskKey({ project, task: id });
-    const head = { kind: "call", party: this.#life?.name ?? this.id, task, sentMs: engine.nowMs } as const;
+    const head = { kind: "call", node: this.#life?.name ?? this.id, task, sentMs: engine.nowMs } as const;
     const at = history.push(head) - 1;
     return ({ code }) => {
       history[at] = { ...head, heardMs: engine.nowMs, refused: code };

@@ -4,7 +4,7 @@
 import { expect, it } from "vitest";
 import { batchIndex } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/records.ts";
-import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
+import { CoordinatorNode } from "../../../src/sim/fault/coordinator-node.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import type { Condition } from "../../../src/sim/fault/link.ts";
@@ -21,17 +21,17 @@ const lost: Condition = {
 
 let habitat: Habitat;
 let truth: JournalTruth;
-let parties: readonly CoordinatorParty[];
+let nodes: readonly CoordinatorNode[];
 
-/** @param isBlind the parties take the journal for one of the first term alone, in a segment that nobody sealed */
+/** @param isBlind the nodes take the journal for one of the first term alone, in a segment that nobody sealed */
 function setUp({ isBlind = false } = {}): void {
   habitat = new Habitat(new SeededRandom("test"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   const first = { readOn: () => ({ term: 1 }), isWhole: true, isSealed: false } as unknown as JournalTruth;
-  parties = ["c1", "c2"].map(
+  nodes = ["c1", "c2"].map(
     (id) =>
-      new CoordinatorParty(
+      new CoordinatorNode(
         { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention, snapshotSyncMs: 1_000 },
         habitat,
         isBlind ? first : truth,
@@ -46,15 +46,15 @@ const run = (ms: number, isEnough = () => false) =>
   });
 
 /** Who leads the first term. */
-async function elect(): Promise<CoordinatorParty> {
-  for (const party of parties) party.start();
-  await run(10_000, () => parties.some(({ isLeading }) => isLeading));
+async function elect(): Promise<CoordinatorNode> {
+  for (const node of nodes) node.start();
+  await run(10_000, () => nodes.some(({ isLeading }) => isLeading));
   await run(500);
-  return parties.find(({ isLeading }) => isLeading) as CoordinatorParty;
+  return nodes.find(({ isLeading }) => isLeading) as CoordinatorNode;
 }
 
 /** Another leads the second term, and the leader of the first does not hear of it. */
-async function depose({ id }: CoordinatorParty): Promise<void> {
+async function depose({ id }: CoordinatorNode): Promise<void> {
   const link = habitat.linkOf(`${id}/journal`);
   for (const direction of ["up", "down"] as const) link.set(direction, lost);
   await run(20_000, () => truth.state.term === 2);
@@ -64,7 +64,7 @@ it("a leader counts as having the journal, also one that was deposed and has not
   setUp();
   const deposed = await elect();
   expect(deposed.knownIdx).toBe(Number.POSITIVE_INFINITY);
-  expect(parties.find((party) => party !== deposed)?.knownIdx).toBe(truth.state.idx);
+  expect(nodes.find((node) => node !== deposed)?.knownIdx).toBe(truth.state.idx);
   await depose(deposed);
   expect(deposed.isLeading).toBe(true);
   expect(deposed.knownIdx).toBe(Number.POSITIVE_INFINITY);
@@ -86,7 +86,7 @@ it.each([
 });
 
 /** Its connection breaks, and its journal's does not. */
-async function disconnect({ id }: CoordinatorParty, forMs: number): Promise<void> {
+async function disconnect({ id }: CoordinatorNode, forMs: number): Promise<void> {
   const link = habitat.linkOf(id);
   link.isDown = true;
   habitat.disconnect(id);

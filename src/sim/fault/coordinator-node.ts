@@ -15,7 +15,7 @@ import type { CoordinatorCharacter } from "./workload.ts";
 /** How long it takes to be started again after it ended of its own accord, ms. */
 const RESTART_MS = 1_000;
 
-export class CoordinatorParty {
+export class CoordinatorNode {
   readonly id: string;
   readonly machine: MachineClock;
   readonly #character: CoordinatorCharacter;
@@ -139,7 +139,7 @@ export class CoordinatorParty {
     this.#awayFromMs = isConnected ? undefined : (this.#awayFromMs ?? nowMs);
   }
 
-  /** A leader gives up a term only for another coordinator that sealed its segment; or by itself, when no other party
+  /** A leader gives up a term only for another coordinator that sealed its segment; or by itself, when no other node
    *  could reach it for so long. */
   #requireReason(): void {
     const { term } = this.#truth.readOn();

@@ -2,33 +2,33 @@
 
 import { describe, expect, it } from "vitest";
 import { projectId, userId } from "../../src/ids.ts";
-import type { Lane, LaneProject, LaneUser, TaskQueue, TaskRow } from "../../src/state/state.ts";
+import type { QueueProject, QueueUser, TaskPartition, TaskQueue, TaskRow } from "../../src/state/state.ts";
 import { aRandomSwarm } from "../scheduling/random-swarm.ts";
 import { SwarmFixture } from "../scheduling/swarm-fixture.ts";
 
-function laneIn({ state }: SwarmFixture, key: string): Lane {
-  const lane = state.laneByKey.get(key);
-  if (lane === undefined) throw new Error(`no lane ${key}`);
-  return lane;
+function queueIn({ state }: SwarmFixture, key: string): TaskQueue {
+  const queue = state.queueByKey.get(key);
+  if (queue === undefined) throw new Error(`no queue ${key}`);
+  return queue;
 }
 
-function memberIn(swarm: SwarmFixture, key: string, project: string): LaneProject {
-  const member = laneIn(swarm, key).memberByProject.get(projectId(project));
-  if (member === undefined) throw new Error(`${project} is no member of lane ${key}`);
+function memberIn(swarm: SwarmFixture, key: string, project: string): QueueProject {
+  const member = queueIn(swarm, key).memberByProject.get(projectId(project));
+  if (member === undefined) throw new Error(`${project} is no member of queue ${key}`);
   return member;
 }
 
-function userIn(swarm: SwarmFixture, key: string, project: string, user: string): LaneUser {
+function userIn(swarm: SwarmFixture, key: string, project: string, user: string): QueueUser {
   const member = memberIn(swarm, key, project).memberByUser.get(userId(user));
-  if (member === undefined) throw new Error(`${user} is no member of lane ${key}`);
+  if (member === undefined) throw new Error(`${user} is no member of queue ${key}`);
   return member;
 }
 
 /** From the oldest to the newest. */
-function listed(queue: TaskQueue): TaskRow[] {
+function listed(partition: TaskPartition): TaskRow[] {
   const rows: TaskRow[] = [];
-  for (let row = queue.oldest; row !== undefined; row = row.newer) rows.push(row);
-  expect(rows.at(-1)).toBe(queue.newest);
+  for (let row = partition.oldest; row !== undefined; row = row.newer) rows.push(row);
+  expect(rows.at(-1)).toBe(partition.newest);
   for (const [at, row] of rows.entries()) expect(row.older).toBe(rows[at - 1]);
   return rows;
 }
@@ -37,21 +37,21 @@ function idsOf(rows: readonly TaskRow[]): string[] {
   return rows.map(({ spec }) => spec.id);
 }
 
-describe("lanes", () => {
+describe("queues", () => {
   it("are one for each kind and role, from their first task to their last", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k"], role: "x", maxConcurrent: 9 });
     swarm.submit("t1");
     swarm.submit("t2", { role: "x" });
     swarm.submit("t3", { role: "x", project: "q" });
-    expect([...swarm.state.laneByKey.keys()]).toEqual(["k", "k x"]);
-    expect(laneIn(swarm, "k x")).toMatchObject({ kind: "k", role: "x", size: 2 });
-    expect(laneIn(swarm, "k").kindRow.lanes).toBe(2);
+    expect([...swarm.state.queueByKey.keys()]).toEqual(["k", "k x"]);
+    expect(queueIn(swarm, "k x")).toMatchObject({ kind: "k", role: "x", size: 2 });
+    expect(queueIn(swarm, "k").kindRow.queues).toBe(2);
     for (const id of ["t1", "t2"]) swarm.assign(id, "a");
-    expect([...swarm.state.laneByKey.keys()]).toEqual(["k x"]);
+    expect([...swarm.state.queueByKey.keys()]).toEqual(["k x"]);
     swarm.cancel("t3");
-    expect(swarm.state.laneByKey.size).toBe(0);
-    expect(swarm.state.kindByName.get(swarm.agent("a").kindRows[0]?.kind as never)?.lanes).toBe(0);
+    expect(swarm.state.queueByKey.size).toBe(0);
+    expect(swarm.state.kindByName.get(swarm.agent("a").kindRows[0]?.kind as never)?.queues).toBe(0);
   });
 
   it("keep apart the tasks that other agents failed, each sort in the order it was queued", () => {
@@ -66,19 +66,19 @@ describe("lanes", () => {
       swarm.assign("t1", agent);
       swarm.fail("t1");
     }
-    const { queues, size, cost } = userIn(swarm, "k", "p", "u");
+    const { partitions, size, cost } = userIn(swarm, "k", "p", "u");
     expect({ size, cost }).toEqual({ size: 4, cost: 4_000 });
-    expect(queues.map((queue) => [queue.avoid, idsOf(listed(queue))])).toEqual([
+    expect(partitions.map((partition) => [partition.avoid, idsOf(listed(partition))])).toEqual([
       [[], ["t3", "t4"]],
       [
         ["a", "b"],
         ["t2", "t1"],
       ],
     ]);
-    expect(queues[0]?.tasks.peek()?.spec.id).toBe("t4");
+    expect(partitions[0]?.tasks.peek()?.spec.id).toBe("t4");
     swarm.cancel("t1");
     swarm.cancel("t2");
-    expect(userIn(swarm, "k", "p", "u").queues).toHaveLength(1);
+    expect(userIn(swarm, "k", "p", "u").partitions).toHaveLength(1);
   });
 
   it("count a member's wait from its entry or its last grant there, whichever is later", () => {
@@ -90,7 +90,7 @@ describe("lanes", () => {
     swarm.submit("k2");
     swarm.submit("l1", { kind: "l" });
     expect(memberIn(swarm, "k", "p").sinceOrder).toBe(entered);
-    // A grant in another lane leaves the wait in this one as it is; the account is one.
+    // A grant in another queue leaves the wait in this one as it is; the account is one.
     swarm.assign("l1", "a");
     swarm.complete("l1");
     expect(memberIn(swarm, "k", "p")).toMatchObject({ sinceOrder: entered, sinceTick: 0 });
@@ -99,7 +99,7 @@ describe("lanes", () => {
     for (const member of [memberIn(swarm, "k", "p"), userIn(swarm, "k", "p", "u")]) {
       expect(member).toMatchObject({ sinceOrder: swarm.state.orders, sinceTick: 1 });
     }
-    // Out of the lane and in again: a new member.
+    // Out of the queue and in again: a new member.
     swarm.assign("k2", "a");
     swarm.submit("k3");
     expect(memberIn(swarm, "k", "p").sinceOrder).toBe(swarm.state.orders);
@@ -158,10 +158,10 @@ describe("a grant", () => {
     for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { weight: 8 });
     swarm.assign("t1", "a");
     expect(swarm.state.virtualTime).toBe(0);
-    swarm.assign("t2", "a", { project: "ceiling", user: "rule" });
+    swarm.assign("t2", "a", { project: "starvationLimit", user: "rule" });
     const { row } = memberIn(swarm, "k", "p");
     expect([swarm.state.virtualTime, row.virtualTime]).toEqual([0, 2_000]);
-    swarm.assign("t3", "a", { project: "rule", user: "ceiling" });
+    swarm.assign("t3", "a", { project: "rule", user: "starvationLimit" });
     expect([swarm.state.virtualTime, row.virtualTime]).toEqual([8_000, 2_000]);
   });
 
@@ -183,21 +183,21 @@ describe("a grant", () => {
 });
 
 describe("whatever happened", () => {
-  it("lanes hold the queued tasks and no others, and their counts are recounts", () => {
+  it("queues hold the queued tasks and no others, and their counts are recounts", () => {
     for (let seed = 0; seed < 100; seed += 1) {
       const { state } = aRandomSwarm(seed);
       const found: TaskRow[] = [];
-      for (const [key, lane] of state.laneByKey) {
-        const inLane: TaskRow[] = [];
-        for (const [project, member] of lane.memberByProject) {
+      for (const [key, queue] of state.queueByKey) {
+        const inQueue: TaskRow[] = [];
+        for (const [project, member] of queue.memberByProject) {
           const inProject: TaskRow[] = [];
-          for (const [user, { queues, size, cost }] of member.memberByUser) {
-            const rows = queues.flatMap(listed);
-            for (const queue of queues) {
-              const orders = listed(queue).map(({ queuedOrder }) => queuedOrder);
+          for (const [user, { partitions, size, cost }] of member.memberByUser) {
+            const rows = partitions.flatMap(listed);
+            for (const partition of partitions) {
+              const orders = listed(partition).map(({ queuedOrder }) => queuedOrder);
               expect(orders).toEqual([...orders].sort((a, b) => a - b));
-              expect(new Set(queue.tasks.values())).toEqual(new Set(listed(queue)));
-              for (const { failedBy } of listed(queue)) expect(failedBy).toEqual(queue.avoid);
+              expect(new Set(partition.tasks.values())).toEqual(new Set(listed(partition)));
+              for (const { failedBy } of listed(partition)) expect(failedBy).toEqual(partition.avoid);
             }
             expect([size, cost]).toEqual([rows.length, rows.reduce((sum, row) => sum + row.cost, 0)]);
             expect(rows.length).toBeGreaterThan(0);
@@ -207,13 +207,13 @@ describe("whatever happened", () => {
           expect(member.size).toBe(inProject.length);
           expect(member.cost).toBe(inProject.reduce((sum, row) => sum + row.cost, 0));
           expect(member.users.size).toBe(member.memberByUser.size);
-          inLane.push(...inProject);
+          inQueue.push(...inProject);
         }
-        expect([lane.size, lane.projects.size]).toEqual([inLane.length, lane.memberByProject.size]);
-        for (const { spec } of inLane) {
+        expect([queue.size, queue.projects.size]).toEqual([inQueue.length, queue.memberByProject.size]);
+        for (const { spec } of inQueue) {
           expect(key).toBe(spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`);
         }
-        found.push(...inLane);
+        found.push(...inQueue);
       }
       const queued = [...state.taskById.values()].filter((row) => row.state === "queued");
       expect(idsOf(found).sort()).toEqual(idsOf(queued).sort());

@@ -82,7 +82,7 @@ interface Trim {
 /** Why the audit begins later where nobody wanted it to. */
 const losses: ReadonlySet<TrimReason> = new Set(["lost"]);
 
-export class JournalLine {
+export class CommittedLog {
   /** By place: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
   /** By `taskKey`. */

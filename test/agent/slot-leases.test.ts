@@ -15,7 +15,7 @@ async function acquiring(
       leader.script.acquire = () => ({ term: leader.term, idx: 1, answer: { ok: true, state: verdict } });
     },
   });
-  fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"], ...order } });
+  fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"], ...order } });
   await settled();
   return fixture;
 }
@@ -48,7 +48,7 @@ describe("asking", () => {
       answers += 1;
       return answers < 3 ? "silence" : undefined;
     };
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.requestTimeoutMs);
     expect(listed(fixture)).toEqual({ held: [], waiting: [handleOf(fixture)] });
     await fixture.clock.advance(2 * limits.requestTimeoutMs);
@@ -58,7 +58,7 @@ describe("asking", () => {
 
   it("waits for the agent to have joined", async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(3_000);
     expect(fixture.leader.all("acquire")).toEqual([]);
     fixture.leader.appear();
@@ -73,7 +73,7 @@ describe("asking", () => {
       idx: 1,
       answer: { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 500 },
     });
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
     expect(fixture.noticesOf("slot-refused")).toEqual([
       {
@@ -93,8 +93,8 @@ describe("asking for more than a heartbeat lists", () => {
     const fixture = await acquiring();
     fixture.leader.script.acquire = () => "silence";
     const acquire = (key: string) =>
-      fixture.session.tell({ type: "acquire", acquisition: { key, resources: ["gpu"] } });
-    for (let n = 2; n <= limits.acquisitionsPerAgentMax; n += 1) acquire(`s${n}`);
+      fixture.session.tell({ type: "acquire", slotLease: { key, resources: ["gpu"] } });
+    for (let n = 2; n <= limits.slotLeasesPerAgentMax; n += 1) acquire(`s${n}`);
     expect(fixture.noticesOf("slot-refused")).toEqual([]);
     acquire("more");
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
@@ -102,7 +102,7 @@ describe("asking for more than a heartbeat lists", () => {
     ]);
     await fixture.clock.advance(limits.heartbeatMs);
     expect(listed(fixture)?.held).toHaveLength(1);
-    expect(listed(fixture)?.waiting).toHaveLength(limits.acquisitionsPerAgentMax - 1);
+    expect(listed(fixture)?.waiting).toHaveLength(limits.slotLeasesPerAgentMax - 1);
     expect(told(fixture)).toEqual(["slot-granted", "slot-refused"]);
 
     fixture.session.tell({ type: "release", key: "s1" });
@@ -116,7 +116,7 @@ describe("asking without an answer", () => {
   it("ends after the time of any question, and what may have been taken in is given back", async () => {
     const fixture = await SessionFixture.joined();
     fixture.leader.script.acquire = () => "silence";
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.askTimeoutMs - 1);
     expect(told(fixture)).toEqual([]);
     await fixture.clock.advance(1);
@@ -136,7 +136,7 @@ describe("asking without an answer", () => {
 
   it("ends before the agent has joined, too, and is not asked for when it has", async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.askTimeoutMs);
     expect(told(fixture)).toEqual(["slot-refused", "slot-released"]);
     fixture.leader.appear();
@@ -175,7 +175,7 @@ describe("waiting", () => {
       fixture.leader.push({ type: "slots-granted", handles: [handle] });
       return { term: 1, idx: 1, answer: { ok: true, state: "waiting" } };
     };
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
     expect(told(fixture)).toEqual(["slot-granted"]);
     await fixture.clock.advance(1_000);
@@ -200,7 +200,7 @@ describe("waiting", () => {
       fixture.clock.stall(limits.agentLostMs);
       return { term: 1, idx: 1, answer: { ok: true, state: "granted" } };
     };
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
     expect(told(fixture)).toEqual([]);
     fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "granted" } });
@@ -299,7 +299,7 @@ describe("holding", () => {
 
   it("is lost when the leader revokes it, and with the life", async () => {
     const fixture = await acquiring();
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s2", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
     await settled();
     fixture.leader.push({ type: "slots-revoked", handles: [handleOf(fixture)] });
     await settled();
@@ -314,7 +314,7 @@ describe("holding", () => {
   it("ends with the agent, as does waiting", async () => {
     const fixture = await acquiring();
     fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "waiting" } });
-    fixture.session.tell({ type: "acquire", acquisition: { key: "s2", resources: ["gpu"] } });
+    fixture.session.tell({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
     await settled();
     fixture.session.tell({ type: "drain" });
     await fixture.clock.advance(limits.agentLeaveMs);

@@ -1,4 +1,4 @@
-// Where queued tasks wait: lane (kind and role) → project → user → tasks, split by the agents that failed them.
+// Where queued tasks wait: queue (kind and role) → project → user → tasks, split by the agents that failed them.
 // Each level keeps who goes next (docs/scheduling.md). Every change of a queue goes through here.
 // Not here: which of them is next (scheduling/turn-order.ts), what a task's row is otherwise (task-rows.ts).
 
@@ -13,39 +13,39 @@ import { firstTask, isServedEarlier, oldestTask } from "./service-order.ts";
 import {
   type KindRow,
   kindSettingsOf,
-  type Lane,
-  type LaneProject,
-  type LaneUser,
   type ProjectRow,
   projectSettingsOf,
+  type QueueProject,
+  type QueueUser,
   type SwarmState,
+  type TaskPartition,
   type TaskQueue,
   type TaskRow,
 } from "./state.ts";
 
 /** Puts a row that is in no queue into its own; it was just counted as queued. */
-export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {
+export function enterQueue(state: SwarmState, row: TaskRow, at: Instant): void {
   state.orders += 1;
-  const lane = laneFor(state, row);
+  const queue = queueFor(state, row);
   row.queuedAt = at;
   row.queuedOrder = state.orders;
-  row.queuedTick = lane.kindRow.tick;
+  row.queuedTick = queue.kindRow.tick;
   if (row.projectRow.counts.queued === 1) row.projectRow.account.arrivedOrder = state.orders;
   if (row.userRow.counts.queued === 1) row.userRow.account.arrivedOrder = state.orders;
-  const project = projectIn(lane, row.projectRow, state.orders);
+  const project = projectIn(queue, row.projectRow, state.orders);
   row.queuedTurn = project.memberByUser.get(row.userRow.user)?.turns ?? 0;
-  append(queueIn(userIn(project, row), row.failedBy), row);
+  append(partitionIn(userIn(project, row), row.failedBy), row);
 }
 
-/** Takes a queued row out of its lane. */
-export function leaveLane(state: SwarmState, row: TaskRow): void {
-  const { queue } = row;
-  assert(queue !== undefined, `queued task ${row.spec.id} stands in a lane`);
-  const { user } = queue;
+/** Takes a queued row out of its queue. */
+export function leaveQueue(state: SwarmState, row: TaskRow): void {
+  const { partition } = row;
+  assert(partition !== undefined, `queued task ${row.spec.id} stands in a queue`);
+  const { user } = partition;
   const { project } = user;
-  const { lane } = project;
-  takeOut(queue, row);
-  if (queue.oldest === undefined) user.queues.splice(user.queues.indexOf(queue), 1);
+  const { queue } = project;
+  takeOut(partition, row);
+  if (partition.oldest === undefined) user.partitions.splice(user.partitions.indexOf(partition), 1);
   count(user, row, -1);
   if (user.size > 0) {
     noteFirst(user);
@@ -54,21 +54,21 @@ export function leaveLane(state: SwarmState, row: TaskRow): void {
   project.users.leave(user);
   project.memberByUser.delete(user.row.user);
   if (project.size > 0) return;
-  lane.projects.leave(project);
-  lane.memberByProject.delete(project.row.project);
-  if (lane.size > 0) return;
-  state.laneByKey.delete(lane.key);
-  lane.kindRow.lanes -= 1;
-  noteKind(state, lane.kindRow);
+  queue.projects.leave(project);
+  queue.memberByProject.delete(project.row.project);
+  if (queue.size > 0) return;
+  state.queueByKey.delete(queue.key);
+  queue.kindRow.queues -= 1;
+  noteKind(state, queue.kindRow);
 }
 
 /** Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). It is still queued. */
 export function takeTurn(state: SwarmState, row: TaskRow, turn: TurnBases, at: Instant): void {
-  const { queue, projectRow, userRow, cost } = row;
-  assert(queue !== undefined, `queued task ${row.spec.id} stands in a lane`);
-  const { user } = queue;
+  const { partition, projectRow, userRow, cost } = row;
+  assert(partition !== undefined, `queued task ${row.spec.id} stands in a queue`);
+  const { user } = partition;
   const { project } = user;
-  const { kindRow } = project.lane;
+  const { kindRow } = project.queue;
   state.orders += 1;
   const projectStart = charge(
     projectRow.account,
@@ -83,17 +83,17 @@ export function takeTurn(state: SwarmState, row: TaskRow, turn: TurnBases, at: I
   serve(userRow.account, state.orders, at);
   project.turns += 1;
   user.turns += 1;
-  project.lane.projects.restartWait(project, state.orders, kindRow.tick, 0);
+  project.queue.projects.restartWait(project, state.orders, kindRow.tick, 0);
   project.users.restartWait(user, state.orders, kindRow.tick, project.turns);
 }
 
-/** The lane a queued task stands in. */
-export function laneOf(row: TaskRow): Lane | undefined {
-  return row.queue?.user.project.lane;
+/** The queue a queued task stands in. */
+export function queueOf(row: TaskRow): TaskQueue | undefined {
+  return row.partition?.user.project.queue;
 }
 
-/** The lane's name: the kind, and the role where there is one. */
-export function laneKey(kind: Kind, role: string | undefined): string {
+/** The queue's name: the kind, and the role where there is one. */
+export function queueKey(kind: Kind, role: string | undefined): string {
   return role === undefined ? kind : `${kind} ${role}`;
 }
 
@@ -102,28 +102,28 @@ function serve(account: Account, order: number, at: Instant): void {
   account.servedAt = at;
 }
 
-function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
-  const known = state.laneByKey.get(laneKey(kind, role));
+function queueFor(state: SwarmState, { spec: { kind, role } }: TaskRow): TaskQueue {
+  const known = state.queueByKey.get(queueKey(kind, role));
   if (known !== undefined) return known;
   const kindRow = kindRowOf(state, kind);
-  const lane = addLane(state, kindRow, role);
+  const queue = addQueue(state, kindRow, role);
   noteKind(state, kindRow);
-  return lane;
+  return queue;
 }
 
-function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
-  const known = lane.memberByProject.get(row.project);
+function projectIn(queue: TaskQueue, row: ProjectRow, order: number): QueueProject {
+  const known = queue.memberByProject.get(row.project);
   if (known !== undefined) return known;
-  return addProject(lane, row, {
+  return addProject(queue, row, {
     turns: 0,
     sinceOrder: order,
-    sinceTick: lane.kindRow.tick,
+    sinceTick: queue.kindRow.tick,
     sinceTurn: 0,
   });
 }
 
 /** @param task about to be its first here, when it has none */
-function userIn(project: LaneProject, task: TaskRow): LaneUser {
+function userIn(project: QueueProject, task: TaskRow): QueueUser {
   const known = project.memberByUser.get(task.userRow.user);
   if (known !== undefined) return known;
   return addUser(project, task, {
@@ -134,18 +134,18 @@ function userIn(project: LaneProject, task: TaskRow): LaneUser {
   });
 }
 
-function queueIn(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
-  return user.queues.find((queue) => isSameList(queue.avoid, avoid)) ?? addQueue(user, avoid);
+function partitionIn(user: QueueUser, avoid: readonly AgentId[]): TaskPartition {
+  return user.partitions.find((partition) => isSameList(partition.avoid, avoid)) ?? addPartition(user, avoid);
 }
 
 /** What a member of a level is but for whose it is: how often it was granted something, and since when it waits. */
-export type Waiting = Pick<LaneProject | LaneUser, "turns" | "sinceOrder" | "sinceTick" | "sinceTurn">;
+export type Waiting = Pick<QueueProject | QueueUser, "turns" | "sinceOrder" | "sinceTick" | "sinceTurn">;
 
-/** Adds a lane that has no tasks yet, behind all others. */
-export function addLane(state: SwarmState, kindRow: KindRow, role: string | undefined): Lane {
+/** Adds a queue that has no tasks yet, behind all others. */
+export function addQueue(state: SwarmState, kindRow: KindRow, role: string | undefined): TaskQueue {
   const { kind } = kindRow;
-  const lane: Lane = {
-    key: laneKey(kind, role),
+  const queue: TaskQueue = {
+    key: queueKey(kind, role),
     kind,
     role,
     kindRow,
@@ -153,15 +153,15 @@ export function addLane(state: SwarmState, kindRow: KindRow, role: string | unde
     memberByProject: new Map(),
     projects: new ClockQueue({ isServiceOrdered: true }),
   };
-  kindRow.lanes += 1;
-  state.laneByKey.set(lane.key, lane);
-  return lane;
+  kindRow.queues += 1;
+  state.queueByKey.set(queue.key, queue);
+  return queue;
 }
 
-export function addProject(lane: Lane, row: ProjectRow, waiting: Waiting): LaneProject {
-  const member: LaneProject = {
+export function addProject(queue: TaskQueue, row: ProjectRow, waiting: Waiting): QueueProject {
+  const member: QueueProject = {
     row,
-    lane,
+    queue,
     account: row.account,
     users: new ClockQueue({ isServiceOrdered: false }),
     turns: waiting.turns,
@@ -173,15 +173,15 @@ export function addProject(lane: Lane, row: ProjectRow, waiting: Waiting): LaneP
     cost: 0,
     memberByUser: new Map(),
   };
-  lane.memberByProject.set(row.project, member);
-  lane.projects.enter(member);
+  queue.memberByProject.set(row.project, member);
+  queue.projects.enter(member);
   return member;
 }
 
 /** @param task one of its tasks here */
-export function addUser(project: LaneProject, task: TaskRow, waiting: Waiting): LaneUser {
+export function addUser(project: QueueProject, task: TaskRow, waiting: Waiting): QueueUser {
   const row = task.userRow;
-  const member: LaneUser = {
+  const member: QueueUser = {
     row,
     project,
     account: row.account,
@@ -198,39 +198,39 @@ export function addUser(project: LaneProject, task: TaskRow, waiting: Waiting): 
     oldestOrder: task.queuedOrder,
     oldestTurn: task.queuedTurn,
     cost: 0,
-    queues: [],
+    partitions: [],
   };
   project.memberByUser.set(row.user, member);
   project.users.enter(member);
   return member;
 }
 
-export function addQueue(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
-  const queue: TaskQueue = {
+export function addPartition(user: QueueUser, avoid: readonly AgentId[]): TaskPartition {
+  const partition: TaskPartition = {
     user,
     avoid,
     tasks: new IndexedHeap(isServedEarlier),
     oldest: undefined,
     newest: undefined,
   };
-  user.queues.push(queue);
-  return queue;
+  user.partitions.push(partition);
+  return partition;
 }
 
 /** Puts a task behind all others of a queue, and counts it. */
-export function append(queue: TaskQueue, row: TaskRow): void {
-  queue.tasks.push(row);
-  row.queue = queue;
-  row.older = queue.newest;
-  if (queue.newest === undefined) queue.oldest = row;
-  else queue.newest.newer = row;
-  queue.newest = row;
-  noteFirst(queue.user);
-  count(queue.user, row, 1);
+export function append(partition: TaskPartition, row: TaskRow): void {
+  partition.tasks.push(row);
+  row.partition = partition;
+  row.older = partition.newest;
+  if (partition.newest === undefined) partition.oldest = row;
+  else partition.newest.newer = row;
+  partition.newest = row;
+  noteFirst(partition.user);
+  count(partition.user, row, 1);
 }
 
 /** Its tasks changed; some are left. */
-function noteFirst(user: LaneUser): void {
+function noteFirst(user: QueueUser): void {
   const first = firstTask(user) as TaskRow;
   if (first !== user.first) {
     user.first = first;
@@ -244,24 +244,24 @@ function noteFirst(user: LaneUser): void {
   user.oldestTurn = oldest.queuedTurn;
 }
 
-function takeOut(queue: TaskQueue, row: TaskRow): void {
-  queue.tasks.remove(row);
+function takeOut(partition: TaskPartition, row: TaskRow): void {
+  partition.tasks.remove(row);
   const { older, newer } = row;
-  if (older === undefined) queue.oldest = newer;
+  if (older === undefined) partition.oldest = newer;
   else older.newer = newer;
-  if (newer === undefined) queue.newest = older;
+  if (newer === undefined) partition.newest = older;
   else newer.older = older;
-  row.queue = undefined;
+  row.partition = undefined;
   row.older = undefined;
   row.newer = undefined;
 }
 
-function count(user: LaneUser, row: TaskRow, change: 1 | -1): void {
+function count(user: QueueUser, row: TaskRow, change: 1 | -1): void {
   for (const part of [user, user.project]) {
     part.size += change;
     part.cost += change * row.cost;
   }
-  user.project.lane.size += change;
+  user.project.queue.size += change;
 }
 
 export function isSameList(a: readonly string[], b: readonly string[]): boolean {

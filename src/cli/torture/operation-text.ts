@@ -1,9 +1,9 @@
 // What a client does in a seed, on one line, as faults are said: `at 2.000 s: k1 set-project acme creditWeight=2`.
 
-import type { Deed } from "../../sim/fault/workload.ts";
+import type { Operation } from "../../sim/fault/workload.ts";
 
-/** All that is asked with it, whatever that is: a file of deeds may hold any. */
-export function deedText({ atMs, client, does, ...asked }: Deed): string {
+/** All that is asked with it, whatever that is: a file of operations may hold any. */
+export function operationText({ atMs, client, does, ...asked }: Operation): string {
   const words = Object.values(asked)
     .filter((value) => value !== undefined)
     .map(wordsOf);

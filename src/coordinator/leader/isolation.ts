@@ -4,13 +4,13 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import { Endurance } from "../../endurance.ts";
+import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
 
-export interface DeafnessDeps {
+export interface IsolationDeps {
   readonly term: () => Term;
   readonly timing: Timing;
   readonly journal: Pick<Journal, "sharable">;
@@ -26,13 +26,13 @@ export interface Reach {
   readonly isConnected: boolean;
 }
 
-export class Deafness {
-  readonly #deps: DeafnessDeps;
-  readonly #endurance: Endurance;
+export class Isolation {
+  readonly #deps: IsolationDeps;
+  readonly #gracePeriod: GracePeriod;
 
-  constructor(deps: DeafnessDeps) {
+  constructor(deps: IsolationDeps) {
     this.#deps = deps;
-    this.#endurance = new Endurance(deps.clock, deps.timing.deafMs);
+    this.#gracePeriod = new GracePeriod(deps.clock, deps.timing.deafMs);
   }
 
   /** Looks once more: to be called at each pulse, while it leads.
@@ -44,7 +44,7 @@ export class Deafness {
       this.renew();
       return false;
     }
-    if (!this.#endurance.isBelieved()) return false;
+    if (!this.#gracePeriod.isBelieved()) return false;
     logger.error(
       { term: term(), deafMs: timing.deafMs },
       "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",
@@ -54,6 +54,6 @@ export class Deafness {
 
   /** It could be reached. */
   renew(): void {
-    this.#endurance.renew();
+    this.#gracePeriod.renew();
   }
 }

@@ -27,7 +27,7 @@ const HEALED_MS = 10;
 /** Longest that a handler waits for slots, ms. */
 const ACQUIRE_MS = 20_000;
 
-export class AgentParty {
+export class AgentNode {
   readonly id: string;
   readonly machine: MachineClock;
   readonly #character: Character;

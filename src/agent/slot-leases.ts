@@ -28,7 +28,7 @@ const HANDLE_LENGTH = 16;
 type AcquireAnswer = Answer<z.infer<typeof acquireResponseSchema>>;
 type ListedSlots = NonNullable<Heartbeat["slots"]>;
 
-export interface AcquisitionsDeps {
+export interface SlotLeasesDeps {
   readonly line: LeaderLine;
   readonly pace: RetryPace;
   readonly clock: Clock;
@@ -52,8 +52,8 @@ export interface AcquisitionsDeps {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** One acquisition, under one handle after the other if need be. */
-export interface LocalAcquisition extends Leased {
+/** One slot lease, under one handle after the other if need be. */
+export interface LocalSlotLease extends Leased {
   readonly order: AcquireOrder;
   handle: SlotHandle;
   phase: "asking" | "waiting" | "held" | "releasing" | "over";
@@ -66,16 +66,16 @@ export interface LocalAcquisition extends Leased {
   unanswered?: string;
 }
 
-export class Acquisitions {
-  readonly #deps: AcquisitionsDeps;
-  readonly #byKey = new Map<SlotKey, LocalAcquisition>();
-  readonly #byHandle = new Map<string, LocalAcquisition>();
+export class SlotLeases {
+  readonly #deps: SlotLeasesDeps;
+  readonly #byKey = new Map<SlotKey, LocalSlotLease>();
+  readonly #byHandle = new Map<string, LocalSlotLease>();
 
-  constructor(deps: AcquisitionsDeps) {
+  constructor(deps: SlotLeasesDeps) {
     this.#deps = deps;
   }
 
-  all(): LocalAcquisition[] {
+  all(): LocalSlotLease[] {
     return [...this.#byKey.values()];
   }
 
@@ -92,15 +92,15 @@ export class Acquisitions {
   /** A leader has renewed the leases of what was listed in a message sent at `sentAt`. */
   confirm(listed: ListedSlots | undefined, sentAt: number): void {
     for (const handle of listed?.held ?? []) {
-      const acquisition = this.#byHandle.get(handle);
-      if (acquisition !== undefined) acquisition.confirmedAt = Math.max(acquisition.confirmedAt, sentAt);
+      const slotLease = this.#byHandle.get(handle);
+      if (slotLease !== undefined) slotLease.confirmedAt = Math.max(slotLease.confirmedAt, sentAt);
     }
   }
 
   acquire(order: AcquireOrder): void {
-    if (this.#byKey.size >= limits.acquisitionsPerAgentMax)
+    if (this.#byKey.size >= limits.slotLeasesPerAgentMax)
       return this.#deps.notify({ type: "slot-refused", key: order.key, error: tooMany });
-    const acquisition: LocalAcquisition = {
+    const slotLease: LocalSlotLease = {
       order,
       handle: this.#freshHandle(),
       phase: "asking",
@@ -110,28 +110,28 @@ export class Acquisitions {
       confirmedAt: 0,
       cancelGivingUp: () => undefined,
       cancelAskTimeout: this.#deps.clock.after(limits.askTimeoutMs, () =>
-        this.#giveUp(acquisition, noLeaderAnswered(this.#deps.whyApart() ?? acquisition.unanswered)),
+        this.#giveUp(slotLease, noLeaderAnswered(this.#deps.whyApart() ?? slotLease.unanswered)),
       ),
     };
-    this.#byKey.set(order.key, acquisition);
-    this.#byHandle.set(acquisition.handle, acquisition);
+    this.#byKey.set(order.key, slotLease);
+    this.#byHandle.set(slotLease.handle, slotLease);
     if (order.timeoutMs !== undefined) {
       const waitMs = order.timeoutMs + limits.acquireGraceMs;
-      acquisition.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(acquisition, timedOut));
+      slotLease.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(slotLease, timedOut));
     }
-    this.#ask(acquisition);
+    this.#ask(slotLease);
   }
 
   /** Gives a slot back, or up. Idempotent. */
   release(key: SlotKey): void {
-    const acquisition = this.#byKey.get(key);
-    if (acquisition === undefined) return this.#deps.notify({ type: "slot-released", key });
-    if (acquisition.phase === "releasing") return;
-    cancelAll(acquisition);
-    acquisition.phase = "releasing";
+    const slotLease = this.#byKey.get(key);
+    if (slotLease === undefined) return this.#deps.notify({ type: "slot-released", key });
+    if (slotLease.phase === "releasing") return;
+    cancelAll(slotLease);
+    slotLease.phase = "releasing";
     const incarnation = this.#deps.life();
-    if (incarnation === undefined) this.#released(acquisition);
-    else acquisition.asking = this.#repeat(() => this.#giveBack(acquisition, incarnation));
+    if (incarnation === undefined) this.#released(slotLease);
+    else slotLease.asking = this.#repeat(() => this.#giveBack(slotLease, incarnation));
   }
 
   /** A handle that nobody here holds: what becomes of it is the leader's to say. */
@@ -141,109 +141,108 @@ export class Acquisitions {
 
   granted(handles: readonly string[]): void {
     for (const handle of handles) {
-      const acquisition = this.#byHandle.get(handle);
-      if (acquisition !== undefined) this.#hold(acquisition, this.#deps.confirmedAt());
+      const slotLease = this.#byHandle.get(handle);
+      if (slotLease !== undefined) this.#hold(slotLease, this.#deps.confirmedAt());
     }
   }
 
   ended(waits: readonly { readonly handle: string; readonly reason: string }[]): void {
     for (const { handle, reason } of waits) {
-      const acquisition = this.#byHandle.get(handle);
-      if (acquisition === undefined || acquisition.phase === "releasing" || acquisition.phase === "held")
-        continue;
-      if (reason === "timed-out") this.#refuse(acquisition, timedOut);
-      else if (acquisition.phase === "waiting") this.#askAnew(acquisition);
+      const slotLease = this.#byHandle.get(handle);
+      if (slotLease === undefined || slotLease.phase === "releasing" || slotLease.phase === "held") continue;
+      if (reason === "timed-out") this.#refuse(slotLease, timedOut);
+      else if (slotLease.phase === "waiting") this.#askAnew(slotLease);
     }
   }
 
   revoked(handles: readonly string[]): void {
     for (const handle of handles) {
-      const acquisition = this.#byHandle.get(handle);
-      if (acquisition?.phase === "held") this.#lose(acquisition, "revoked");
-      else if (acquisition?.phase === "releasing" && acquisition.isRunning) this.#released(acquisition);
+      const slotLease = this.#byHandle.get(handle);
+      if (slotLease?.phase === "held") this.#lose(slotLease, "revoked");
+      else if (slotLease?.phase === "releasing" && slotLease.isRunning) this.#released(slotLease);
     }
   }
 
   /** A life has joined: what waits is asked for in its name. */
   begin(): void {
-    for (const acquisition of this.#byKey.values())
-      if (acquisition.phase === "asking" || acquisition.phase === "waiting") this.#askAnew(acquisition);
+    for (const slotLease of this.#byKey.values())
+      if (slotLease.phase === "asking" || slotLease.phase === "waiting") this.#askAnew(slotLease);
   }
 
   /** The life is over, and all that it held with it; what waits goes on in the next one's name. */
   endLife(reason: AbortReason): void {
-    for (const acquisition of this.all()) {
-      if (acquisition.phase === "held") this.#lose(acquisition, reason);
-      else if (acquisition.phase === "releasing") this.#released(acquisition);
-      else acquisition.asking.unsubscribe();
+    for (const slotLease of this.all()) {
+      if (slotLease.phase === "held") this.#lose(slotLease, reason);
+      else if (slotLease.phase === "releasing") this.#released(slotLease);
+      else slotLease.asking.unsubscribe();
     }
   }
 
   /** There is no next life. */
   close(): void {
     this.endLife("stopping");
-    for (const acquisition of this.all())
-      this.#refuse(acquisition, {
+    for (const slotLease of this.all())
+      this.#refuse(slotLease, {
         code: "WAGGLE_UNREACHABLE",
         message: "the agent has ended: nothing can be acquired by it",
       });
   }
 
-  #ask(acquisition: LocalAcquisition): void {
-    acquisition.asking.unsubscribe();
+  #ask(slotLease: LocalSlotLease): void {
+    slotLease.asking.unsubscribe();
     const incarnation = this.#deps.life();
     if (incarnation !== undefined)
-      acquisition.asking = this.#repeat(() => this.#askOnce(acquisition, incarnation));
+      slotLease.asking = this.#repeat(() => this.#askOnce(slotLease, incarnation));
   }
 
   /** Under another handle: of the one before it is not known how it ended, or only that it did. */
-  #askAnew(acquisition: LocalAcquisition): void {
-    this.#byHandle.delete(acquisition.handle);
-    acquisition.handle = this.#freshHandle();
-    this.#byHandle.set(acquisition.handle, acquisition);
-    acquisition.phase = "asking";
-    this.#ask(acquisition);
+  #askAnew(slotLease: LocalSlotLease): void {
+    this.#byHandle.delete(slotLease.handle);
+    slotLease.handle = this.#freshHandle();
+    this.#byHandle.set(slotLease.handle, slotLease);
+    slotLease.phase = "asking";
+    this.#ask(slotLease);
   }
 
-  #askOnce(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
+  #askOnce(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
     const { line, clock } = this.#deps;
-    const { handle } = acquisition;
-    const { key: _, ...wanted } = acquisition.order;
+    const { handle } = slotLease;
+    const { key: _, ...wanted } = slotLease.order;
     const sentAt = clock.monotonicMs();
     const answer = line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
-    return from(answer).pipe(map((each) => this.#onAsked(acquisition, each, sentAt)));
+    return from(answer).pipe(map((each) => this.#onAsked(slotLease, each, sentAt)));
   }
 
   /** @throws TryAgain */
-  #onAsked(acquisition: LocalAcquisition, answer: AcquireAnswer, sentAt: number): void {
+  #onAsked(slotLease: LocalSlotLease, answer: AcquireAnswer, sentAt: number): void {
     const { hear, confirmedAt, isRecent, onRefused } = this.#deps;
     if (answer.kind === "refused") {
       if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-      return this.#refuse(acquisition, answer.refusal);
+      return this.#refuse(slotLease, answer.refusal);
     }
     if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
       const { answer: verdict } = answer.value;
-      if (!verdict.ok) return this.#refuse(acquisition, verdict);
+      if (!verdict.ok) return this.#refuse(slotLease, verdict);
       if (verdict.state === "waiting") {
-        acquisition.phase = "waiting";
-        return acquisition.cancelAskTimeout();
+        slotLease.phase = "waiting";
+        return slotLease.cancelAskTimeout();
       }
       const grantedAt = Math.max(sentAt, confirmedAt());
-      if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
+      if (isRecent(grantedAt)) return this.#hold(slotLease, grantedAt);
     }
-    if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
+    if (answer.kind === "unanswered") slotLease.unanswered = answer.why;
     throw new TryAgain();
   }
 
-  #giveBack(acquisition: LocalAcquisition, incarnation: Incarnation): Observable<void> {
+  #giveBack(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
     const { line, onRefused } = this.#deps;
-    const { handle } = acquisition;
+    const { handle } = slotLease;
     return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
         if (answer.kind === "unanswered") throw new TryAgain();
         // An unknown handle was never acquired: there is nothing to give back.
-        this.#released(acquisition);
+        this.#released(slotLease);
       }),
     );
   }
@@ -272,44 +271,44 @@ export class Acquisitions {
   }
 
   /** @param confirmedAt from when its lease counts */
-  #hold(acquisition: LocalAcquisition, confirmedAt: number): void {
-    if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    cancelAll(acquisition);
-    acquisition.phase = "held";
-    acquisition.isRunning = true;
-    acquisition.confirmedAt = confirmedAt;
-    this.#deps.notify({ type: "slot-granted", key: acquisition.order.key, handle: acquisition.handle });
+  #hold(slotLease: LocalSlotLease, confirmedAt: number): void {
+    if (slotLease.phase !== "asking" && slotLease.phase !== "waiting") return;
+    cancelAll(slotLease);
+    slotLease.phase = "held";
+    slotLease.isRunning = true;
+    slotLease.confirmedAt = confirmedAt;
+    this.#deps.notify({ type: "slot-granted", key: slotLease.order.key, handle: slotLease.handle });
     this.#deps.onHeld();
   }
 
-  #lose(acquisition: LocalAcquisition, reason: AbortReason): void {
-    this.#forget(acquisition);
-    this.#deps.notify({ type: "slot-lost", key: acquisition.order.key, reason });
+  #lose(slotLease: LocalSlotLease, reason: AbortReason): void {
+    this.#forget(slotLease);
+    this.#deps.notify({ type: "slot-lost", key: slotLease.order.key, reason });
   }
 
-  #released(acquisition: LocalAcquisition): void {
-    this.#forget(acquisition);
-    this.#deps.notify({ type: "slot-released", key: acquisition.order.key });
+  #released(slotLease: LocalSlotLease): void {
+    this.#forget(slotLease);
+    this.#deps.notify({ type: "slot-released", key: slotLease.order.key });
   }
 
-  #refuse(acquisition: LocalAcquisition, error: Omit<CodedError, "ok">): void {
-    this.#forget(acquisition);
-    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error: plain(error) });
+  #refuse(slotLease: LocalSlotLease, error: Omit<CodedError, "ok">): void {
+    this.#forget(slotLease);
+    this.#deps.notify({ type: "slot-refused", key: slotLease.order.key, error: plain(error) });
   }
 
   /** No leader said in time that the time is up, or anything at all: the slot must not be granted any more. */
-  #giveUp(acquisition: LocalAcquisition, error: PlainError): void {
-    if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error });
-    this.release(acquisition.order.key);
+  #giveUp(slotLease: LocalSlotLease, error: PlainError): void {
+    if (slotLease.phase !== "asking" && slotLease.phase !== "waiting") return;
+    this.#deps.notify({ type: "slot-refused", key: slotLease.order.key, error });
+    this.release(slotLease.order.key);
   }
 
-  #forget(acquisition: LocalAcquisition): void {
-    cancelAll(acquisition);
-    acquisition.phase = "over";
-    acquisition.isRunning = false;
-    this.#byKey.delete(acquisition.order.key);
-    this.#byHandle.delete(acquisition.handle);
+  #forget(slotLease: LocalSlotLease): void {
+    cancelAll(slotLease);
+    slotLease.phase = "over";
+    slotLease.isRunning = false;
+    this.#byKey.delete(slotLease.order.key);
+    this.#byHandle.delete(slotLease.handle);
   }
 
   #freshHandle(): SlotHandle {
@@ -329,7 +328,7 @@ export function noLeaderAnswered(why?: string): PlainError {
  *  them all. */
 const tooMany: PlainError = {
   code: "WAGGLE_BACKPRESSURE",
-  message: `the agent holds, waits for or gives back ${limits.acquisitionsPerAgentMax} acquisitions, and may not more: release some`,
+  message: `the agent holds, waits for or gives back ${limits.slotLeasesPerAgentMax} slot leases, and may not more: release some`,
   retryAfterMs: limits.retryAfterMs,
 };
 
@@ -338,7 +337,7 @@ const timedOut = {
   message: "no slot was free in time: nothing is held",
 } as const;
 
-function cancelAll({ asking, cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
+function cancelAll({ asking, cancelGivingUp, cancelAskTimeout }: LocalSlotLease): void {
   asking.unsubscribe();
   cancelGivingUp();
   cancelAskTimeout();

@@ -5,20 +5,20 @@ import type { Clock } from "../../clock.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Timing } from "../timing.ts";
 
-export interface TrustDeps {
+export interface LeaderLeaseDeps {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly timing: Timing;
 }
 
-export class Trust {
-  readonly #deps: TrustDeps;
+export class LeaderLease {
+  readonly #deps: LeaderLeaseDeps;
   #provenMonotonicMs: number;
   /** When a batch was last sent for the first time. */
   #appendedMonotonicMs: number;
 
   /** @param provenMonotonicMs when the segment's `Opened` was sent */
-  constructor(deps: TrustDeps, provenMonotonicMs: number) {
+  constructor(deps: LeaderLeaseDeps, provenMonotonicMs: number) {
     this.#deps = deps;
     this.#provenMonotonicMs = provenMonotonicMs;
     this.#appendedMonotonicMs = deps.clock.monotonicMs();

@@ -14,7 +14,7 @@ import type { Answer, Asker } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
 import type { Submission, SubmitAck } from "./submission.ts";
 
-export interface SubmitLaneDeps {
+export interface SubmitQueueDeps {
   readonly transport: Transport;
   readonly subjects: Subjects;
   readonly asker: Asker;
@@ -23,7 +23,7 @@ export interface SubmitLaneDeps {
 }
 
 /** What all tasks of a message have in common. */
-export interface LaneTerms {
+export interface QueueTerms {
   readonly project: string;
   /** Where the leader tells how tasks end; undefined: nobody wants to know. */
   readonly notify: string | undefined;
@@ -33,8 +33,8 @@ export interface LaneTerms {
 
 type MessageAnswer = Answer<JournalPoint & { readonly answers: readonly SubmitAnswer[] }>;
 
-export class SubmitLane {
-  readonly #deps: SubmitLaneDeps;
+export class SubmitQueue {
+  readonly #deps: SubmitQueueDeps;
   readonly #subject: string;
   /** The message up to its first task. */
   readonly #head: string;
@@ -52,7 +52,7 @@ export class SubmitLane {
   #isScheduled = false;
   #isClosed = false;
 
-  constructor(deps: SubmitLaneDeps, terms: LaneTerms, onIdle: () => void) {
+  constructor(deps: SubmitQueueDeps, terms: QueueTerms, onIdle: () => void) {
     this.#deps = deps;
     this.#subject = deps.subjects.project(terms.project, "submit");
     this.#head = headOf(terms);
@@ -194,7 +194,7 @@ export class SubmitLane {
     const bytes = Buffer.from(`${this.#head}${message.map(({ task }) => task.json).join(",")}]}`);
     const giveUpAtMs = message.reduce((latest, submission) => Math.max(latest, submission.giveUpAtMs), 0);
     const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
-    const question = { kind: "deed", subject: this.#subject, schema: submitResponseSchema } as const;
+    const question = { kind: "command", subject: this.#subject, schema: submitResponseSchema } as const;
     const answer = await asker.once(question, bytes, { timeoutMs });
     if (answer.kind !== "answered" || answer.value.answers.length === message.length) return answer;
     return { kind: "unknown", why: `${message.length} tasks got ${answer.value.answers.length} answers` };
@@ -288,7 +288,7 @@ export class SubmitLane {
   }
 }
 
-function headOf(terms: LaneTerms): string {
+function headOf(terms: QueueTerms): string {
   const { notify, failFast } = terms;
   const head = { v: 1, ...(notify === undefined ? {} : { notify }), ...(failFast ? { failFast } : {}) };
   return `${JSON.stringify(head).slice(0, -1)},"tasks":[`;

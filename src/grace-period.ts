@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
-export class Endurance {
+export class GracePeriod {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #forMs: number;
   /** Counts at most between two looks. */

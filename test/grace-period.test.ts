@@ -1,51 +1,51 @@
 // What lasts is believed; what was only waited for is not.
 
 import { expect, it } from "vitest";
-import { Endurance } from "../src/endurance.ts";
+import { GracePeriod } from "../src/grace-period.ts";
 import { ManualClock } from "./support/manual-clock.ts";
 
 it("is over once it has lasted, however few looked", async () => {
   const clock = new ManualClock();
-  const endurance = new Endurance(clock, 5_000);
-  expect(endurance.isBelieved()).toBe(false);
+  const gracePeriod = new GracePeriod(clock, 5_000);
+  expect(gracePeriod.isBelieved()).toBe(false);
   await clock.advance(4_999);
-  expect(endurance.isBelieved()).toBe(false);
+  expect(gracePeriod.isBelieved()).toBe(false);
   await clock.advance(1);
-  expect(endurance.isBelieved()).toBe(true);
+  expect(gracePeriod.isBelieved()).toBe(true);
 });
 
 it("begins anew where it had passed", async () => {
   const clock = new ManualClock();
-  const endurance = new Endurance(clock, 5_000);
-  expect(endurance.isBelieved()).toBe(false);
+  const gracePeriod = new GracePeriod(clock, 5_000);
+  expect(gracePeriod.isBelieved()).toBe(false);
   await clock.advance(5_000);
-  endurance.renew();
-  expect(endurance.isBelieved()).toBe(false);
+  gracePeriod.renew();
+  expect(gracePeriod.isBelieved()).toBe(false);
 });
 
 it("is over once it was seen so often, where each look takes its part of that or longer", async () => {
   const clock = new ManualClock();
-  const endurance = new Endurance(clock, 5_000, 5);
+  const gracePeriod = new GracePeriod(clock, 5_000, 5);
   for (let looks = 1; looks < 5; looks += 1) {
-    expect(endurance.isBelieved()).toBe(false);
+    expect(gracePeriod.isBelieved()).toBe(false);
     await clock.advance(looks % 2 === 0 ? 1_250 : 20_000);
   }
-  expect(endurance.isBelieved()).toBe(true);
+  expect(gracePeriod.isBelieved()).toBe(true);
 });
 
 it("counts little of a look that waited long for its answer, however many there were before", async () => {
   const clock = new ManualClock();
-  const endurance = new Endurance(clock, 5_000, 6);
+  const gracePeriod = new GracePeriod(clock, 5_000, 6);
   for (let looks = 0; looks < 10; looks += 1) {
-    expect(endurance.isBelieved()).toBe(false);
+    expect(gracePeriod.isBelieved()).toBe(false);
     await clock.advance(100);
   }
   await clock.advance(20_000); // nobody answered
-  expect(endurance.isBelieved()).toBe(false); // after 0.9 s and a fifth of 5 s
+  expect(gracePeriod.isBelieved()).toBe(false); // after 0.9 s and a fifth of 5 s
   for (let looks = 0; looks < 3; looks += 1) {
     await clock.advance(1_000);
-    expect(endurance.isBelieved()).toBe(false);
+    expect(gracePeriod.isBelieved()).toBe(false);
   }
   await clock.advance(100);
-  expect(endurance.isBelieved()).toBe(true);
+  expect(gracePeriod.isBelieved()).toBe(true);
 });
