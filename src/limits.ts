@@ -353,7 +353,8 @@ export const limits = {
   guaranteeMs: 3_600_000,
   /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
   starvationLimitTicksPerWaiting: 20,
-  /** The same for a set of resources where the policy has no starvation limit: as many as with the starvation limit of our rules. */
+  /** The same for a set of resources where the policy has no starvation limit: as many as with the starvation limit of
+   *  our rules. */
   setStarvationLimitTicksPerWaiting: 20,
   /** What nobody said and nothing taught, for a first attempt of a kind. */
   tokensPerAttemptDefault: 1_000,
@@ -644,15 +645,16 @@ export const limits = {
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
-  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can compare
-   *  what it holds. About 12 KiB. */
+  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can
+   *  compare what it holds. About 12 KiB. */
   openedHashesMax: 256,
   /** Of the random name of a coordinator's session: no two are the same. */
   lifeCharacters: 12,
   /** Places behind damage where the reading of a segment begins again, for `waggle journal recover`: what is behind the
    *  last one counts as unreadable. */
   salvagedGapsMax: 1_000,
-  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different. */
+  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different.
+   *  */
   recentHashesMax: 4_096,
 
   // --- compaction -----------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Slots as a program has them: acquired, used, given back. The part of an agent that waits for what its session
-// (slot leases.ts) asks the leader for. Not here: who is granted a slot when.
+// (slot-leases.ts) asks the leader for. Not here: who is granted a slot when.
 
 import { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";

@@ -210,7 +210,7 @@ function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotRec
   if (by === "free") return "free at once";
   const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;
   const why =
-    by === "starvationLimit"
+    by === "starvation-limit"
       ? "past the starvation limit"
       : `L ${(load ?? 0).toFixed(2)}${next}; α ${alpha ?? "unknown"}`;
   return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;

@@ -103,7 +103,7 @@ const turnColumns: readonly Column[] = [
   { head: "turn of" },
   { head: "place" },
   { head: "waited", align: "right" },
-  { head: "starvationLimit", align: "right" },
+  { head: "starvation limit", align: "right" },
   { head: "goes by" },
   { head: "clock", align: "right", whenNarrow: "drop" },
   { head: "virtual time", align: "right", whenNarrow: "drop" },

@@ -1,6 +1,6 @@
-// `waggle journal recover`: goes on from the last good batch of a damaged journal, when an operator says so. Without --yes
-// it reports and changes nothing. Not here: reading (journal/salvage.ts), writing (coordinator/recovering/), the report's
-// text (recovery-view.ts).
+// `waggle journal recover`: goes on from the last good batch of a damaged journal, when an operator says so. Without
+// --yes it reports and changes nothing. Not here: reading (journal/salvage.ts), writing (coordinator/recovering/), the
+// report's text (recovery-view.ts).
 
 import { Command } from "commander";
 import { systemClock, systemRandom } from "../clock.ts";

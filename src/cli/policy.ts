@@ -103,7 +103,7 @@ function setCommand(program: Program): Command {
     .option("--auto-tune", "adjust α automatically, from 0 to 0.5")
     .option("--no-auto-tune", "keep α as it is (default)")
     .option(
-      "--starvation limit <ticks>",
+      "--starvation-limit <ticks>",
       "maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it",
       wholeNumber(0, limits.starvationLimitTicksMax),
     )
@@ -216,7 +216,7 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ["speed exponent", String(policy.speedExponent)],
     ["α", `${policy.alpha}${policy.autoTune ? ", moving by itself" : ""}`],
     [
-      "starvationLimit",
+      "starvation limit",
       policy.starvationLimit === 0
         ? "off"
         : `${formatCount(policy.starvationLimit)} ticks for each that waits`,

@@ -35,8 +35,8 @@ export interface StoppedJournal {
   close(): Promise<void>;
 }
 
-/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when a coordinator runs, WAGGLE_JOURNAL_SETTINGS; UnreachableError, BrokerError;
- *  UsageError when there is no journal */
+/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when a coordinator runs, WAGGLE_JOURNAL_SETTINGS; UnreachableError,
+ *  BrokerError; UsageError when there is no journal */
 export async function openStoppedJournal(context: VerbContext): Promise<StoppedJournal> {
   return isInFiles(context) ? await openFolder(context) : await openStreams(context);
 }

@@ -153,8 +153,9 @@ function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
   }
 }
 
-/** Walks all that wait, those past the starvation limit first and each in order of asking, with nothing but what is free:
- *  whoever all it needs is left for should have been granted; who is past the starvation limit keeps what it finds. */
+/** Walks all that wait, those past the starvation limit first and each in order of asking, with nothing but what is
+ *  free: whoever all it needs is left for should have been granted; who is past the starvation limit keeps what it
+ *  finds. */
 function* noIdleSlot(state: SwarmState): Generator<string> {
   const waiting = whoMayBeGranted(state);
   if (waiting.length === 0) return;

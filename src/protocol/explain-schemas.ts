@@ -114,12 +114,12 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
 export type TaskObstacle = z.infer<typeof obstacleSchema>;
 
 /** `place`: 1 is next, of `of`. */
-/** `waited` and `starvationLimit`: a project's in ticks of the kind, a user's in turns of its project in the queue, a task's in
- *  turns of its user. */
+/** `waited` and `starvationLimit`: a project's in ticks of the kind, a user's in turns of its project in the queue, a
+ *  task's in turns of its user. */
 const place = { place: z.int(), of: z.int(), waited: z.number(), starvationLimit: z.number().optional() };
 const turnPlaceSchema = z.object({
   ...place,
-  basis: z.enum(["starvationLimit", "guarantee", "rule"]),
+  basis: z.enum(["starvation-limit", "guarantee", "rule"]),
   clock: z.number(),
   virtualTime: z.number(),
 });

@@ -682,8 +682,8 @@ export const statusResponseSchema = z.object({
     sentence: z.string(),
     bytes: z.number(),
     bytesMax: z.number().optional(),
-    /** Records that no coordinator of this journal wrote, met by the coordinator that answers since it read the journal;
-     *  and the journal time of the batch before the last one. Absent while there was none. */
+    /** Records that no coordinator of this journal wrote, met by the coordinator that answers since it read the
+     *  journal; and the journal time of the batch before the last one. Absent while there was none. */
     foreignRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
     /** The first batch that is kept to be read. */
     auditFirstIdx: z.int().default(1),

@@ -15,7 +15,7 @@ export interface Claim {
   readonly third: number;
 }
 
-const bases: readonly TurnBasis[] = ["starvationLimit", "guarantee", "rule"];
+const bases: readonly TurnBasis[] = ["starvation-limit", "guarantee", "rule"];
 
 export function basisOf(claim: Claim): TurnBasis {
   return bases[claim.class] as TurnBasis;

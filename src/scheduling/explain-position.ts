@@ -171,8 +171,8 @@ class Bystander {
     return undefined;
   }
 
-  /** One past the starvation limit that does not fit keeps room: nothing that draws on the same budget passes it. Of budgets
-   *  alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
+  /** One past the starvation limit that does not fit keeps room: nothing that draws on the same budget passes it. Of
+   *  budgets alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
   #nextIn(project: QueueProject): TaskRow | "nobody" | undefined {
     for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
       const late = lateTasks(this.#sizes, user);

@@ -381,9 +381,9 @@ class WaitingTask {
     return { reason: "room-kept", task: id, project, user };
   }
 
-  /** The task past the starvation limit for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget").
-   *  Looked for among so many users that finding none holds nobody up (limits.explainedUsersMax, explainedDemandsMax);
-   *  beyond those the answer is that its turn comes. */
+  /** The task past the starvation limit for which what is left of a budget is kept (docs/scheduling.md, "Fitting the
+   *  budget"). Looked for among so many users that finding none holds nobody up (limits.explainedUsersMax,
+   *  explainedDemandsMax); beyond those the answer is that its turn comes. */
   #keptFor(): TaskRow | undefined {
     const { projectRow } = this.#row;
     const isShared = isHard(this.#state.policy.budget);

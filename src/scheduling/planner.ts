@@ -162,7 +162,7 @@ export class Round {
       return undefined;
     }
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
-    const isDue = next.bases.project === "starvationLimit" || next.bases.user === "starvationLimit";
+    const isDue = next.bases.project === "starvation-limit" || next.bases.user === "starvation-limit";
     for (const task of [...late, ...others]) {
       const offer = this.#offer(next.queue, task);
       if (offer.ranking.candidates.length === 0) continue;

@@ -1,5 +1,5 @@
-// How many stood where when a round began, and how many turns they had had. The starvation limit is relative to these: were it
-// relative to those that are left, it would sink while the round lasts, and claims would get better.
+// How many stood where when a round began, and how many turns they had had. The starvation limit is relative to these:
+// were it relative to those that are left, it would sink while the round lasts, and claims would get better.
 
 import type { QueueProject, QueueUser, TaskQueue, TaskRow } from "../state/state.ts";
 

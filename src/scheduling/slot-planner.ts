@@ -1,15 +1,16 @@
 // Who gets the slot that became free (docs/scheduling.md): the live form of LOCO's contention, over the journaled
 // rows of resources. The score and the pick are those of the exact model (contention.ts); what is added is sets of
-// resources, granted whole, and the starvation limit, so that a set does not wait for ever for two slots to be free at once.
+// resources, granted whole, and the starvation limit, so that a set does not wait for ever for two slots to be free at
+// once.
 //
 // The rule, for as long as a slot is free that somebody could use:
-//   1. Who waits past the starvation limit comes first, in order of asking: it reserves free slots in name order, until one
-//      is missing; if none is missing, it is granted. The starvation limit: older, in ticks of one of its resources, than
-//      policy.starvation limit × the number that waits there. Where the policy has none, only sets have one.
+//   1. Who waits past the starvation limit comes first, in order of asking: it reserves free slots in name order, until
+//   one is missing; if none is missing, it is granted. The starvation limit: older, in ticks of one of its resources,
+//   than policy.starvation limit × the number that waits there. Where the policy has none, only sets have one.
 //   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
 // Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not
-// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the starvation limit is overtaken only by those
-// past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
+// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the starvation limit is overtaken only
+// by those past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
 
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -53,7 +54,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   if (left.size === 0) return undefined;
   const overdue = overdueAt(state, left);
   for (const slot of overdue)
-    if (reserveSlots(left, slot)) return granted(state, slot, at, "starvationLimit");
+    if (reserveSlots(left, slot)) return granted(state, slot, at, "starvation-limit");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
     const row = resourceRowOf(state, resource);
@@ -96,8 +97,8 @@ export function alphaAt(state: SwarmState, row: ResourceRow): number {
   return autoTune ? (row.tunedAlpha ?? value) : value;
 }
 
-/** After how many ticks a request comes first, for each one that waits beside it: the policy's starvation limit. Where that
- *  is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
+/** After how many ticks a request comes first, for each one that waits beside it: the policy's starvation limit. Where
+ *  that is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
 export function slotStarvationLimitTicks(
   { starvationLimit }: Policy,
   { needs }: Pick<SlotLeaseRow, "needs">,

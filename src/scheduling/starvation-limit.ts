@@ -18,8 +18,8 @@ export interface StarvationLimitTerms {
   readonly unit: Unit;
   /** How many there were by now. */
   readonly now: number;
-  /** After so many whoever waits goes next: the policy's starvation limit for each member at the round's start. Infinite
-   *  where there is no starvation limit. */
+  /** After so many whoever waits goes next: the policy's starvation limit for each member at the round's start.
+   *  Infinite where there is no starvation limit. */
   readonly after: number;
 }
 
@@ -51,8 +51,9 @@ export function starvationLimitOfUsers(
 }
 
 /**
- * Whether a project of the queue may be past the starvation limit, by what is there now: within a round sizes only sink, turns
- * only rise and ticks stand still, so that whoever is not past it by these was not past it when the round began.
+ * Whether a project of the queue may be past the starvation limit, by what is there now: within a round sizes only
+ * sink, turns only rise and ticks stand still, so that whoever is not past it by these was not past it when the round
+ * began.
  */
 export function mayBePastStarvationLimitOfProjects(
   sizes: RoundSizes,
@@ -66,7 +67,8 @@ export function mayBePastStarvationLimitOfUsers(sizes: RoundSizes, { users, turn
   return turns - users.longestSince("turns") >= sizes.starvationLimitOf(users.size);
 }
 
-/** Whether a task of a user has waited past the starvation limit: in turns that its user had in the queue since it was queued. */
+/** Whether a task of a user has waited past the starvation limit: in turns that its user had in the queue since it was
+ *  queued. */
 export function isTaskPastStarvationLimit(
   sizes: RoundSizes,
   task: Pick<TaskRow, "queuedTurn">,
@@ -77,8 +79,8 @@ export function isTaskPastStarvationLimit(
   return sizes.turnsWaited(task, user) >= sizes.starvationLimitOf(sizes.tasks(user));
 }
 
-/** Of each queue of a user that is not out the task that waits longest, if it is past the starvation limit: longest wait
- *  first. */
+/** Of each queue of a user that is not out the task that waits longest, if it is past the starvation limit: longest
+ *  wait first. */
 export function lateTasks(
   sizes: RoundSizes,
   user: QueueUser,

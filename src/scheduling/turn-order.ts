@@ -143,8 +143,8 @@ export class TurnOrder {
     this.#forget(({ queue }) => queue === partition.user.project.queue);
   }
 
-  /** The tasks of whose turn it is in the order they are served: those past the starvation limit, longest wait first (of
-   *  each queue one), then the first others, at most `countMax`. */
+  /** The tasks of whose turn it is in the order they are served: those past the starvation limit, longest wait first
+   *  (of each queue one), then the first others, at most `countMax`. */
   tasksOf(
     { user }: Next,
     countMax: number,
@@ -223,7 +223,8 @@ export class TurnOrder {
     return undefined;
   }
 
-  /** By project; within one by user; for one user by task: past the starvation limit by age, else (priority, submission). */
+  /** By project; within one by user; for one user by task: past the starvation limit by age, else (priority,
+   *  submission). */
   #isBefore(a: QueueBest, b: QueueBest): boolean {
     const byProject = compareClaims(
       (a.project as Best<QueueProject>).claim,

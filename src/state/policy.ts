@@ -10,9 +10,9 @@ import type { BudgetSettings } from "./settings.ts";
 export type RulesName = "waggle" | "budget" | "loco" | "vapora" | "lucio";
 
 /** What orders the projects that wait.
- *  `clock`: virtual clocks on cost, with the starvation limit · `recency`: Lucio's score · `deficit`: the budget document's
- *  key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission) ·
- *  `none`: there is no such level, users of all projects compete with each other. */
+ *  `clock`: virtual clocks on cost, with the starvation limit · `recency`: Lucio's score · `deficit`: the budget
+ *  document's key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission) · `none`: there is
+ *  no such level, users of all projects compete with each other. */
 export const projectTurnRules = ["clock", "recency", "deficit", "load", "fifo", "none"] as const;
 export type ProjectTurnRule = (typeof projectTurnRules)[number];
 

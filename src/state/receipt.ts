@@ -39,7 +39,7 @@ export type WaitingReason = (typeof waitingReasons)[number];
 export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joined" | "id" | "probe";
 
 /** By which class a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
-export type TurnBasis = "starvationLimit" | "guarantee" | "rule";
+export type TurnBasis = "starvation-limit" | "guarantee" | "rule";
 
 /** How it came to be this task's turn. */
 export interface TurnBases {
@@ -91,7 +91,7 @@ export interface Receipt {
 /** Why a slot lease got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the
  *  highest L at the resource whose slot was free · `starvationLimit`: it had waited so long that it came next. */
 export interface SlotReceipt {
-  readonly by: "free" | "load" | "starvationLimit";
+  readonly by: "free" | "load" | "starvation-limit";
   /** Waiters of `resource` at that moment, itself included; 0 when it did not wait. */
   readonly waiting: number;
   readonly waitedMs: number;

@@ -1,5 +1,5 @@
-// Which of one user's tasks in one queue is served next: the one that waits longest, once it is past the starvation limit, else
-// the lowest (priority, submission).
+// Which of one user's tasks in one queue is served next: the one that waits longest, once it is past the starvation
+// limit, else the lowest (priority, submission).
 
 import type { QueueUser, TaskPartition, TaskRow } from "./state.ts";
 

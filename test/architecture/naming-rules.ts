@@ -30,7 +30,7 @@ const fileNameRule = fileRule({
   why: "One meaning each. `worker.ts` may be an agent or a thread, `util.ts` may be anything.",
   mend: "Use the word the message names, or add an exception with its reason in test/architecture/naming-rules.ts.",
   where: (path) => isProduct(path) || path.startsWith("test/"),
-  checkFile: ({ path }) => path.split("/").flatMap((part) => wordsFound(part.replace(/\..*$/, ""))),
+  checkFile: ({ path }) => path.split("/").flatMap((part) => wordsFound(part.replace(/\..*$/, ""), path)),
 });
 
 const declared =
@@ -41,14 +41,17 @@ const declaredNameRule = fileRule({
   why: "Names are read far from where they are declared; a word with two meanings is read with the wrong one.",
   mend: "Use the word the message names, or add an exception with its reason in test/architecture/naming-rules.ts.",
   where: isProduct,
-  checkFile: ({ code }) =>
+  checkFile: ({ code, path }) =>
     [...code.matchAll(declared)].flatMap((match) => {
       const name = match[1] ?? "";
-      return wordsFound(name).map((violation) => ({ ...violation, line: lineAt(code, match.index) }));
+      return wordsFound(name, path).map((violation) => ({ ...violation, line: lineAt(code, match.index) }));
     }),
 });
 
-function wordsFound(name: string) {
+/** A node of the fault simulator is any process of its swarm. */
+const speaksOfNodes = /^(src|test)\/(sim\/(fault|history)|cli\/torture)\//;
+
+function wordsFound(name: string, path: string) {
   const plain = exceptions.reduce((rest, [phrase]) => rest.replace(phrase, ""), name);
   const words = plain
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -56,7 +59,9 @@ function wordsFound(name: string) {
     .toLowerCase()
     .split(/[^a-z0-9]+/);
   return words.flatMap((word) => {
-    const better = instead[word] ?? instead[word.replace(/s$/, "")];
+    const singular = word.replace(/s$/, "");
+    if (singular === "node" && speaksOfNodes.test(path)) return [];
+    const better = instead[word] ?? instead[singular];
     return better === undefined ? [] : [{ found: `${name}: "${word}", say ${better}` }];
   });
 }

@@ -61,7 +61,7 @@ const cases: Readonly<Record<string, Case>> = {
       "src/coordinator/coordinator.ts": 'import { Leader } from "./leader/leader.ts";',
       "src/coordinator/leader/leader.ts":
         'import { takeLead } from "../taking-lead/take-lead.ts";\nimport { LeaderLease } from "./leader-lease.ts";\nimport { T } from "../timing.ts";',
-      "src/coordinator/timing.ts": 'import { Throttled poll } from "./throttled poll.ts";',
+      "src/coordinator/timing.ts": 'import { ThrottledPoll } from "./throttled-poll.ts";',
     },
   },
   "state, scheduling and core import nothing but themselves": {

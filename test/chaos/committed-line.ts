@@ -1,6 +1,7 @@
 // The final log of batches, put together from all records that were seen in any segment: from the last batch that has a
 // whole chain behind it back to the first, by hashes. Where a store was damaged, a batch is found as a copy in the next
-// segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the same.
+// segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the
+// same.
 
 import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
 import type { LineRecord } from "../../src/sim/history/committed-log.ts";

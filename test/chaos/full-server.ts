@@ -1,6 +1,6 @@
 // A server that has no room left: the disk under its store is full, so that writes fail with ENOSPC, or it has reached
-// the bound that it sets itself (`max_file_store`). What a server that was full does not do by itself when there is room
-// again, an operator does: it is restarted, and that is measured apart.
+// the bound that it sets itself (`max_file_store`). What a server that was full does not do by itself when there is
+// room again, an operator does: it is restarted, and that is measured apart.
 
 import { type Field, StuckError } from "./field.ts";
 import { monotonicMs } from "./monotonic.ts";

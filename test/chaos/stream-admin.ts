@@ -1,5 +1,5 @@
-// What the nemesis asks of JetStream itself: who leads the stream of the journal's newest segment, whether all streams are
-// up to date, that they be gone.
+// What the nemesis asks of JetStream itself: who leads the stream of the journal's newest segment, whether all streams
+// are up to date, that they be gone.
 
 import type { SwarmId } from "../../src/ids.ts";
 import { segmentNumberIn, streamNameOf } from "../../src/journal/stream/settings.ts";

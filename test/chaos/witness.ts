@@ -1,6 +1,7 @@
-// Follows the journal from outside, all of its segments, and keeps every batch with the moment it was seen: what recovery
-// is timed by, what readers must agree on, and what is left of batches that a damaged store lost. Goes on where reading
-// breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and never show it.
+// Follows the journal from outside, all of its segments, and keeps every batch with the moment it was seen: what
+// recovery is timed by, what readers must agree on, and what is left of batches that a damaged store lost. Goes on
+// where reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and
+// never show it.
 
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { swarmId, type Term } from "../../src/ids.ts";
@@ -161,8 +162,8 @@ export class Witness {
   }
 }
 
-/** All records that are in the segments now; what cannot be read is left out, and what a server ends at that reads it, as
- *  2.10.27 does where a bit flipped in the length of a record.
+/** All records that are in the segments now; what cannot be read is left out, and what a server ends at that reads it,
+ *  as 2.10.27 does where a bit flipped in the length of a record.
  *  @param revive starts servers again that ended */
 export async function readLog(
   urls: readonly string[],

@@ -51,9 +51,9 @@ why         Nobody serves transalte: start an agent with --kind transalte — di
             you mean translate?
 
 turn of          place    waited  starvation limit  goes by  clock  virtual time
-project default  1 of 1  0 ticks       20  rule       1.0           0.0
-user ann         1 of 1  0 turns       20  rule       1.0           0.0
-task mistyped    1 of 1  0 turns       20
+project default  1 of 1  0 ticks                20  rule       1.0           0.0
+user ann         1 of 1  0 turns                20  rule       1.0           0.0
+task mistyped    1 of 1  0 turns                20
 
 2 agents that do not serve transalte (--full lists them)
 $ waggle explain waits
@@ -65,9 +65,9 @@ why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
             with a higher --max-concurrent
 
 turn of          place    waited  starvation limit  goes by  clock  virtual time
-project default  1 of 1  0 ticks       20  rule       1.0           0.0
-user ann         1 of 1  0 turns       20  rule       1.0           0.0
-task waits       1 of 1  0 turns       20
+project default  1 of 1  0 ticks                20  rule       1.0           0.0
+user ann         1 of 1  0 turns                20  rule       1.0           0.0
+task waits       1 of 1  0 turns                20
 
   agent  eligible    free  score  success  load  backlog  speed
   slow   full      0 of 1  0.450     90 %  1.00
@@ -81,9 +81,9 @@ why         The budget of project acme has too little left: 800 spent of
             …, or \`waggle project set acme --budget N\` raises it
 
 turn of       place    waited  starvation limit  goes by  clock  virtual time
-project acme  1 of 1  0 ticks       20  rule       1.0           0.0
-user ann      1 of 1  0 turns       20  rule       1.0           0.0
-task dear     1 of 1  0 turns       20
+project acme  1 of 1  0 ticks                20  rule       1.0           0.0
+user ann      1 of 1  0 turns                20  rule       1.0           0.0
+task dear     1 of 1  0 turns                20
 
   agent  eligible      free  score  success  load  backlog  speed
   quick  yes         1 of 1  … …  0.00

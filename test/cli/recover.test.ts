@@ -1,5 +1,5 @@
-// `waggle journal recover` on journals that were damaged on purpose: real files and real servers. The journal is written
-// by a coordinator of this process.
+// `waggle journal recover` on journals that were damaged on purpose: real files and real servers. The journal is
+// written by a coordinator of this process.
 
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -386,7 +386,10 @@ describe("a set of resources", () => {
       for (const holder of [...turns.holders("a"), ...turns.holders("b")])
         if (holder !== "a3-set") turns.turn(release(holder));
     }
-    expect(turns.last("SlotGranted")).toMatchObject({ handle: "a3-set", receipt: { by: "starvationLimit" } });
+    expect(turns.last("SlotGranted")).toMatchObject({
+      handle: "a3-set",
+      receipt: { by: "starvation-limit" },
+    });
     const { tick } = turns.last("SlotGranted").receipt;
     // 20 ticks for each of the two that wait, and one more release of each resource.
     expect(tick).toBeGreaterThan(defaultPolicy.starvationLimit * 2);
@@ -466,7 +469,7 @@ describe("a set of resources", () => {
         if (holder !== "a3-set") turns.turn(release(holder));
     }
     const granted = turns.all("SlotGranted").find(({ handle }) => handle === "a3-set");
-    expect(granted?.receipt).toMatchObject({ by: "starvationLimit" });
+    expect(granted?.receipt).toMatchObject({ by: "starvation-limit" });
     expect(granted?.receipt.tick).toBeGreaterThan(2 * limits.setStarvationLimitTicksPerWaiting);
   });
 });
@@ -505,9 +508,9 @@ describe("the starvation limit", () => {
     const waits = turns.all("SlotGranted").map(({ receipt: { by, waitedMs } }) => [by, waitedMs]);
     expect(waits.slice(-4)).toEqual([
       ["load", 700],
-      ["starvationLimit", 700],
-      ["starvationLimit", 700],
-      ["starvationLimit", 700],
+      ["starvation-limit", 700],
+      ["starvation-limit", 700],
+      ["starvation-limit", 700],
     ]);
   });
 

@@ -30,7 +30,7 @@ it("slots are conserved under any interleaving, and every history replays to the
   );
   // The histories were worth it.
   for (const what of [
-    ...["free", "load", "starvationLimit"],
+    ...["free", "load", "starvation-limit"],
     "ResourceRemoved",
     ...["released", "lost", "agent-gone"].map((reason) => `SlotReleased ${reason}`),
     ...["aborted", "timed-out", "lost", "agent-gone", "above-capacity"].map(

@@ -1,5 +1,5 @@
-// kill -9 on a coordinator whose journal is compacted all the while, on each kind of journal: each session begins at a base,
-// nothing that was accepted is lost, nothing ends twice; also where the newest base is damaged.
+// kill -9 on a coordinator whose journal is compacted all the while, on each kind of journal: each session begins at a
+// base, nothing that was accepted is lost, nothing ends twice; also where the newest base is damaged.
 
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";

@@ -346,7 +346,10 @@ describe("its turn", () => {
     }
     expect(swarm.explain("t1")).toMatchObject({
       ageTicks: 2,
-      position: { project: { basis: "starvationLimit", waited: 2, starvationLimit: 1 }, task: { waited: 0 } },
+      position: {
+        project: { basis: "starvation-limit", waited: 2, starvationLimit: 1 },
+        task: { waited: 0 },
+      },
     });
   });
 });

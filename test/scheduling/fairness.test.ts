@@ -1,5 +1,5 @@
-// What virtual clocks promise beyond the starvation limit: a newcomer is served within a round of those that wait, shares
-// follow credit weights by cost, and nobody saves up turns while it has nothing to run or nobody to run it.
+// What virtual clocks promise beyond the starvation limit: a newcomer is served within a round of those that wait,
+// shares follow credit weights by cost, and nobody saves up turns while it has nothing to run or nobody to run it.
 
 import { describe, expect, it } from "vitest";
 import { Dice } from "./random-swarm.ts";

@@ -33,7 +33,7 @@ const counts = fc
   .map((numbers) =>
     Object.fromEntries(ineligibleReasons.flatMap((reason, n) => (numbers[n] ? [[reason, numbers[n]]] : []))),
   );
-const basis = fc.constantFrom("starvationLimit" as const, "guarantee" as const, "rule" as const);
+const basis = fc.constantFrom("starvation-limit" as const, "guarantee" as const, "rule" as const);
 const mode = fc.constantFrom("alert" as const, "downgrade" as const);
 const always = ["feasible", "candidates", "ineligible", "decidedBy", "queue", "waiting", "waitedMs"] as const;
 const terms = {

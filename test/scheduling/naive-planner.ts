@@ -118,7 +118,7 @@ export class NaivePlanner {
 
   /** The first of a user's tasks that fits the budgets. If none does, somebody is out of the round. */
   #thatFits({ key, takeable, project, user }: Membership): Fitting | undefined {
-    const isDue = project.basis === "starvationLimit" || user.basis === "starvationLimit";
+    const isDue = project.basis === "starvation-limit" || user.basis === "starvation-limit";
     for (const { task, isPastStarvationLimit } of takeable) {
       const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at);
       if (verdict.kind === "runs") return { task, ...verdict };

@@ -169,7 +169,7 @@ export class NaiveTurns {
     const service = [account.servedOrder, account.arrivedOrder];
     const claim = this.#claim(part, terms);
     const isPastStarvationLimit = this.#hasWaited(waited, sizeKey);
-    if (isPastStarvationLimit) return { basis: "starvationLimit", claim: [since.sinceOrder] };
+    if (isPastStarvationLimit) return { basis: "starvation-limit", claim: [since.sinceOrder] };
     if (isGuaranteed)
       return { basis: "guarantee", claim: rule === "deficit" ? [...claim, ...service] : service };
     return { basis: "rule", claim: rule === "fifo" ? claim : [...claim, ...service] };
@@ -226,7 +226,7 @@ export function compareMemberships(a: Membership, b: Membership): number {
 }
 
 function compareLevel(a: Member, b: Member): number {
-  const classes: readonly TurnBasis[] = ["starvationLimit", "guarantee", "rule"];
+  const classes: readonly TurnBasis[] = ["starvation-limit", "guarantee", "rule"];
   if (a.basis !== b.basis) return classes.indexOf(a.basis) - classes.indexOf(b.basis);
   const differsAt = a.claim.findIndex((part, at) => part !== b.claim[at]);
   return differsAt === -1 ? 0 : (a.claim[differsAt] as number) - (b.claim[differsAt] as number);

@@ -83,7 +83,7 @@ describe("a round", () => {
       ...["score", "first-idle", "cheaper", "cheaper type", "cheaper type too", "budget", "ranked"],
       ...["project's budget: alert", "project's budget: downgrade"],
       ...["global budget: alert", "global budget: downgrade"],
-      ...["project by starvation limit", "project by guarantee", "user by starvation limit"],
+      ...["project by starvation-limit", "project by guarantee", "user by starvation-limit"],
       ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
       ...["online", "offline", "with a backlog"].map((how) => `without kinds, ${how}`),

@@ -59,9 +59,9 @@ const projects = ["p", "q", "r", "s"];
 const users = ["ann", "ben", "cleo"];
 const turns: TurnBases[] = [
   { project: "rule", user: "rule" },
-  { project: "starvationLimit", user: "rule" },
-  { project: "guarantee", user: "starvationLimit" },
-  { project: "rule", user: "starvationLimit" },
+  { project: "starvation-limit", user: "rule" },
+  { project: "guarantee", user: "starvation-limit" },
+  { project: "rule", user: "starvation-limit" },
 ];
 const projectRules: ProjectTurnRule[] = ["clock", "clock", "recency", "deficit", "load", "fifo", "none"];
 const userRules: UserTurnRule[] = ["clock", "clock", "recency", "load", "fifo"];

@@ -88,7 +88,7 @@ describe.each(["project", "user"] as const)("a %s", (of) => {
     const waits = waitsUnder(of, strategies[name] as Strategy);
     expect(waits.filter(({ waited, bound }) => waited > bound)).toEqual([]);
     expect(waits.length).toBeGreaterThan(40);
-    expect(waits.filter(({ basis }) => basis === "starvationLimit").length).toBeGreaterThan(4);
+    expect(waits.filter(({ basis }) => basis === "starvation-limit").length).toBeGreaterThan(4);
   });
 
   it.each([

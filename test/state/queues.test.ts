@@ -158,10 +158,10 @@ describe("a grant", () => {
     for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { weight: 8 });
     swarm.assign("t1", "a");
     expect(swarm.state.virtualTime).toBe(0);
-    swarm.assign("t2", "a", { project: "starvationLimit", user: "rule" });
+    swarm.assign("t2", "a", { project: "starvation-limit", user: "rule" });
     const { row } = memberIn(swarm, "k", "p");
     expect([swarm.state.virtualTime, row.virtualTime]).toEqual([0, 2_000]);
-    swarm.assign("t3", "a", { project: "rule", user: "starvationLimit" });
+    swarm.assign("t3", "a", { project: "rule", user: "starvation-limit" });
     expect([swarm.state.virtualTime, row.virtualTime]).toEqual([8_000, 2_000]);
   });
 

@@ -1,5 +1,5 @@
-// Whether the log can be read, for `waggle doctor`: which segments a restart needs, and whether they are there. Reads no
-// batches. Not here: the streams that keep the segments (stream.ts), reading all of a journal in files (journal.ts).
+// Whether the log can be read, for `waggle doctor`: which segments a restart needs, and whether they are there. Reads
+// no batches. Not here: the streams that keep the segments (stream.ts), reading all of a journal in files (journal.ts).
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { JournalReader } from "../../journal/journal.ts";

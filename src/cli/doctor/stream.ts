@@ -1,5 +1,5 @@
-// What `waggle doctor` says of the journal's streams, one for each segment: their settings, who keeps them, and how full
-// the journal is. Asks nothing (journal/stream/opening.ts). Not here: whether the log can be read (log.ts).
+// What `waggle doctor` says of the journal's streams, one for each segment: their settings, who keeps them, and how
+// full the journal is. Asks nothing (journal/stream/opening.ts). Not here: whether the log can be read (log.ts).
 
 import { duration } from "../../audit/describe.ts";
 import type { JournalUsage } from "../../journal/journal.ts";

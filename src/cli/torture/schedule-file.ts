@@ -1,5 +1,5 @@
-// A seed with the faults and operations that are left of it, as `--shrink` writes it and `--schedule` runs it. What a later
-// version of the code does not know is refused: a fault that nobody carries out would make the seed pass.
+// A seed with the faults and operations that are left of it, as `--shrink` writes it and `--schedule` runs it. What a
+// later version of the code does not know is refused: a fault that nobody carries out would make the seed pass.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";

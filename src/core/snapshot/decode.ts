@@ -124,7 +124,7 @@ class Parts {
       "agent-record": (fields) => agents.readRecord(fields),
       suspension: (fields) => agents.readSuspension(fields),
       attempt: (fields) => agents.readAttempt(fields),
-      slotLease: (fields) => slotLeases.readSlotLease(fields),
+      "slot-lease": (fields) => slotLeases.readSlotLease(fields),
       "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
       queue: (fields) => queues.readQueue(fields),
       "queue-project": (fields) => queues.readProject(fields),

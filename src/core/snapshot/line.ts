@@ -16,7 +16,7 @@ const rowGroups = [
   ["project", "user"],
   ["reserved-type"],
   ["agent", "agent-record", "suspension", "attempt"],
-  ["slotLease"],
+  ["slot-lease"],
   ["ended-slot-lease"],
   ["queue", "queue-project", "queue-user", "partition"],
   ["task"],

@@ -28,7 +28,7 @@ export function* slotLeaseRows(state: SwarmState): Generator<Row> {
         const place = holdings.get(resource)?.get(slotLeaseKey(slot));
         return { resource, slots: count, requestedTick: requestedTicks.get(resource), place };
       });
-      yield ["slotLease", { ...fields, needs, timerOrder: timeoutTimer?.order }];
+      yield ["slot-lease", { ...fields, needs, timerOrder: timeoutTimer?.order }];
     }
   }
   for (const [key, ending] of state.endedSlotByKey) yield ["ended-slot-lease", { key, ending }];

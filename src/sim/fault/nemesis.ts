@@ -19,8 +19,8 @@ export interface Victims {
   busiest(): string;
   /** The node's process ends where it stands, and is started again after `forMs`. */
   crash(node: string, forMs: number): void;
-  /** All coordinators end where they stand: this one is started again after `forMs`, its wall clock set forward, and the
-   *  others after as long again. */
+  /** All coordinators end where they stand: this one is started again after `forMs`, its wall clock set forward, and
+   *  the others after as long again. */
   blackout(node: string, options: { forMs: number; ms: number }): void;
   /** It is asked to end, and started again `forMs` after it did. */
   stop(node: string, forMs: number): void;

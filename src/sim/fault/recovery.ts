@@ -1,7 +1,7 @@
 // P10, bounded recovery: what has to stand in the journal how long after a node ended, where nothing else goes wrong.
 // Judges by the journal alone. Not here: who ends, and that nothing else goes wrong meanwhile (probe.ts).
 //
-// The bounds, in true time, from the protocol (standby.ts, presence.ts). T is that of the term
+// The bounds, in true time, from the protocol (following.ts, presence.ts). T is that of the term
 // that ends, and a pulse at most T/12.
 //
 //   a leader crashed      the standby's silence, T to 1⅓ T since the last record that it read, and a pulse until it

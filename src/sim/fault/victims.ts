@@ -1,5 +1,5 @@
-// What faults strike in a simulated swarm, and what they spare, by the fault model (docs/fault-model.md): the store loses
-// only what every running coordinator holds, and none of them ends until the journal goes on from it.
+// What faults strike in a simulated swarm, and what they spare, by the fault model (docs/fault-model.md): the store
+// loses only what every running coordinator holds, and none of them ends until the journal goes on from it.
 
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/records.ts";

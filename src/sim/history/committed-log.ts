@@ -95,8 +95,8 @@ export class CommittedLog {
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
-  /** @param records all of the journal from its first batch on, in order, of all segments; those that continue nothing are
-   *  skipped */
+  /** @param records all of the journal from its first batch on, in order, of all segments; those that continue nothing
+   *  are skipped */
   constructor(records: Iterable<LineRecord>) {
     this.batches = lineOf(records);
     for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);

@@ -1,5 +1,5 @@
-// What faults strike and what they spare: each loss of the store stays inside the fault model (docs/fault-model.md), and
-// nothing is spared for longer than that takes.
+// What faults strike and what they spare: each loss of the store stays inside the fault model (docs/fault-model.md),
+// and nothing is spared for longer than that takes.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { streamNameOf } from "../../../src/journal/stream/settings.ts";

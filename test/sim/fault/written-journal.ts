@@ -65,7 +65,8 @@ export class WrittenJournal {
     return this.stream(number).lastSeq;
   }
 
-  /** Writes a base that holds any bytes as its state. @returns what the `Opened` says of it, and its chunk's position */
+  /** Writes a base that holds any bytes as its state. @returns what the `Opened` says of it, and its chunk's position
+   *  */
   base(
     number: number,
     tail: ChainTail,
