@@ -1,12 +1,20 @@
-// Plays a transcript: a text of steps and of what each is to lead to, told by the journal and by what agents are
-// pushed. The swarm is the production coordinator on a clock that the steps move; agents beat by themselves.
+// Plays a transcript: a text of steps, and of what each step leads to as the journal, agents and coordinators show it.
+// The swarm is the production coordinator on a clock that the steps move; agents send heartbeats by themselves.
 //
-//   coordinators c1 c2 · agents a1 a2 kinds=count,digest max=2 · submit t1 t2 kind=count timeout=3s deadline=5s
+//   coordinators c1 c2 compactEvery=20
+//   agents a1 a2 kinds=count,digest max=2
+//   submit t1 acme/ann/t2 kind=count timeout=3s deadline=5s attempts=2 priority=1 weight=2 tokens=50
+//   retry t1 · cancel t1
+//   complete t1 · fail t1 · refuse t1 · invalid t1 · confirm t1 (the agent that holds the task reports)
 //   resource gpu slots=2 · acquire a1-x gpu disk weight=5 timeout=2s (handle a1-x, by a1) · release a1-x
-//   complete t1 · fail t1 · refuse t1 · invalid t1 · confirm t1 · cancel t1 · drain a1 · leave a1 · restart a1
-//   silence a1 · deafen a1 · hear a1 · cut c1 · heal c1 · stop c1 · tick 10s
+//   project acme creditWeight=2 budget.tokens=500 budget.windowMs=60000 · policy rules=loco · kind count importance=2
+//   pause acme · resume acme · drain a1 · undrain a1 · transfer c2
+//   leave a1 · restart a1 · silence a1 · deafen a1 · hear a1
+//   cut c1 · heal c1 (from the journal) · stop c1 · lose tail=2 | record=5 | segment=1 (of the journal) · room 0 | all
+//   tick 10s
 
 import { describe } from "../../src/audit/describe.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { decodeRecord } from "../../src/journal/records.ts";
@@ -60,10 +68,11 @@ class Stage {
   readonly #store = new MemoryJournalStore({ clock: this.#clock });
   readonly #watched = new WatchedJournal(this.#store);
   readonly #journalById = new Map<string, MemoryJournal>();
+  readonly #coordinatorById = new Map<string, Coordinator>();
   readonly #actorById = new Map<string, Actor>();
   readonly #news: string[] = [];
   #swarm: TestSwarm | undefined;
-  #read = { segment: 0, position: 0 };
+  #read = { segment: 0, position: 0, idx: 0 };
   #isOver = false;
 
   async step(line: string): Promise<void> {
@@ -92,7 +101,7 @@ class Stage {
   async #do(verb: string, names: readonly string[], settings: Record<string, string>): Promise<void> {
     switch (verb) {
       case "coordinators":
-        return await this.#start(names);
+        return await this.#start(names, settings);
       case "agents":
         for (const id of names) await this.#enter(id, settings);
         return;
@@ -103,21 +112,39 @@ class Stage {
         for (const id of names) this.#journalById.get(id)?.setOffline(verb === "cut");
         return;
       case "stop":
-        return await this.#swarmOf().coordinator.stop();
+        for (const id of names) await this.#coordinatorOf(id).stop();
+        return;
+      case "lose":
+        return this.#lose(settings);
+      case "room":
+        this.#store.bytesMax = names[0] === "all" ? undefined : this.#store.usage.bytes + Number(names[0]);
+        return;
       case "resource":
-        return this.#ask(subjects.operator("resource"), {
-          resource: names[0],
-          slots: Number(settings.slots),
-        });
+      case "project":
+      case "kind":
+        return this.#ask(subjects.operator(verb), { [verb]: names[0], ...patchOf(settings) });
+      case "policy":
+        return this.#ask(subjects.operator("policy"), patchOf(settings));
+      case "pause":
+      case "resume":
+        return this.#ask(subjects.operator(verb), names[0] === undefined ? {} : { project: names[0] });
+      case "transfer": {
+        const { term } = this.#watched.settled().tail;
+        return this.#ask(subjects.operator("transfer"), { of: term, to: names[0] });
+      }
       case "acquire":
         return this.#acquire(names, settings);
       case "release":
         return this.#release(names[0] ?? "");
       case "submit":
-        return await this.#submit(names, settings);
+        return this.#submit(names, settings);
       case "cancel":
         return this.#ask(subjects.project("default", "cancel"), {
           tasks: names.map((task) => ({ task, round: 1 })),
+        });
+      case "retry":
+        return this.#ask(subjects.project("default", "retry"), {
+          tasks: names.map((task) => ({ task, round: 2 })),
         });
       case "drain":
       case "undrain":
@@ -144,21 +171,49 @@ class Stage {
       case "restart":
         return await this.#begin(actor);
       default:
-        throw new Error(`nobody knows how to ${verb} ${name}`);
+        throw new Error(`no step ${verb} for ${name}`);
     }
   }
 
-  async #start(ids: readonly string[]): Promise<void> {
+  async #start(ids: readonly string[], { compactEvery }: Record<string, string>): Promise<void> {
     for (const id of ids) {
       const journal = new MemoryJournal(this.#store);
       this.#journalById.set(id, journal);
-      if (this.#swarm !== undefined) await this.#swarm.startAnother(id, journal);
-      else this.#swarm = await this.#startFirst(journal);
+      if (this.#swarm === undefined) {
+        this.#swarm = await this.#startFirst(journal, compactEvery);
+        this.#watch(id, this.#swarm.coordinator);
+      } else this.#watch(id, await this.#swarm.startAnother(id, journal));
     }
   }
 
-  #startFirst(journal: MemoryJournal): Promise<TestSwarm> {
-    return startTestSwarm({ clock: this.#clock, store: this.#store, journal, random: noJitter });
+  #startFirst(journal: MemoryJournal, compactEvery?: string): Promise<TestSwarm> {
+    const all = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+    const compaction = { everyEvents: Number(compactEvery), retention: all, snapshotSyncMs: 0 };
+    return startTestSwarm({
+      ...{ clock: this.#clock, store: this.#store, journal, random: noJitter },
+      ...(compactEvery === undefined ? {} : { compaction }),
+    });
+  }
+
+  /** Tells each change of a coordinator's role. */
+  #watch(id: string, coordinator: Coordinator): void {
+    this.#coordinatorById.set(id, coordinator);
+    let before: string | undefined;
+    coordinator.role$.subscribe((role) => {
+      const isNews = before !== undefined && before !== role && !this.#isOver;
+      before = role;
+      if (!isNews) return;
+      this.#readJournal();
+      this.#news.push(`  ${id} is ${role}`);
+    });
+  }
+
+  /** A fault of the storage, in the segment that is written. */
+  #lose({ tail, record, segment }: Record<string, string>): void {
+    const newest = this.#store.list().at(-1) ?? 0;
+    if (tail !== undefined) this.#store.loseTail(newest, Number(tail));
+    if (record !== undefined) this.#store.loseRecords(newest, Number(record));
+    if (segment !== undefined) this.#store.loseSegment(Number(segment));
   }
 
   async #enter(id: string, { kinds = "count", max = "4" }: Record<string, string>): Promise<void> {
@@ -231,7 +286,8 @@ class Stage {
     this.#news.push(`  ${actor.id} is told: ${[push.type, ...what].join(" ")}`);
   }
 
-  async #submit(ids: readonly string[], { kind = "count", ...more }: Record<string, string>): Promise<void> {
+  /** A task is named `t1`, or `acme/ann/t1` with its project and user. */
+  #submit(names: readonly string[], { kind = "count", ...more }: Record<string, string>): void {
     const task = {
       kind,
       ...(more.timeout === undefined ? {} : { timeoutMs: msOf(more.timeout) }),
@@ -239,9 +295,17 @@ class Stage {
       ...(more.deadline === undefined ? {} : { deadline: this.#clock.now() + msOf(more.deadline) }),
       ...(more.attempts === undefined ? {} : { maxAttempts: Number(more.attempts) }),
       ...(more.priority === undefined ? {} : { priority: Number(more.priority) }),
+      ...(more.weight === undefined ? {} : { weight: Number(more.weight) }),
+      ...(more.tokens === undefined ? {} : { tokens: Number(more.tokens) }),
     };
-    const tasks = ids.map((id) => ({ id, ...task }));
-    this.#ask(subjects.project("default", "submit"), { tasks });
+    const byProject = new Map<string, object[]>();
+    for (const name of names) {
+      const [id, user, project = "default"] = name.split("/").reverse();
+      const tasks = byProject.get(project) ?? [];
+      byProject.set(project, tasks);
+      tasks.push({ id, ...(user === undefined ? {} : { user }), ...task });
+    }
+    for (const [project, tasks] of byProject) this.#ask(subjects.project(project, "submit"), { tasks });
   }
 
   /** A handle is named after its agent: `a1-x` is a1's. */
@@ -278,7 +342,7 @@ class Stage {
     return actor;
   }
 
-  /** The end of a task's newest attempt, by whoever holds it. */
+  /** The end of a task's newest attempt, reported by the agent that holds it. */
   #report(verb: string, task: string): void {
     const outcomes: Record<string, string> = {
       complete: "completed",
@@ -299,14 +363,14 @@ class Stage {
       ];
       return this.#ask(subjects.agent("_", actor.id, "result"), { incarnation, results });
     }
-    throw new Error(`nobody can ${verb} ${task}`);
+    throw new Error(`no agent holds ${task} to ${verb}`);
   }
 
-  /** Asks and does not wait: there may be nobody to answer. */
+  /** Asks and does not wait: there may be no leader to answer. */
   #ask(
     subject: string,
     message: object,
-    // biome-ignore lint/suspicious/noExplicitAny: a stage reads whatever the answer holds
+    // biome-ignore lint/suspicious/noExplicitAny: a story reads any answer
     onAnswer: (answer: any) => void = () => undefined,
   ): void {
     void this.#swarmOf()
@@ -331,24 +395,36 @@ class Stage {
   #readJournal(): void {
     for (const number of this.#store.list()) {
       if (number < this.#read.segment) continue;
-      if (number > this.#read.segment) this.#read = { segment: number, position: 0 };
+      if (number > this.#read.segment) this.#read = { ...this.#read, segment: number, position: 0 };
       const { position: end = 0 } = this.#store.end(number) ?? {};
       while (this.#read.position < end) {
         this.#read.position += 1;
         const record = this.#store.read(number, this.#read.position);
-        if (record !== undefined) this.#tell(record.bytes);
+        if (record !== undefined) this.#tell(number, record.bytes);
       }
     }
   }
 
-  #tell(bytes: Uint8Array): void {
-    const batch = decodeRecord(bytes);
-    if (batch?.kind !== "batch") return;
-    const events = batch.events.filter(({ type }) => !chatter.has(type));
+  #tell(segment: number, bytes: Uint8Array): void {
+    const record = decodeRecord(bytes);
+    if (record?.kind === "opened") {
+      const base = record.base === undefined ? "" : `, with a base of batch ${record.base.idx}`;
+      this.#news.push(`  segment ${segment} opened by ${record.leader}${base}`);
+    }
+    if (record?.kind === "closing") this.#news.push(`  segment ${segment} closed: ${record.reason}`);
+    if (record?.kind !== "batch" || record.idx <= this.#read.idx) return;
+    this.#read.idx = record.idx;
+    const events = record.events.filter(({ type }) => !chatter.has(type));
     for (const [at, event] of events.entries()) {
-      const head = at === 0 ? `${batch.idx}` : "";
+      const head = at === 0 ? `${record.idx}` : "";
       this.#news.push(`${head.padStart(3)} ${describe(event)}`);
     }
+  }
+
+  #coordinatorOf(id: string): Coordinator {
+    const coordinator = this.#coordinatorById.get(id);
+    if (coordinator === undefined) throw new Error(`${id} is no coordinator`);
+    return coordinator;
   }
 
   #swarmOf(): TestSwarm {
@@ -360,4 +436,15 @@ class Stage {
 /** `10s`, `500ms`. */
 function msOf(text = ""): number {
   return text.endsWith("ms") ? Number(text.slice(0, -2)) : Number(text.slice(0, -1)) * 1_000;
+}
+
+/** `budget.tokens=5` is `{ budget: { tokens: 5 } }`; `null` and numbers are values of JSON. */
+function patchOf(settings: Record<string, string>): object {
+  const patch: Record<string, unknown> = {};
+  for (const [path, text] of Object.entries(settings)) {
+    const [name = "", inner] = path.split(".");
+    const value = /^(null|true|false|[\d.]+)$/.test(text) ? JSON.parse(text) : text;
+    patch[name] = inner === undefined ? value : { ...(patch[name] as object | undefined), [inner]: value };
+  }
+  return patch;
 }
