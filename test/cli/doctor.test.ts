@@ -287,7 +287,9 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       );
       expect(lost.code).toBe(3);
       expect([...lost.of("replicas"), ...lost.of("streams")]).toContainEqual(
-        expect.stringMatching(/^fail WAGGLE_default_1( has (lost its majority|no leader)|: JetStream)/),
+        expect.stringMatching(
+          /^fail (WAGGLE_default_1( has (lost its majority|no leader)|: JetStream)|JetStream says)/,
+        ),
       );
       expect(lost.advice).toMatch(/2 of 3 must be there|a majority of them/);
       expect(lost.of("durability")).toEqual([]);

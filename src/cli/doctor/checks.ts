@@ -202,7 +202,13 @@ async function* journalChecks(
     yield checkRoom({ ...(await journal.usage()), ...(await swarm.usage()) });
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    yield { name: "streams", status: "fail", found: error.message, exitCode: exitCodeOf(error) };
+    yield {
+      name: "streams",
+      status: "fail",
+      found: error.message,
+      advice: "start the servers that are stopped; in a cluster JetStream needs a majority of them",
+      exitCode: exitCodeOf(error),
+    };
   } finally {
     await journal?.close();
   }
