@@ -1,4 +1,4 @@
-// How fast a client repeats a question that got no answer.
+// The pace at which a client repeats an unanswered request.
 
 import { defer, fromEvent, NEVER, type Observable, of } from "rxjs";
 import { limits } from "../limits.ts";
@@ -10,7 +10,7 @@ export function askPace({ clock, random }: Pick<RetryPace, "clock" | "random">):
   return { clock, random, backOff };
 }
 
-/** Emits when `signal` aborts, or at once if it has. */
+/** Emits when `signal` aborts, or at once if already aborted. */
 export function abortOf(signal: AbortSignal | undefined): Observable<unknown> {
   if (signal === undefined) return NEVER;
   return defer(() => (signal.aborted ? of(undefined) : fromEvent(signal, "abort")));

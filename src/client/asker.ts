@@ -1,7 +1,7 @@
-// One question to the swarm and what became of it; and the same question again until there is an answer. Not here:
-// submitting and awaiting, which ask for many at once and keep their own order (submitter.ts, awaited-tasks.ts). Who
-// waits for an answer when somebody else begins to lead waits no longer: the one that was asked may be stopped or cut
-// off. The one thing to know: only `no-leader` proves that nothing was done.
+// A request to the swarm and its answer, repeated until an answer comes. Not here: submitting and awaiting,
+// which send many requests and keep their own order (submitter.ts, awaited-tasks.ts). When a new leader begins,
+// a pending request is given up and repeated: the old leader may be stopped or cut off. Only `no-leader` proves
+// that nothing was done.
 
 import { merge, Observable } from "rxjs";
 import type { z } from "zod";
@@ -26,20 +26,20 @@ import type { Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
 import { errorFrom } from "./coded-error.ts";
 
-/** What became of one request. */
+/** Result of a request. */
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
-  /** The message as a whole was turned down: nothing was done. */
+  /** The message as a whole was refused: nothing was done. */
   | { readonly kind: "refused"; readonly refusal: CodedError }
-  /** Nobody was there to do it: nothing was done. */
+  /** No leader received the request: nothing was done. */
   | { readonly kind: "no-leader" }
-  /** It may have been done, or may yet be. `isUnreadable`: somebody answered, in no way that can be read */
+  /** The request may have taken effect, or may still. `isUnreadable`: an answer came that cannot be read. */
   | { readonly kind: "unknown"; readonly why: string; readonly isUnreadable?: true };
 
 type Doubt = Answer<never> & { readonly kind: "unknown" };
 
 export interface AskOptions {
-  /** How long to go on asking, ms, at least 0; Infinity: for ever. Default `limits.askTimeoutMs`, 30 s. */
+  /** Maximum time to keep asking, ms, at least 0; Infinity for no limit. Default `limits.askTimeoutMs`, 30 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -53,14 +53,14 @@ export const askRules = {
 /** @throws InvalidMessageError naming the option */
 export const readAskOptions = readerOf<AskOptions>(askRules);
 
-/** `command`: a leader changes something and answers with where the journal stood. `query`: any coordinator
- *  reads something; asking twice is harmless and an old answer is no loss. */
+/** `command`: a leader changes the state and answers with a position of the journal. `query`: any coordinator
+ *  reads the state; a repeat is harmless and an older answer is acceptable. */
 export type QuestionKind = "command" | "query";
 
 export interface Question<Schema extends z.ZodType> {
   readonly kind: QuestionKind;
   readonly subject: string;
-  /** Of the answer. */
+  /** Schema of the answer. */
   readonly schema: Schema;
 }
 
@@ -74,9 +74,9 @@ export interface AskerDeps {
 
 export class Asker {
   readonly #deps: AskerDeps;
-  /** Aborts when somebody else begins to lead; then there is another. */
+  /** Aborts when a new leader begins, and is then replaced. */
   #outled = new AbortController();
-  /** Ends a pause: a new leader is asked at once. */
+  /** Ends a pause, so that a new leader is asked at once. */
   readonly #newTerm$ = new Observable<void>((subscriber) =>
     this.#deps.horizon.onTerm(() => subscriber.next()),
   );
@@ -90,12 +90,12 @@ export class Asker {
     });
   }
 
-  /** Asks until somebody answers.
-   *  @throws NoLeaderError when nobody was there to answer, all the time
-   *  @throws OutcomeUnknownError (deed) or UnreachableError (query) when an answer was due and did not come
-   *  @throws UnreadableAnswerError (query) when one came that cannot be read
-   *  @throws BackpressureError when there was no room to take the question in, up to the end
-   *  @throws WaggleError of the refusal's code, or the reason of `signal` */
+  /** Asks until an answer comes.
+   *  @throws NoLeaderError when no coordinator received any of the requests
+   *  @throws OutcomeUnknownError (command) or UnreachableError (query) when an expected answer did not come
+   *  @throws UnreadableAnswerError (query) when an answer cannot be read
+   *  @throws BackpressureError when all coordinators were too busy to accept the request until the end
+   *  @throws WaggleError with the code of the refusal, or the reason of `signal` */
   async ask<Schema extends z.ZodType>(
     question: Question<Schema> & { readonly message: unknown },
     options: AskOptions = {},
@@ -126,7 +126,7 @@ export class Asker {
       if (answer.kind === "unknown") doubt = answer;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
       const otherwise = () => {
-        const mayBeDone = question.kind === "command" && doubt !== undefined; // before there was no room
+        const mayBeDone = question.kind === "command" && doubt !== undefined; // by an attempt before the refusal
         return mayBeDone || refusal === undefined ? this.#givenUp(question.kind, doubt, signal) : refusal;
       };
       if (signal.aborted || this.#isClosed()) throw otherwise();
@@ -140,8 +140,8 @@ export class Asker {
     return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs });
   }
 
-  /** Asks once, and waits no longer than until somebody else begins to lead. Never throws for the wire's sake.
-   *  @throws InvalidMessageError when `bytes` exceed what the server takes */
+  /** Asks once, and stops waiting when a new leader begins. Failures of the connection are results, not errors.
+   *  @throws InvalidMessageError when `bytes` exceed the server's maximum */
   async once<Schema extends z.ZodType>(
     question: Question<Schema>,
     bytes: Uint8Array,
@@ -188,7 +188,7 @@ export class Asker {
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
     if (doubt !== undefined)
       return new UnreachableError(
-        `No coordinator answered: ${doubt.why}. \`waggle doctor\` tells more`,
+        `No coordinator answered: ${doubt.why}. \`waggle doctor\` shows more`,
         options,
       );
     return noLeader(options, kind);
@@ -197,8 +197,8 @@ export class Asker {
 
 function unreadableAnswer(why: string, options: { readonly cause?: unknown }): UnreadableAnswerError {
   return new UnreadableAnswerError(
-    `Somebody answers, and not as a coordinator of this version does: ${why}. Run coordinators and ` +
-      "clients of one version, and look who else may answer on this swarm's subjects",
+    `An answer does not follow this version's protocol: ${why}. Run coordinators and ` +
+      "clients of one version, and check for other programs that answer on this swarm's subjects",
     options,
   );
 }
@@ -208,19 +208,19 @@ export function noLeader(
   asked: QuestionKind = "command",
 ): NoLeaderError {
   const sentence =
-    "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` tells which swarm and " +
+    "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` shows which swarm and " +
     "server were asked";
   return new NoLeaderError(asked === "command" ? `${sentence}. Nothing was done` : sentence, options);
 }
 
 export function outcomeUnknown(why: string, options: { readonly cause?: unknown } = {}): OutcomeUnknownError {
   return new OutcomeUnknownError(
-    `Whether it was done is unknown: ${why}. Repeat it, tasks with the same ids: what was done is not done twice`,
+    `Whether it was done is unknown: ${why}. Repeat the request, tasks with the same ids: nothing is done twice`,
     options,
   );
 }
 
-/** Want of room passes, and asking again is harmless. @throws WaggleError for any other refusal */
+/** Backpressure is temporary, and asking again is harmless. @throws WaggleError for any other refusal */
 function backpressureOf(refusal: CodedError): BackpressureError {
   const error = errorFrom(refusal);
   if (error instanceof BackpressureError) return error;
@@ -239,7 +239,7 @@ function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema)
   const checked = check(parsed.value, schema);
   return checked.ok
     ? { kind: "answered", value: checked.value }
-    : unreadable(`the answer is not as it should be: ${checked.message}`);
+    : unreadable(`the answer is invalid: ${checked.message}`);
 }
 
 function unreadable(why: string): Doubt {
@@ -250,7 +250,7 @@ function isRefusal(value: unknown): boolean {
   return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
 }
 
-/** A coordinator that lost its lead, or cannot reach its journal, says so and leaves the question open. */
+/** A coordinator that lost the lead, or cannot reach its journal, says so; the outcome stays open. */
 function answerOfRefusal(refusal: CodedError): Answer<never> {
   switch (refusal.code) {
     case "WAGGLE_NO_LEADER":

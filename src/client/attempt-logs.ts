@@ -1,5 +1,5 @@
-// What the newest attempts of a task wrote, asked of their agents through the leader. Nothing of it is journaled: an
-// agent that has ended has taken its logs along, which is an answer here and no error.
+// Output of a task's newest attempts, requested from their agents through the leader. Output is not journaled:
+// an agent that has ended took its logs along, which is a result here and not an error.
 
 import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -8,19 +8,19 @@ import type { Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
 import type { TaskStory } from "./task-stories.ts";
 
-/** The end of what one attempt wrote to stderr (`--exec`) or to `context.log`, or why it is not to be had. */
+/** The last output of one attempt (stderr of `--exec`, or `context.log`), or the reason for its absence. */
 export interface AttemptLog {
   readonly attempt: number;
   readonly agent: string;
-  /** At most 16 KiB; empty when it wrote nothing, and where `missing` says why. */
+  /** At most 16 KiB. Empty when the attempt wrote nothing, and when `missing` is set. */
   readonly text: string;
-  /** Written before the text and no longer kept. */
+  /** Bytes written before the text and no longer kept. */
   readonly droppedBytes: number;
-  /** Why there is no text, as a sentence without its full stop. */
+  /** Reason for the absence, as a sentence without a full stop. */
   readonly missing?: string;
 }
 
-/** An agent's logs of one task, or why they are not to be had. */
+/** An agent's logs of one task, or the reason for their absence. */
 type Held = readonly AttemptText[] | string;
 
 export class AttemptLogs {
@@ -32,7 +32,7 @@ export class AttemptLogs {
     this.#subjects = subjects;
   }
 
-  /** The newest attempts', oldest first. Rejects with the reason of `signal` alone. */
+  /** Logs of the newest attempts, oldest first. Rejects only with the reason of `signal`. */
   async of({ status, attempts }: TaskStory, { signal, timeoutMs }: AskOptions): Promise<AttemptLog[]> {
     const options = {
       timeoutMs: timeoutMs ?? limits.logAskTimeoutMs,

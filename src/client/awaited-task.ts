@@ -1,12 +1,12 @@
-// One task that somebody waits for, and everybody who does. Ends once, with an outcome or with an error that
-// is not the task's. Its owner is awaited-tasks.ts.
+// One awaited task, and all its listeners. The wait ends once: with an outcome, or with an error of the wait
+// itself. Owned by awaited-tasks.ts.
 
 import type { WaggleError } from "../errors.ts";
 import { taskKey } from "../ids.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 
-/** How the wait ended. */
+/** Result of the wait. */
 export type Awaited =
   | { readonly kind: "ended"; readonly outcome: Outcome }
   | { readonly kind: "failed"; readonly error: WaggleError };
@@ -15,12 +15,13 @@ export class AwaitedTask {
   readonly id: string;
   readonly project: string;
   readonly key: string;
-  /** A leader was told, or is to be told, that we wait. */
+  /** This connection wants the leader to push the outcome. */
   isWatched = false;
-  /** When a leader was last told that we wait, on the monotonic clock, and in which term; 0: not yet. */
-  toldAtMs = 0;
-  toldTerm = 0;
-  /** Where the journal stood when it was accepted, if it was submitted here. */
+  /** Time of the last request to a leader, on the monotonic clock, and the term of its answer; term 0: no
+   *  answer yet. */
+  askedAtMs = 0;
+  askedTerm = 0;
+  /** Position of the journal at acceptance, if submitted over this connection. */
   acceptedAt: JournalPoint | undefined;
   #awaited: Awaited | undefined;
   #listeners: ((awaited: Awaited) => void)[] = [];
@@ -35,7 +36,7 @@ export class AwaitedTask {
     return this.#awaited !== undefined;
   }
 
-  /** Undefined while it goes on. */
+  /** Undefined while the wait goes on. */
   get awaited(): Awaited | undefined {
     return this.#awaited;
   }
@@ -52,7 +53,7 @@ export class AwaitedTask {
     this.#settle({ kind: "failed", error });
   }
 
-  /** Calls `listener` once, when the wait ends, or now. Returns a function that stops it. */
+  /** Calls `listener` once when the wait ends, or now. Returns a function that removes the listener. */
   onEnd(listener: (awaited: Awaited) => void): () => void {
     if (this.#awaited !== undefined) {
       listener(this.#awaited);

@@ -1,12 +1,14 @@
-// How tasks ended, for whoever waits: one inbox for the whole connection, on which the leader says so.
+// Outcomes of awaited tasks: a single inbox for the connection, to which the leader pushes.
 //
-// Overview. A leader keeps in memory whom to tell; the journal does not know. So a task is waited for by
-// telling a leader (`notify` when it is submitted, `await` later), and telling the next one again: after a new
-// term, after a reconnect, and once in a while in case a notice was lost.
-// What is authoritative: the leader's answer. A notice that never comes is asked for; a task that the leader
-// does not know although it accepted it is lost, and that is an error, never silence.
-// Bounds: entries are tasks that somebody waits for or submitted with `notify`; one request holds
-// `itemsPerMessageMax` ids, one at a time; one sweep asks for `awaitRefreshTasksMax`.
+// Overview. A leader keeps the inboxes of waiting clients in memory; the journal does not have them. So a client asks
+// a leader to notify (`notify` on submission, `await` later). The client asks again after a new term, after a
+// reconnect, and from time to time in case a notification was lost.
+//
+// What is authoritative: the leader's answer. The client asks for a notification that never comes. A task is lost when
+// its leader accepted it and no longer knows it. A loss is an error, never silence.
+//
+// Bounds: entries are tasks that have a waiter or were submitted with `notify`. A request holds `itemsPerMessageMax`
+// ids, and requests go one at a time. A sweep asks for `awaitRefreshTasksMax` tasks.
 
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
@@ -33,23 +35,23 @@ export interface AwaitedTasksDeps {
   readonly horizon: Horizon;
   readonly clock: Clock;
   readonly random: Random;
-  /** Of this connection alone: outcomes come to `<inbox>.done`. */
+  /** Inbox of this connection: outcomes come to `<inbox>.done`. */
   readonly inbox: string;
 }
 
 export class AwaitedTasks {
   readonly #deps: AwaitedTasksDeps;
-  /** Those that have not ended, the one asked about longest ago first. */
+  /** Tasks that have not ended, in order of their last request to a leader, oldest first. */
   readonly #taskByKey = new Map<string, AwaitedTask>();
-  /** Those about which a leader is to be asked. */
+  /** Tasks to ask a leader about. */
   readonly #toAsk = new Set<AwaitedTask>();
-  /** Of tasks that were retried over this connection, the newest round; the oldest are forgotten. */
+  /** Newest round of tasks retried over this connection. Bounded: the oldest entries are dropped. */
   readonly #roundByKey = new Map<string, number>();
   readonly #closed = new AbortController();
   readonly #subscription: Subscription;
   readonly #stops: readonly (() => void)[];
   #cancelSweep: (() => void) | undefined;
-  /** The server does not permit the inbox. */
+  /** Set when the server forbids the inbox. */
   #isolation: WaggleError | undefined;
   #isAsking = false;
 
@@ -63,7 +65,7 @@ export class AwaitedTasks {
       },
     );
     this.#stops = [
-      deps.horizon.onTerm((term) => this.#askAboutAllToldBefore(term)),
+      deps.horizon.onTerm((term) => this.#askAboutAllAskedBefore(term)),
       deps.horizon.onLoss(() => this.#askAboutAll()),
       deps.transport.onStatus((status) => {
         if (status === "connected") this.#askAboutAll();
@@ -71,29 +73,29 @@ export class AwaitedTasks {
     ];
   }
 
-  /** To be called before the task is sent with `notify`, so that no notice comes too early. */
+  /** Must be called before the task is sent with `notify`, so that no notification comes too early. */
   expect(id: string, project: string): AwaitedTask {
     const known = this.#taskByKey.get(taskKey({ project, task: id }));
     return known ?? this.#add(new AwaitedTask(id, project));
   }
 
-  /** The leader accepted the task and will tell. */
+  /** The leader accepted the task and will notify. */
   accepted(task: AwaitedTask, ack: JournalPoint & { readonly duplicate: boolean }): void {
     task.acceptedAt = { term: ack.term, idx: ack.idx };
     if (task.hasEnded || this.#closed.signal.aborted) return;
     const isKnown = this.#taskByKey.get(task.key) === task;
     if (!isKnown) this.#add(task);
     task.isWatched = true;
-    task.toldTerm = ack.term;
+    task.askedTerm = ack.term;
     if (ack.duplicate || !isKnown || ack.term < this.#deps.horizon.term) this.#askAbout(task);
   }
 
-  /** The task was not accepted: unless somebody else waits for it, nobody does. */
+  /** The task was not accepted: drop the entry unless a waiter watches the task. */
   notAccepted(task: AwaitedTask): void {
     if (!task.isWatched) this.#drop(task);
   }
 
-  /** Has a leader tell about a task that may have been submitted by anybody. */
+  /** Asks a leader to notify about a task, whoever submitted the task. */
   watch(id: string, project: string): AwaitedTask {
     const task = this.expect(id, project);
     if (task.isWatched || task.hasEnded) return task;
@@ -102,7 +104,7 @@ export class AwaitedTasks {
     return task;
   }
 
-  /** A round of a task was opened: how the rounds before ended is not what is waited for any more. */
+  /** A new round of a task was opened: outcomes of earlier rounds no longer end the wait. */
   retried(named: { readonly project: string; readonly task: string }, round: number): void {
     const key = taskKey(named);
     if (round <= this.#roundOf(key)) return;
@@ -113,7 +115,7 @@ export class AwaitedTasks {
       this.#roundByKey.delete(oldest);
   }
 
-  /** Whether an outcome is of a round that another has followed. */
+  /** True if the task has a newer round than the outcome. */
   isOutdated(outcome: Outcome): boolean {
     return (outcome.round ?? 1) < this.#roundOf(taskKey(outcome));
   }
@@ -122,12 +124,13 @@ export class AwaitedTasks {
     return this.#roundByKey.get(key) ?? 1;
   }
 
-  /** To be called when a wait was given up: a task of somebody else's that nobody waits for is let go. */
+  /** Must be called when a wait was given up. Drops a task that was submitted elsewhere and has no listener
+   *  left. */
   abandoned(task: AwaitedTask): void {
     if (!task.hasListeners && task.acceptedAt === undefined) this.#drop(task);
   }
 
-  /** Every wait ends with UnreachableError. */
+  /** Ends every wait with UnreachableError. */
   close(): void {
     this.#closed.abort();
     this.#subscription.unsubscribe();
@@ -139,7 +142,7 @@ export class AwaitedTasks {
     this.#toAsk.clear();
   }
 
-  /** No outcome can come: every wait ends, now and later. */
+  /** No outcome can arrive: every wait fails, now and later. */
   #cannotHear(error: WaggleError): void {
     this.#isolation = error;
     for (const task of [...this.#taskByKey.values()]) if (task.isWatched) this.#fail(task, error);
@@ -154,7 +157,7 @@ export class AwaitedTasks {
       task.fail(new UnreachableError("The connection to the swarm is closed"));
       return task;
     }
-    task.toldAtMs = this.#deps.clock.monotonicMs();
+    task.askedAtMs = this.#deps.clock.monotonicMs();
     this.#taskByKey.set(task.key, task);
     this.#scheduleSweep();
     return task;
@@ -167,7 +170,7 @@ export class AwaitedTasks {
 
   #notice({ data }: Message): void {
     const push = decode(data, donePushSchema);
-    if (!push.ok) return; // not of this protocol; what it was about is asked for by the next sweep
+    if (!push.ok) return; // not of this protocol; the next sweep asks about its tasks
     this.#deps.horizon.note(push.value);
     for (const outcome of push.value.ended) this.#end(outcome);
   }
@@ -189,10 +192,10 @@ export class AwaitedTasks {
     this.#startAsking();
   }
 
-  /** Whom a leader was to tell is forgotten with its term. */
-  #askAboutAllToldBefore(term: number): void {
+  /** A leader's list of inboxes to notify ends with its term. */
+  #askAboutAllAskedBefore(term: number): void {
     for (const task of this.#taskByKey.values()) {
-      if (task.isWatched && task.toldTerm > 0 && task.toldTerm < term) this.#toAsk.add(task);
+      if (task.isWatched && task.askedTerm > 0 && task.askedTerm < term) this.#toAsk.add(task);
     }
     this.#startAsking();
   }
@@ -213,10 +216,10 @@ export class AwaitedTasks {
   async #askUntilNoneIsLeft(): Promise<void> {
     await retried(() => this.#askAll(), { ...askPace(this.#deps), hurry$: abortOf(this.#closed.signal) });
     this.#isAsking = false;
-    this.#startAsking(); // for a task that came just now
+    this.#startAsking(); // for a task added just now
   }
 
-  /** One message at a time: what a leader can take while it has other things to do.
+  /** One message at a time, at a pace that leaves the leader time for other work.
    *  @throws TryAgain */
   async #askAll(): Promise<void> {
     for (let isProgress = false; this.#toAsk.size > 0 && !this.#closed.signal.aborted; isProgress = true) {
@@ -230,7 +233,7 @@ export class AwaitedTasks {
     }
   }
 
-  /** Ids of one project: it stands in the subject. */
+  /** Ids of one project, because the subject contains the project. */
   #takeMessage(): AwaitedTask[] {
     const message: AwaitedTask[] = [];
     let bytes = 0;
@@ -253,8 +256,8 @@ export class AwaitedTasks {
     return await asker.once({ kind: "command", subject, schema: awaitResponseSchema }, bytes, options);
   }
 
-  /** @param accepted those of the tasks that were known to be accepted when the leader was asked
-   *  @returns how long to wait before asking about these again, ms; undefined when that is not needed */
+  /** @param accepted tasks that were known to be accepted when the leader was asked
+   *  @returns delay before asking about the tasks again, ms; undefined when not needed */
   #settle(
     tasks: readonly AwaitedTask[],
     answer: AwaitAnswers,
@@ -270,7 +273,7 @@ export class AwaitedTasks {
     let waitMs: number | undefined;
     for (const [place, task] of tasks.entries()) {
       const item = answer.value.answers[place];
-      // Accepted meanwhile: the leader may have looked before it was.
+      // Accepted meanwhile: the leader may have looked before the acceptance.
       const isTooEarly = isUnknownTask(item) && task.acceptedAt !== undefined && !accepted.has(task);
       const own = isTooEarly ? 0 : this.#settleOne(task, item, answer.value);
       if (own !== undefined) waitMs = Math.max(waitMs ?? 0, own);
@@ -283,9 +286,9 @@ export class AwaitedTasks {
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
     else if (at.term < this.#deps.horizon.term)
-      return 0; // an old leader: it will not be there to tell
+      return 0; // an old leader cannot notify later
     else if (!answer.ok) return this.#settleRefused(task, answer, at);
-    else this.#told(task, at.term);
+    else this.#asked(task, at.term);
     return undefined;
   }
 
@@ -296,7 +299,7 @@ export class AwaitedTasks {
   ): number | undefined {
     switch (answer.code) {
       case "WAGGLE_BACKPRESSURE":
-        this.#told(task, at.term); // no room to remember us: the sweep asks again
+        this.#asked(task, at.term); // the leader has no room for the inbox: the sweep asks again
         return undefined;
       case "WAGGLE_NO_LEADER":
       case "WAGGLE_OUTCOME_UNKNOWN":
@@ -312,10 +315,10 @@ export class AwaitedTasks {
     return undefined;
   }
 
-  /** To the end of the line: the sweep begins with those that were asked about longest ago. */
-  #told(task: AwaitedTask, term: number): void {
-    task.toldAtMs = this.#deps.clock.monotonicMs();
-    task.toldTerm = term;
+  /** Moves the task to the end of the order: a sweep begins with the tasks asked about longest ago. */
+  #asked(task: AwaitedTask, term: number): void {
+    task.askedAtMs = this.#deps.clock.monotonicMs();
+    task.askedTerm = term;
     this.#taskByKey.delete(task.key);
     this.#taskByKey.set(task.key, task);
   }
@@ -332,7 +335,7 @@ export class AwaitedTasks {
     const before = this.#deps.clock.monotonicMs() - limits.awaitRefreshMs;
     let asked = 0;
     for (const task of this.#taskByKey.values()) {
-      if (task.toldAtMs > before || asked === limits.awaitRefreshTasksMax) break;
+      if (task.askedAtMs > before || asked === limits.awaitRefreshTasksMax) break;
       if (!task.isWatched) continue;
       this.#toAsk.add(task);
       asked += 1;

@@ -1,18 +1,18 @@
-// Tells a submitter that its tasks are held back: the leader has no room for them, and they are tried again.
-// Not here: when a task is tried again (submit-queue.ts). One report for all answers that arrive together.
+// Reports to a submitter that its tasks are held back: the leader's queue is full. submit-queue.ts decides when
+// to try again. Answers that arrive together cause one report.
 
 import type { Clock } from "../clock.ts";
 import type { BackpressureError } from "../errors.ts";
 
-/** The tasks for which the swarm has no room at present. They are submitted again by themselves. */
+/** Tasks that the swarm has no room for at present. They are submitted again automatically. */
 export interface Backpressure {
-  /** Tasks that are held back now; 0 once all of them were accepted or refused. */
+  /** Number of tasks held back; 0 when all were accepted or refused. */
   readonly tasks: number;
-  /** When the first of them was turned away, by this machine's clock. */
+  /** Time of the first refusal by this machine's clock. */
   readonly since: Date;
-  /** The time after which the newest of them are submitted again, ms. */
+  /** Delay before the newest refused tasks are submitted again, ms. */
   readonly retryAfterMs: number;
-  /** The leader's reason: which queue is full. */
+  /** The leader's reason: the queue that is full. */
   readonly reason: string;
 }
 
@@ -21,7 +21,7 @@ export interface HeldBackDeps {
   readonly report: (backpressure: Backpressure) => void;
 }
 
-/** Counts the tasks of one call, or of one connection, that are held back. */
+/** Counts the held-back tasks of one call or one connection. */
 export class HeldBack {
   readonly #deps: HeldBackDeps;
   #tasks = 0;
@@ -42,7 +42,7 @@ export class HeldBack {
     this.#schedule();
   }
 
-  /** A task that was held back is accepted, refused or given up. */
+  /** A held-back task was accepted, refused or given up. */
   letGo(): void {
     this.#tasks -= 1;
     this.#schedule();

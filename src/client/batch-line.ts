@@ -1,5 +1,5 @@
-// Checks that batches, as they are read, form one line: without gaps, and without a past that was rewritten
-// behind the reader. What a reader can see of it; `verify` sees more, since it has the hashes.
+// Checks that consecutive batches form one log, without gaps and without a rewritten past. `verify` also checks
+// hashes, which a reader does not have.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
@@ -14,18 +14,19 @@ export class BatchLine {
   }
 
   /** @throws JournalDamagedError when batches are missing or terms fall
-   *  @throws LossError when a term begins in the middle: what it began with replaced something read before */
+   *  @throws LossError when a term begins inside the read part: its first batch replaced a batch that was read
+   *    before */
   append(batch: JournalBatch): void {
     const last = this.#last;
     if (last !== undefined) {
       if (batch.idx !== last.idx + 1) {
         throw new JournalDamagedError(
-          `After batch ${last.idx} comes batch ${batch.idx}: what lies between is no longer kept`,
+          `After batch ${last.idx} comes batch ${batch.idx}: the batches between are no longer kept`,
         );
       }
       if (batch.term < last.term) {
         throw new JournalDamagedError(
-          `Batch ${batch.idx} is of term ${batch.term}, the one before of term ${last.term}`,
+          `Batch ${batch.idx} is of term ${batch.term}, its predecessor of term ${last.term}`,
         );
       }
       const beginsTerm = batch.events.some((event) => event.type === "TermStarted");

@@ -1,9 +1,9 @@
-// What is done to many tasks: tasks that are named, or all tasks that a filter takes. A message holds the tasks of one
-// project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb
-// asks (retries.ts, cancels.ts).
+// Actions on many tasks: tasks named by the caller, or all tasks that match a filter. A message holds tasks of
+// one project, up to `limits.itemsPerMessageMax`. Each task gets its own result, in order. retries.ts and
+// cancels.ts define the requests.
 //
-// The one thing to know: a message names the round of each task that the caller means. So it may be sent again, also to
-// another leader, and does nothing to a round that was opened meanwhile.
+// A message names the round of each task that the caller means. So a message may be sent again, also to another
+// leader, and does nothing to a round that was opened meanwhile.
 
 import { z } from "zod";
 import { argument, judged, readerOf } from "../agent/options.ts";
@@ -23,27 +23,27 @@ import { readTaskFilter, type TaskFilterOptions, type TaskLists, type TaskStateN
 import { projectName } from "./task-request.ts";
 import type { AcceptedTaskStatus, TaskOptions } from "./task-stories.ts";
 
-/** A task by its id. A `ListedTask` is one. */
+/** A task by its id, for example a `ListedTask`. */
 export interface TaskRef {
   readonly task: string;
   /** Default: the project of the call, or else the connection's. */
   readonly project?: string;
-  /** Its round when it was listed: a cancel ends this round, a retry opens the one after it. Default: a leader is asked
-   *  for the present one. */
+  /** The round of the task when listed: a cancel ends this round, a retry opens the next. Default: the present
+   *  round, looked up at a leader. */
   readonly round?: number;
 }
 
-/** Tasks by name, or a filter of at least one condition. */
+/** Tasks by name, or a filter with at least one condition. */
 export type ManyTasks = readonly (string | TaskRef)[] | TaskFilterOptions;
 
-/** What became of one task of several. */
+/** Result of a bulk action for one of its tasks. */
 export type BulkResult<Outcome> =
   | ({ readonly ok: true } & Outcome)
   | { readonly ok: false; readonly taskId: string; readonly error: WaggleError };
 
-/** A task whose project is known… */
+/** A task with its project. */
 type PlacedTask = TaskRef & { readonly project: string };
-/** …and the round that is meant. */
+/** A task with its project and the round that is meant. */
 type RoundOfTask = PlacedTask & { readonly round: number };
 
 export interface BulkDeps {
@@ -56,7 +56,7 @@ export interface BulkDeps {
 
 type Answer<Outcome> = Outcome | CodedError;
 
-/** Asks for the tasks of one message. @returns one answer per task, in order */
+/** Sends one message for its tasks. @returns one answer per task, in order */
 export type AskMessage<Outcome> = (
   tasks: readonly RoundOfTask[],
   project: string,
@@ -65,16 +65,16 @@ export type AskMessage<Outcome> = (
 
 export interface BulkVerb<Outcome> {
   readonly name: string;
-  /** Of tasks that it touches, where a filter names no state. */
+  /** Default states of a filter that names no state. */
   readonly states: readonly TaskStateName[];
   readonly ask: AskMessage<Outcome>;
 }
 
 export interface BulkTerms {
-  /** Of tasks that name no project. */
+  /** Scope of tasks that name no project. */
   readonly scope: Scope;
   readonly options: AskOptions & { readonly project?: string };
-  /** The present round, of tasks that name none. Undefined: a leader is asked for it. */
+  /** Present round of tasks that name no round. Undefined: a leader is asked. */
   readonly round: number | undefined;
 }
 
@@ -85,8 +85,10 @@ export class Bulk {
     this.#deps = deps;
   }
 
-  /** Asks for one task by its id, or for many. @returns the outcome of the one, or a result for each of the many
-   *  @throws InvalidMessageError naming the option; what the one is refused with; as `TaskLists` does for a filter */
+  /** Performs an action on one task by its id, or on many. @returns an outcome for one task, a list of results
+   *  for many
+   *  @throws InvalidMessageError naming the option; the refusal of a single task; as `TaskLists` does for a
+   *    filter */
   async perform<Outcome extends { readonly taskId: string }>(
     verb: BulkVerb<Outcome>,
     tasks: string | ManyTasks,
@@ -123,7 +125,8 @@ export class Bulk {
       return present === undefined ? [] : [{ place, ref: { ...ref, round: present } }];
     });
     const refs = known.map(({ ref }) => ref);
-    const spentMs = meant.length === 1 ? clock.monotonicMs() - startedMs : 0; // of many, each message has its time
+    // Each message of a call for several tasks has the full time.
+    const spentMs = meant.length === 1 ? clock.monotonicMs() - startedMs : 0;
     const timeoutMs = Math.max(1, (asked.timeoutMs ?? limits.askTimeoutMs) - spentMs);
     const done = await this.#run(refs, ask, { ...asked, timeoutMs });
     for (const [at, { place }] of known.entries()) results[place] = done[at];
@@ -134,7 +137,7 @@ export class Bulk {
     );
   }
 
-  /** The tasks that a filter takes. A leader alone answers: a standby's list may be outdated. */
+  /** The tasks that match a filter. Only a leader answers: a standby's list may be outdated. */
   async #filtered(
     filter: TaskFilterOptions,
     { states, options }: { readonly states: readonly TaskStateName[]; readonly options: AskOptions },
@@ -146,8 +149,8 @@ export class Bulk {
     return listed;
   }
 
-  /** The present round as a leader knows it: a standby may not have read of the last round yet, and the verb would do
-   *  nothing to a round that is over. */
+  /** The present round, from a leader. A standby may not have read the last retry yet, and the action would
+   *  name a round that is over. */
   async #presentRound(verb: string, { project, task }: PlacedTask, options: AskOptions): Promise<number> {
     const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
@@ -163,8 +166,8 @@ export class Bulk {
     return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
   }
 
-  /** Asks for all tasks, message by message, a few messages at once. After a message without an answer no other is
-   *  sent. Never throws for what happens to a task.
+  /** Sends all tasks, a few messages at once. After a message without an answer, no further message is sent.
+   *  Failures of tasks are results, not errors.
    *  @throws the reason of `options.signal` */
   async #run<Outcome extends { readonly taskId: string }>(
     tasks: readonly RoundOfTask[],
@@ -192,7 +195,7 @@ export class Bulk {
     return resultByPlace.filter((result) => result !== undefined);
   }
 
-  /** One message; again for tasks whose payload could not be read just then. */
+  /** Sends one message, and again for tasks whose payload was temporarily unreadable. */
   async #exchange<Outcome extends { readonly taskId: string }>(
     places: readonly number[],
     {
@@ -235,11 +238,11 @@ export class Bulk {
     try {
       await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
     } catch (error) {
-      if (!(error instanceof TryAgain)) throw error; // else each task that is left has its error
+      if (!(error instanceof TryAgain)) throw error; // else each remaining task has its error
     }
   }
 
-  /** Says of a task that is unknown in the project that was asked whether it is in another project. */
+  /** For tasks unknown in the requested project: names the project that has the task. */
   async #withProjects<Outcome>(
     results: BulkResult<Outcome>[],
     tasks: readonly PlacedTask[],
@@ -251,7 +254,8 @@ export class Bulk {
     await eachAtOnce(unknown, limits.bulkQueriesAtOnce, async ([at]) => {
       const ref = tasks[at];
       if (ref === undefined) return;
-      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref); // several may have it
+      // A query without a project fails when several projects have the task.
+      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref);
       options.signal?.throwIfAborted();
       if (project !== ref.project)
         results[at] = { ok: false, taskId: ref.task, error: elsewhere(ref, project) };
@@ -260,7 +264,7 @@ export class Bulk {
   }
 }
 
-/** Runs `work` on every item, on `atOnce` of them at a time. @throws what `work` throws first */
+/** Runs `work` on every item, on `atOnce` items at a time. @throws the first error of `work` */
 async function eachAtOnce<Item>(
   items: readonly Item[],
   atOnce: number,
@@ -273,7 +277,7 @@ async function eachAtOnce<Item>(
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
 }
 
-/** Of the options of a verb those of one question. */
+/** The options of an action that apply to a single request. */
 function asking({ timeoutMs, signal }: AskOptions): AskOptions {
   return {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -289,7 +293,7 @@ function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
   return outcome as Outcome;
 }
 
-/** Places of tasks, message by message: of one project each, within `bytesMax`. */
+/** Indices of tasks, grouped into messages: one project per message, within `bytesMax`. */
 function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (readonly number[])[] {
   const messages: number[][] = [];
   const openByProject = new Map<string, { readonly places: number[]; bytes: number }>();
@@ -311,8 +315,8 @@ function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (r
   return messages;
 }
 
-/** Of an item besides its id: names, quotes, a round; a refusal in the answer is longer, and has the other half of a
- *  message. */
+/** Size of an item besides its id: names, quotes, a round. Refusals in the answer are longer and have the other
+ *  half of a message. */
 const ITEM_OVERHEAD_BYTES = 64;
 
 function isList(tasks: ManyTasks): tasks is readonly (string | TaskRef)[] {
@@ -322,19 +326,19 @@ function isList(tasks: ManyTasks): tasks is readonly (string | TaskRef)[] {
 const anObject = judged<object>((input) =>
   typeof input === "object" && input !== null
     ? undefined
-    : `must be an id, a list of ids, or a filter, as { state: "failed" }, not ${shown(input)}`,
+    : `must be an id, a list of ids, or a filter such as { state: "failed" }, not ${shown(input)}`,
 );
 
-/** @throws InvalidMessageError naming the condition, or the option that does not go with a filter */
+/** @throws InvalidMessageError naming the condition, or the option that a filter does not permit */
 function readFilter(verb: string, given: unknown, { scope, options, round }: BulkTerms): TaskFilterOptions {
   const filter = readTaskFilter(verb, argument([verb, "tasks"], given, anObject));
   if (Object.keys(filter).length === 0)
     throw new InvalidMessageError(
-      `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
+      `${verb}: a filter without a condition matches every task: give at least one condition, such as { state: "failed" }`,
     );
   if (round !== undefined)
     throw new InvalidMessageError(
-      `${verb}: round: goes with ids; of a filter's tasks, the round is the one in which the filter finds them`,
+      `${verb}: round: only with ids; for a filter, each task's round is its round when listed`,
       { field: "round" },
     );
   const only = options.project ?? (scope.isBound ? scope.project : undefined);
@@ -345,7 +349,7 @@ function readFilter(verb: string, given: unknown, { scope, options, round }: Bul
   };
 }
 
-/** The other fields of a `ListedTask` may be there, so that what was listed can be passed on as it is. */
+/** Accepts the other fields of a `ListedTask`, so that listed tasks can be passed on as they are. */
 const readRef = readerOf<TaskRef & Partial<ListedTask>>({
   each: { ...listedTaskSchema.shape, task: taskIdSchema, project: projectName, round: z.int().min(1) },
   required: ["task"],
@@ -365,7 +369,7 @@ function named(verb: string, tasks: readonly unknown[], scope: Scope): readonly 
 const aRef = judged<object>((input) =>
   typeof input === "object" && input !== null && !Array.isArray(input)
     ? undefined
-    : `must be a task's id, or an object, as { task: "t1", round: 2 }, not ${shown(input)}`,
+    : `must be a task's id, or an object such as { task: "t1", round: 2 }, not ${shown(input)}`,
 );
 
 function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {
@@ -378,11 +382,11 @@ function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {
 }
 
 function unsaid(task: string): WaggleError {
-  return new WaggleError("WAGGLE_UNREACHABLE", `the answer says nothing of task ${task}: ask for it again`);
+  return new WaggleError("WAGGLE_UNREACHABLE", `the answer does not mention task ${task}: try again`);
 }
 
 function notSent(cause: WaggleError): WaggleError {
-  return new NoLeaderError("Not sent, because the message before it got no answer. Nothing was done", {
+  return new NoLeaderError("Not sent, because the preceding message got no answer. Nothing was done", {
     cause,
   });
 }

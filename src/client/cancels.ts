@@ -1,5 +1,5 @@
-// Cancels tasks: a request wins or loses by the order of the journal. Each request names the round that it ends: sent
-// again after a retry, it leaves the new round alone.
+// Cancels tasks. The order of the journal decides between a cancellation and another outcome. Each request
+// names the round to end, so a repeat after a retry leaves the new round alone.
 
 import { z } from "zod";
 import { readerOf } from "../agent/options.ts";
@@ -11,19 +11,18 @@ import type { Scope } from "./scope.ts";
 import { projectName } from "./task-request.ts";
 
 export interface CancelOptions extends AskOptions {
-  /** The tasks' project. Default: the connection's; of a filter, all projects. */
+  /** Project of the tasks. Default: the connection's; for a filter, all projects. */
   readonly project?: string;
-  /** The round to end, from 1, where it is known: another round goes on. Default: the task's present round. Not with a
-   *  filter. */
+  /** The round to end, from 1; other rounds go on. Default: the task's present round. Not with a filter. */
   readonly round?: number;
 }
 
-/** What became of a request to cancel: it wins or loses by the order of the journal. */
+/** Result of a cancellation. The order of the journal decides whether the task was cancelled. */
 export interface CancelOutcome {
   readonly taskId: string;
-  /** False: the round had ended otherwise. */
+  /** False when the round had ended before. */
   readonly cancelled: boolean;
-  /** How the round ended, `cancelled` or otherwise. */
+  /** Final state of the round, `cancelled` or other. */
   readonly state: Outcome["state"];
 }
 
@@ -33,7 +32,7 @@ export interface CancelsDeps {
   readonly bulk: Bulk;
 }
 
-/** States of tasks that can be cancelled: the live ones. */
+/** States of a task in which it can be cancelled: the live states. */
 export const cancellableStates = ["queued", "delayed", "assigned", "running"] as const;
 
 export class Cancels {
@@ -59,7 +58,7 @@ export class Cancels {
     };
   }
 
-  /** One task by its id, or many. @param scope of tasks that name no project */
+  /** Cancels a task by its id, or many tasks. @param scope of tasks that name no project */
   async cancel(
     tasks: string | ManyTasks,
     scope: Scope,
@@ -81,5 +80,5 @@ const readCancelOptions = readerOf<CancelOptions>({
   each: { ...handleRules.each, project: projectName },
 });
 
-/** Of a handle, which knows its project. @throws InvalidMessageError naming the option */
+/** Options of a handle, which knows its project. @throws InvalidMessageError naming the option */
 export const readHandleCancelOptions = readerOf<Omit<CancelOptions, "project">>(handleRules);

@@ -1,4 +1,4 @@
-// A refusal off the wire as the error that a caller catches.
+// Turns a refusal from the wire into the error that a caller catches.
 
 import {
   AuditTrimmedError,
@@ -15,8 +15,8 @@ import {
 import { limits } from "../limits.ts";
 import type { CodedError } from "../protocol/schemas.ts";
 
-/** The class that belongs to the code; codes without a class of their own, also ones of newer coordinators,
- *  become a plain `WaggleError`. */
+/** The error class of the code. Codes without a class become a plain `WaggleError`, including codes of newer
+ *  coordinators. */
 export function errorFrom(refusal: CodedError): WaggleError {
   const options = refusal.field === undefined ? {} : { field: refusal.field };
   switch (refusal.code) {

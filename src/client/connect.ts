@@ -1,5 +1,5 @@
-// Finding the server and opening a connection to a swarm on it: where a program that uses Waggle begins.
-// Finds, never starts: `waggle up` starts what is missing.
+// Finds the server and opens a connection to a swarm: where programs that use Waggle begin. Never starts a
+// server; `waggle up` does.
 
 import { type Logger, pino } from "pino";
 import { abortSignal, argument, having, objectOf, oneOrSeveral, readerOf, text } from "../agent/options.ts";
@@ -17,49 +17,49 @@ import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
 import { projectName } from "./task-request.ts";
 
-/** All have defaults: without any, the swarm that `waggle` commands reach from this folder with this environment. What
- *  is said here goes before the environment; `waggle.config.json` is not read. */
+/** All options are optional. The default is the swarm that `waggle` commands reach from the current folder and
+ *  environment. Options take precedence over the environment. `waggle.config.json` is not read. */
 export interface ConnectOptions {
-  /** `nats://host:4222`, one or several of one cluster. Default: NATS_URL or NATS_CONTEXT, the selected NATS context,
-   *  or the broker of the data folder, in this order. */
+  /** `nats://host:4222`, or several servers of a cluster. Default, in order: NATS_URL or NATS_CONTEXT, the
+   *  selected NATS context, the broker of the data folder. */
   readonly nats?: string | readonly string[] | undefined;
-  /** A NATS context by name, instead of `nats`. */
+  /** Name of a NATS context, instead of `nats`. */
   readonly natsContext?: string | undefined;
-  /** Paths of files that say who we are to the server. Default: NATS_CREDS, NATS_NKEY, NATS_CA, NATS_CERT, NATS_KEY. */
+  /** Paths of credential files. Default: NATS_CREDS, NATS_NKEY, NATS_CA, NATS_CERT, NATS_KEY. */
   readonly credentials?: CredentialFiles | undefined;
-  /** Begins every subject on which this connection hears answers, where the server permits no other: `_INBOX_ann`. It
-   *  begins with `_INBOX`. Default: NATS_INBOX_PREFIX, the NATS context's, or `_INBOX`. */
+  /** Prefix of the subjects on which this connection receives answers, for servers that restrict inboxes:
+   *  `_INBOX_ann`. Must begin with `_INBOX`. Default: NATS_INBOX_PREFIX, the NATS context's, or `_INBOX`. */
   readonly inboxPrefix?: string | undefined;
   /** Default: WAGGLE_SWARM, or `default`. */
   readonly swarm?: string | undefined;
-  /** Of tasks that name none. Default: WAGGLE_PROJECT, or `default`. */
+  /** Project of tasks that name no project. Default: WAGGLE_PROJECT, or `default`. */
   readonly project?: string | undefined;
-  /** Of tasks that name none. Default: WAGGLE_USER, or nobody in particular. */
+  /** User of tasks that name no user. Default: WAGGLE_USER, or none. */
   readonly user?: string | undefined;
-  /** Group of the agents that this connection makes, the one that acquires slots included: agents that share a
+  /** Group of the agents of this connection, including the agent that acquires slots. Agents of a group share a
    *  credential. Default: none. */
   readonly group?: string | undefined;
-  /** Where `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
+  /** Folder in which `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
-  /** Default: silent. Never given payloads or credentials. */
+  /** Default: silent. Never receives payloads or credentials. */
   readonly logger?: Logger | undefined;
-  /** Gives up connecting, which then rejects with the signal's reason. */
+  /** Aborts connecting. `connect` then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** A connection to use instead of opening one, for tests; stays open when the swarm is closed. */
+  /** Open connection to use, for tests. Stays open when the swarm is closed. */
   readonly transport?: Transport | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
 }
 
-/** Opens a connection. Close it with `close()`, or declare it with `await using`.
+/** Opens a connection. Close the swarm with `close()`, or declare it with `await using`.
  *  @throws UnreachableError when no server is found or answers
- *  @throws InvalidConfigError when an option, or a variable of the environment, is wrong */
+ *  @throws InvalidConfigError when an option, or an environment variable, is wrong */
 export async function connect(given?: ConnectOptions): Promise<Swarm> {
   const options = readOptions("connect", given);
   const { logger = pino({ level: "silent" }) } = options;
   const settings = settingsOf(options);
   const { swarm, project, user } = settings;
-  argument(["connect", "project"], project, projectName, InvalidConfigError); // of the environment, maybe
+  argument(["connect", "project"], project, projectName, InvalidConfigError); // may come from the environment
   return new SwarmClient({
     ...(await openWire(options, settings, logger)),
     swarm: swarmId(swarm),
@@ -116,7 +116,7 @@ async function openWire(options: ConnectOptions, settings: ProgramSettings, logg
     ...server,
     name: "waggle-client",
     ...(options.signal === undefined ? {} : { signal: options.signal }),
-    onError: (error) => logger.warn({ err: error }, "the server complains"),
+    onError: (error) => logger.warn({ err: error }, "the server reported an error"),
   });
   logStatus(opened, { address: server, log: logger });
   return { transport: opened, agentConnection: { kind: "server", server }, onClose: () => opened.close() };

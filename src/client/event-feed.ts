@@ -1,9 +1,9 @@
-// Reads the journal's batches from some point on, to the present or for ever.
+// Reads the journal's batches from a given position, to the present or without end.
 //
-// Following is reading: live news only say that there is more to read (journal-news.ts), and each page is asked
-// for from the batch after the last one given out. So nothing is lost, doubled or out of order, whatever
-// happens to pushes, leaders and connections in between. News are listened to before the first page is asked
-// for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
+// Following is reading: news only say that more batches exist (journal-news.ts), and each page begins after the
+// last batch yielded. So no batch is lost, doubled or out of order, whatever happens to pushes, leaders and
+// connections. Subscribing to news before the first page leaves no gap between the two. The feed is pull-based:
+// the next page is requested when the last is used up.
 
 import { firstValueFrom } from "rxjs";
 import type { Clock, Random } from "../clock.ts";
@@ -32,18 +32,18 @@ export interface EventFeedDeps {
 }
 
 export interface FeedOptions {
-  /** Whose events: a project's, or all (`_`). */
+  /** Project of the events, or all projects (`_`). */
   readonly project: string;
   readonly start: PageStart;
-  /** Go on when the present is reached. */
+  /** Continue after reaching the present. */
   readonly follow: boolean;
   /** Ends the feed without an error. */
   readonly signal: AbortSignal;
 }
 
-/** Batches in order, each once. To the present means: to the newest batch when the reading began.
- *  @throws NoLeaderError, UnreachableError when the first page cannot be had, or a later one without `follow`
- *  @throws UnreadableAnswerError when whoever answers shows no page, for `limits.askTimeoutMs`
+/** Batches in order, each once. The present is the newest batch when the reading began.
+ *  @throws NoLeaderError, UnreachableError when the first page is unavailable, or a later page without `follow`
+ *  @throws UnreadableAnswerError when answers contain no page for `limits.askTimeoutMs`
  *  @throws JournalDamagedError, LossError */
 export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): AsyncGenerator<JournalBatch> {
   const stopNews = options.follow ? deps.news.follow(options.project) : undefined;
@@ -61,7 +61,7 @@ class Reading {
   readonly #options: FeedOptions;
   readonly #line = new BatchLine();
   #start: PageStart;
-  /** How many pages in a row brought nothing although there should be something. */
+  /** Number of consecutive pages without progress although more batches should exist. */
   #idlePages = 0;
   #idleSinceMs = 0;
 
@@ -91,7 +91,7 @@ class Reading {
     }
   }
 
-  /** A coordinator that lags may know no batch of the instant yet, and then shows older ones. */
+  /** A lagging coordinator may not have a batch of the start time yet, and then returns older batches. */
   #isWanted(batch: JournalBatch): boolean {
     const { start } = this.#options;
     return "from" in start || batch.at >= start.since;
@@ -120,24 +120,25 @@ class Reading {
     await firstValueFrom(pauseAfter(this.#idlePages, pace));
   }
 
-  /** A coordinator that stands by may lag; none of them lags for so long. */
+  /** A standby may lag, but never for so long. */
   #giveUp(page: JournalPage, next: number): void {
     if (page.last >= next)
       throw new JournalDamagedError(
-        `The journal has batches ${next} to ${page.last} and no coordinator shows them: see to its storage (\`waggle doctor\`)`,
+        `The journal has batches ${next} to ${page.last} but no coordinator returns them: check the journal's storage (\`waggle doctor\`)`,
       );
     const last = this.#line.last;
     if (page.last < next - 1 && last !== undefined)
       throw new LossError(last, { term: last.term, idx: page.last });
     if (!this.#options.follow)
-      throw new UnreachableError(`No coordinator shows the journal beyond batch ${page.last}`);
-    // Somebody told of batches that nobody shows: what news say is believed anew.
+      throw new UnreachableError(`No coordinator returns the journal beyond batch ${page.last}`);
+    // News announced batches that no coordinator has: forget the announced index.
     this.#deps.news.forget();
     this.#idlePages = 0;
   }
 
-  /** Every reader waits while others have too much read; it was told how long before each further try (asker.ts). A
-   *  follower also outlives its coordinators; one that reads to the present does not wait for the next. */
+  /** Every reader waits while coordinators are busy with other reads; asker.ts observes the requested delay. A
+   *  follower also survives the absence of coordinators. A reader up to the present does not wait for the next
+   *  coordinator. */
   async #nextPage({ mayOutlive }: { readonly mayOutlive: boolean }): Promise<JournalPage> {
     const { reader, transport } = this.#deps;
     for (;;) {
@@ -152,19 +153,19 @@ class Reading {
   }
 }
 
-/** @throws JournalDamagedError for a page that is not the one that was asked for: it would be asked for for ever, or be
- *  taken for another part of the journal */
+/** @throws JournalDamagedError for a page that does not match the request: the feed would repeat the request
+ *    without end, or take the page for a different part of the journal */
 function requireAsked({ next, last, batches }: JournalPage, start: PageStart): void {
   const from = batches[0]?.idx ?? next;
   const isAsked = "from" in start ? from === start.from : from >= 1 && from <= last + 1;
   if (isAsked) return;
   const asked = "from" in start ? `from batch ${start.from} on` : `from the time ${start.since} on`;
   throw new JournalDamagedError(
-    `A coordinator was asked for batches ${asked} and answered with batches from ${from} on: it does not keep to the protocol, or its journal is damaged`,
+    `A coordinator was asked for batches ${asked} and answered with batches from ${from} on: its journal is damaged, or it violates the protocol`,
   );
 }
 
-/** Whether a follower outlives it: whoever answers wrongly goes on doing so. */
+/** True if a follower retries after the error. A coordinator with unreadable answers will not improve. */
 function mayPass(error: unknown): boolean {
   if (error instanceof UnreadableAnswerError) return false;
   return error instanceof NoLeaderError || error instanceof UnreachableError;

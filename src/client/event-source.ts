@@ -1,4 +1,4 @@
-// From the options of `swarm.events()` to a stream: where it begins, and which events pass.
+// Turns the options of `swarm.events()` into a stream: its beginning, and the filter of its events.
 
 import { z } from "zod";
 import type { Aborts } from "../abort.ts";
@@ -58,7 +58,7 @@ export interface EventSourceDeps extends EventFeedDeps {
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
   readonly aborts: Aborts;
-  /** The newest batch some coordinator knows. @throws NoLeaderError, UnreachableError */
+  /** The newest batch that some coordinator knows. @throws NoLeaderError, UnreachableError */
   presentIdx(project: string, signal: AbortSignal): Promise<number>;
 }
 
@@ -92,8 +92,8 @@ async function* readEvents(
       if (matches(event, options)) yield { idx, term, at, event };
 }
 
-/** Everything that a project is shown, from a batch on and as it comes: its events, and which assignments have arrived.
- *  Ends without an error when `signal` aborts, or the connection is closed. */
+/** All events visible to a project, from a batch on and as they come, including confirmed assignments. Ends
+ *  without an error when `signal` aborts, or the connection is closed. */
 export async function* followProject(
   deps: EventSourceDeps,
   { project, from }: { readonly project: string; readonly from: number },

@@ -1,6 +1,6 @@
-// What `swarm.events()` returns: an RxJS Observable that is also an async iterable. Each subscriber and each
-// loop reads on its own. A loop takes pages as it goes, so that a slow one holds one page; a subscriber is
-// given everything as it comes.
+// The return value of `swarm.events()`: an RxJS Observable that is also an async iterable. Each subscriber and
+// each loop reads independently. A loop pulls pages, so a slow loop holds a single page. A subscriber gets all
+// events as they come.
 
 import { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
@@ -8,26 +8,26 @@ import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { UnreachableError } from "../errors.ts";
 
 export interface EventsOptions {
-  /** Where to begin: a batch index, from 1; a time, as a Date or as text (`2026-11-20T18:00:00Z`, or `10m` before now);
-   *  "start", or "now". Default: "now" with `follow`, else "start". */
+  /** Beginning: a batch index, from 1; a time as a Date or text (`2026-11-20T18:00:00Z`, or `10m` before now);
+   *  "start" or "now". Default: "now" with `follow`, else "start". */
   readonly from?: number | Date | string;
-  /** Go on with what happens from now on. Default false: end at the present. */
+  /** Continue with new events. Default false: end at the present. */
   readonly follow?: boolean;
-  /** Only events of tasks of this id: name its project, too, where several have one. */
+  /** Only events of tasks with this id. Add `project` when several projects have the id. */
   readonly task?: string;
   /** Only events of this agent. */
   readonly agent?: string;
   /** Only events of this project's tasks. */
   readonly project?: string;
-  /** Only events of these types, like `TaskAssigned`; at least one. */
+  /** Only events of the listed types, at least one: `["TaskAssigned"]`. */
   readonly types?: readonly string[];
   /** Ends the stream without an error. */
   readonly signal?: AbortSignal;
 }
 
 /** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
- *  NoLeaderError or UnreachableError when the journal cannot be read, JournalDamagedError or LossError when it is
- *  not what it should be. */
+ *  NoLeaderError or UnreachableError when the journal cannot be read, and with JournalDamagedError or LossError
+ *  when the journal is inconsistent. */
 export class EventStream extends Observable<JournaledEvent> implements AsyncIterable<JournaledEvent> {
   readonly #reading: EventReading;
 
@@ -71,18 +71,19 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
   }
 }
 
-/** What a stream is made of. */
+/** The source of a stream. */
 export interface EventReading {
   /** Ends without an error when `signal` aborts. */
   read(signal: AbortSignal): AsyncGenerator<JournaledEvent>;
-  /** The reader's own. */
+  /** The reader's own signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
   readonly aborts: Aborts;
 }
 
-/** @throws UnreachableError when the connection is closed already: that is no end of a stream */
+/** @throws UnreachableError when the connection is closed already, because a closed connection is no end of a
+ *    stream */
 function begin({ signal, closed, aborts }: EventReading): AbortController {
   if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
   return aborts.linkedTo(signal, closed);

@@ -1,6 +1,6 @@
-// Tells followers that the journal has grown. Says how far, not with what: pushes may be lost, may overtake
-// each other and end with a term, so order and completeness come from reading the journal alone.
-// Listens only while somebody follows.
+// Notifies followers that the journal has grown: only how far, without content. Pushes may be lost or
+// reordered, and end with a term, so order and completeness come from reading the journal. Subscribes only
+// while a follower exists.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -17,9 +17,9 @@ export interface JournalNewsDeps {
 
 export class JournalNews {
   readonly #deps: JournalNewsDeps;
-  /** Number of followers per project; each entry counts at least one. */
+  /** Number of followers per project; at least 1 in each entry. */
   readonly #followersByProject = new Map<string, { count: number; readonly subscription: Subscription }>();
-  #beats: Subscription | undefined;
+  #heartbeats: Subscription | undefined;
   #lastIdx = 0;
   readonly #waiters = new Set<{ readonly idx: number; readonly wake: () => void }>();
 
@@ -27,9 +27,9 @@ export class JournalNews {
     this.#deps = deps;
   }
 
-  /** Begins to listen for events of a project, or of all (`_`). Returns a function that stops it. */
+  /** Subscribes to events of a project, or of all projects (`_`). Returns a function that unsubscribes. */
   follow(project: string): () => void {
-    this.#beats ??= this.#listenForBeats();
+    this.#heartbeats ??= this.#listenForHeartbeats();
     const known = this.#followersByProject.get(project);
     const followers = known ?? { count: 0, subscription: this.#listen(project) };
     followers.count += 1;
@@ -43,18 +43,18 @@ export class JournalNews {
     };
   }
 
-  /** The furthest batch heard of. */
+  /** The highest announced batch index. */
   get lastIdx(): number {
     return this.#lastIdx;
   }
 
-  /** What was heard of does not exist: whatever is heard from now on counts. */
+  /** Forgets the announced index, which proved wrong. */
   forget(): void {
     this.#lastIdx = 0;
   }
 
-  /** Resolves when a batch beyond `idx` was heard of, or `signal` aborts, or after `limits.journalPollMs`: a
-   *  follower that may not hear the news looks for itself. */
+  /** Resolves when a batch beyond `idx` is announced, when `signal` aborts, or after `limits.journalPollMs`.
+   *  The timeout serves followers without permission to hear the news. */
   async beyond(idx: number, signal: AbortSignal): Promise<void> {
     if (this.#lastIdx > idx || signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -79,11 +79,11 @@ export class JournalNews {
     });
   }
 
-  #listenForBeats(): Subscription {
+  #listenForHeartbeats(): Subscription {
     const { transport, subjects } = this.#deps;
     return transport.subscribe(subjects.coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorHeartbeatSchema);
-      if (beat.ok && beat.value.leading) this.#heard(beat.value.idx);
+      const heartbeat = decode(data, coordinatorHeartbeatSchema);
+      if (heartbeat.ok && heartbeat.value.leading) this.#heard(heartbeat.value.idx);
     });
   }
 
@@ -91,8 +91,8 @@ export class JournalNews {
     subscription.unsubscribe();
     this.#followersByProject.delete(project);
     if (this.#followersByProject.size > 0) return;
-    this.#beats?.unsubscribe();
-    this.#beats = undefined;
+    this.#heartbeats?.unsubscribe();
+    this.#heartbeats = undefined;
     this.#lastIdx = 0;
   }
 

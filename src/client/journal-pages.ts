@@ -1,6 +1,6 @@
-// The journal as any coordinator shows it, page by page. Readers that ask for the same page at the same time
-// share one question, so that a hundred followers at the end of the journal cost as much as one.
-// Not here: following (event-feed.ts).
+// Pages of the journal from any coordinator. Concurrent requests for the same page share one query, so that a
+// hundred followers at the end of the journal cost as much as a single follower. event-feed.ts does the
+// following.
 
 import type { z } from "zod";
 import { journalPageSchema } from "../protocol/schemas.ts";
@@ -10,7 +10,7 @@ import type { Asker, AskOptions } from "./asker.ts";
 export type JournalPage = z.infer<typeof journalPageSchema>;
 export type JournalBatch = JournalPage["batches"][number];
 
-/** Where a page begins: at a batch, or at the first batch at or after an instant. */
+/** Beginning of a page: a batch index, or an instant (ms since the Unix epoch). */
 export type PageStart = { readonly from: number } | { readonly since: number };
 
 export class JournalPages {
@@ -23,8 +23,7 @@ export class JournalPages {
     this.#subjects = subjects;
   }
 
-  /** @param project whose events are shown: every batch stands in the page, with the events of this project; `_`: all
-   *  events
+  /** @param project filter of the events; a page lists every batch. `_`: all events
    *  @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
   async page(project: string, start: PageStart, signal?: AbortSignal): Promise<JournalPage> {
     signal?.throwIfAborted();
@@ -45,7 +44,7 @@ export class JournalPages {
   }
 }
 
-/** The others that share the promise go on waiting for it. */
+/** An abort leaves the shared promise to its other users. */
 async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return await new Promise<Value>((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -1,6 +1,5 @@
-// What an operator asks of a swarm: settings, pauses, drains. One request a setting; each says only what changes.
-// The one thing to know: a message is checked here before it is sent, because JSON turns NaN into null, which on the
-// wire takes a limit away.
+// Requests of operators: settings, pauses, drains, transfer of the lead. A request carries only the fields to
+// change. Messages are checked before they are sent: JSON turns NaN into null, and null removes a limit.
 
 import type { z } from "zod";
 import { argument, objectOf, readerOf } from "../agent/options.ts";
@@ -49,19 +48,20 @@ import { type Asker, type AskOptions, askRules, readAskOptions } from "./asker.t
 import { errorFrom } from "./coded-error.ts";
 import { projectName } from "./task-request.ts";
 
-/** What to change of a kind's settings; what is absent stays. */
+/** Fields to change in a kind's settings. Absent fields stay. */
 export interface KindPatch extends Omit<CheckedKindPatch, "cheaper"> {
-  /** The name of the kind that runs in its place where a budget in mode `downgrade` is used up; null: nothing does. */
+  /** Name of the kind that replaces the kind when a budget in mode `downgrade` is used up. Null: no
+   *  replacement. */
   readonly cheaper?: string | null | undefined;
 }
 
-/** What holds after a setting was made. */
+/** The settings after a change. */
 export interface Setting<Settings> {
-  /** Complete, not only what was said. */
+  /** Complete, including fields that the patch did not name. */
   readonly settings: Settings;
-  /** False when it held before: nothing was journaled. */
+  /** False when the settings held before: nothing was journaled. */
   readonly changed: boolean;
-  /** What it will not do, though one may think so: sentences; absent when there is nothing to say. */
+  /** Effects that the change does not have although users may expect them, as sentences. Absent when empty. */
   readonly warnings?: readonly string[] | undefined;
   readonly term: number;
   readonly idx: number;
@@ -73,56 +73,59 @@ type ResourceSettings = SettingsResponse["resources"][number]["settings"];
 type RateSettings = SettingsResponse["rates"][number]["settings"];
 
 export interface SettingsOptions extends AskOptions {
-  /** Only the project, kind, resource and agent type of this name. */
+  /** Return only the project, kind, resource and agent type with this name. */
   readonly name?: string;
 }
 
-/** Each `set…` changes what it is given, leaves the rest, and resolves when the complete result is journaled. A
- *  limit set below what is in use takes nothing from anybody: nothing is assigned until it fits. A field that there is
- *  not is refused, and so is a patch that says nothing, but a project's.
+/** Each `set…` changes the given fields, keeps the rest, and resolves when the complete result is journaled. A
+ *  limit below present use revokes nothing: assignments pause until use fits the limit. Unknown fields are
+ *  refused. Empty patches are refused, except a project's.
  *  @throws InvalidMessageError, InvalidValueError naming the field: nothing was changed; NoLeaderError;
- *    OutcomeUnknownError: set it again, which is harmless */
+ *    OutcomeUnknownError: set again, which is harmless */
 export interface SwarmOperations {
-  /** What is set now. @throws NoLeaderError, UnreachableError */
+  /** The present settings. @throws NoLeaderError, UnreachableError */
   settings(options?: SettingsOptions): Promise<SettingsResponse>;
 
-  /** Rules, α, starvation limits, the limits of the swarm as a whole. */
+  /** Rules, α, starvation limits, and limits of the swarm as a whole. */
   setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>>;
-  /** Brings the project into being where projects must be declared, even with an empty patch. */
+  /** Creates the project where projects must be declared, even with an empty patch. */
   setProject(project: string, patch: ProjectPatch, options?: AskOptions): Promise<Setting<ProjectSettings>>;
-  /** Sets nothing for it any more: where projects must be declared it exists no longer. `changed` is false when nothing
-   *  was set. @throws WaggleError `WAGGLE_CONFLICT` while it has tasks that have not ended */
+  /** Removes all settings of the project. Where projects must be declared, the project ceases to exist.
+   *  `changed` is false when nothing was set. @throws WaggleError `WAGGLE_CONFLICT` while tasks of the project
+   *  have not ended */
   removeProject(project: string, options?: AskOptions): Promise<Setting<null>>;
   setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>>;
-  /** `slots` must be said at first. Who waits for more than it leaves is refused (`WAGGLE_ABOVE_CAPACITY`). */
+  /** `slots` is required in the first patch of a resource. Waiting slot leases above the new number of slots
+   *  are refused (`WAGGLE_ABOVE_CAPACITY`). */
   setResource(
     resource: string,
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>>;
-  /** `changed` is false when there was none. @throws WaggleError `WAGGLE_CONFLICT` while slots of it are held or
-   *  waited for: nothing is taken from anybody */
+  /** `changed` is false when the resource did not exist. @throws WaggleError `WAGGLE_CONFLICT` while its slots
+   *  are held or waited for; nothing is revoked */
   removeResource(resource: string, options?: AskOptions): Promise<Setting<null>>;
-  /** Limits the tokens of agents of one type in one window. A type may have a rate for each window, and all of them
-   *  hold. `tokensMax` is required with the first patch of a window. */
+  /** Limits the tokens of agents of one type per window. A type may have a rate for each window, and all rates
+   *  apply. `tokensMax` is required in the first patch of a window. */
   setRate(agentType: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>>;
-  /** Removes the rate of one window, or all rates of the type. `changed` is false when there was none. */
+  /** Removes the rate of one window, or all rates of the type. `changed` is false when no rate was set. */
   removeRate(agentType: string, options?: RemoveRateOptions): Promise<Setting<null>>;
 
-  /** Assigns nothing, of one project or at all; what runs goes on, and tasks are accepted as before.
+  /** Stops assignments of one project, or of the whole swarm. Running tasks go on, and new tasks are accepted.
    *  @throws WaggleError `WAGGLE_UNKNOWN_PROJECT` where projects must be declared */
   pause(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
-  /** Of the same: the swarm's pause and a project's are two. */
+  /** Ends a pause. The swarm's pause and a project's pause are independent. */
   resume(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
 
-  /** The agent finishes what it runs and is given nothing new. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
+  /** The agent finishes its running tasks and gets no new task. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
   drain(agent: string, options?: AskOptions): Promise<void>;
   undrain(agent: string, options?: AskOptions): Promise<void>;
 
-  /** Lets another coordinator lead: the one named, or any that stands by. What was asked before is finished first, and
-   *  nothing is lost. Resolves when the next one leads.
-   *  @throws NoLeaderError when none began to in time
-   *  @throws WaggleError `WAGGLE_NO_STANDBY` when nobody could, or not the one named: nothing was changed */
+  /** Transfers the lead to the standby `to`, or to any standby. Earlier requests are finished first, and
+   *  nothing is lost. Resolves when the next leader leads.
+   *  @throws NoLeaderError when no coordinator began to lead in time
+   *  @throws WaggleError `WAGGLE_NO_STANDBY` when no standby, or not the named standby, can lead: nothing was
+   *    changed */
   transferLead(options?: TransferOptions): Promise<Lead>;
 }
 
@@ -132,17 +135,17 @@ export interface RemoveRateOptions extends AskOptions {
 }
 
 export interface TransferOptions extends AskOptions {
-  /** Id of the coordinator that is to lead. */
+  /** Id of the next leader. Default: any standby. */
   readonly to?: string;
 }
 
-/** Who leads since when. */
+/** The leader and its term. */
 export interface Lead {
   readonly leader: string;
   readonly term: number;
 }
 
-/** Of the swarm where no project is named. */
+/** The pause of a project, or of the swarm when `project` is absent. */
 export interface Pause {
   readonly project?: string | undefined;
   readonly paused: boolean;
@@ -273,18 +276,18 @@ export class Operations implements SwarmOperations {
     const isOver = () => this.#clock.monotonicMs() >= giveUpAtMs;
     while (!isOver()) {
       const now = await this.#lead(rest()).catch((error: unknown) => {
-        if (isOver() && error instanceof UnreachableError) return before; // the last look was cut short
+        if (isOver() && error instanceof UnreachableError) return before; // the deadline cut the last query short
         throw error;
       });
       if (now.term > before.term) return now;
     }
     throw new NoLeaderError(
-      `${before.leader} let another lead, and none has begun to within ${timeoutMs / 1_000} s. ` +
-        "One may yet: `waggle status` shows who leads",
+      `${before.leader} gave up the lead, and no coordinator took it over within ${timeoutMs / 1_000} s. ` +
+        "A standby may still do so: `waggle status` shows the leader",
     );
   }
 
-  /** Who leads, by whoever answers: standbys take their time, so this is no busy loop. */
+  /** The leader, as any coordinator reports it. Standbys answer late, so a loop of such queries is not busy. */
   async #lead(options: AskOptions): Promise<Lead> {
     const subject = this.#subjects.query(NO_PROJECT, "status");
     const schema = statusResponseSchema;
@@ -374,7 +377,7 @@ const readRatePatch = readerOf<RatePatch>({
   subject,
 });
 
-/** @throws InvalidMessageError naming the field, and where nothing is set */
+/** @throws InvalidMessageError naming the field, and when the patch is empty */
 function somePatchOf<Patch extends object>(
   read: (call: string, given: unknown) => Patch,
   given: unknown,
@@ -382,7 +385,7 @@ function somePatchOf<Patch extends object>(
 ): Patch {
   const patch = read("", given);
   if (Object.keys(patch).length > 0) return patch;
-  throw new InvalidMessageError(`the settings: say what to set; there are ${Object.keys(shape).join(", ")}`);
+  throw new InvalidMessageError(`the settings: name at least one setting: ${Object.keys(shape).join(", ")}`);
 }
 
 const projectOf = (given: string) => argument(["", "project"], given, projectName);

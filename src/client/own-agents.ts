@@ -1,5 +1,5 @@
-// The agents that were started over one connection, so that they end with it and the process can.
-// Not here: how an agent ends (agent/agent.ts).
+// The agents started over one connection. They end with the connection, so that the process can exit.
+// agent/agent.ts defines how an agent ends.
 
 import type { Aborts } from "../abort.ts";
 import { type Agent, type AgentDeps, type AgentOptions, startAgent } from "../agent/agent.ts";
@@ -11,7 +11,7 @@ export class OwnAgents {
   readonly #aborts: Aborts;
   readonly #closing = new AbortController();
   readonly #agents = new Set<Agent>();
-  /** Those that have not joined yet. */
+  /** Agents that have not joined yet. */
   readonly #starts = new Set<Promise<unknown>>();
 
   constructor({ clock, aborts }: { readonly clock: Clock; readonly aborts: Aborts }) {
@@ -23,7 +23,7 @@ export class OwnAgents {
     return this.#agents.size === 0 && this.#starts.size === 0;
   }
 
-  /** @throws as `startAgent`, and the reason given to `close` once that was called */
+  /** @throws as `startAgent`; after `close`, the reason given to `close` */
   async start(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
     this.#closing.signal.throwIfAborted();
     const start = this.#start(options, deps);
@@ -35,8 +35,8 @@ export class OwnAgents {
     }
   }
 
-  /** Gives up what is starting; drains the others, and stops those that take longer than
-   *  `limits.closeDrainMs`. Resolves when all have ended. Never rejects. */
+  /** Aborts pending starts, drains all agents, and stops agents that drain longer than `limits.closeDrainMs`.
+   *  Resolves when all have ended. Never rejects. */
   async close(reason: Error): Promise<void> {
     this.#closing.abort(reason);
     await Promise.allSettled(this.#starts);

@@ -1,5 +1,5 @@
-// Progress reports of running attempts, for whoever watches a task. Not in the journal, and some may be lost.
-// Listens only while somebody watches.
+// Progress reports of running attempts, for watchers of a task. Not journaled, and some reports may be lost.
+// Subscribes only while a task is watched.
 
 import { taskKey } from "../ids.ts";
 import { decode } from "../protocol/codec.ts";
@@ -19,14 +19,15 @@ export class ProgressInbox {
     this.#subject = subject;
   }
 
-  /** Returns a function that stops it. A leader sends reports only of tasks that are awaited. */
+  /** Returns a function that stops watching. A leader sends reports only for awaited tasks. */
   watch(task: { readonly project: string; readonly task: string }, listener: Listener): () => void {
     const key = taskKey(task);
     const listeners = this.#listenersByKey.get(key) ?? new Set();
     this.#listenersByKey.set(key, listeners.add(listener));
     this.#subscription ??= this.#transport.subscribe(this.#subject, ({ data }) => {
       const push = decode(data, progressPushSchema);
-      if (push.ok) for (const told of this.#listenersByKey.get(taskKey(push.value)) ?? []) told(push.value);
+      if (push.ok)
+        for (const notify of this.#listenersByKey.get(taskKey(push.value)) ?? []) notify(push.value);
     });
     return () => {
       listeners.delete(listener);

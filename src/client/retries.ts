@@ -1,5 +1,5 @@
-// Opens the next round of tasks that ended otherwise than completed. Each request names the round that it opens:
-// asking twice opens it once.
+// Opens the next round of tasks that ended without completing. Each request names the round to open, so
+// repeating a request opens a round once.
 
 import { z } from "zod";
 import { instant, readerOf } from "../agent/options.ts";
@@ -12,20 +12,20 @@ import type { Scope } from "./scope.ts";
 import { projectName } from "./task-request.ts";
 
 export interface RetryOptions extends AskOptions {
-  /** The tasks' project. Default: the connection's; of a filter, all projects. */
+  /** Project of the tasks. Default: the connection's; for a filter, all projects. */
   readonly project?: string;
-  /** The new round ends `expired` when it has not ended by then: a Date, or ms since the Unix epoch. Default: none,
-   *  whatever the task had before. */
+  /** Deadline of the new round, as a Date or ms since the Unix epoch: the round ends `expired` unless it ends
+   *  earlier. Default: none, whatever deadline the task had. */
   readonly deadline?: Date | number;
-  /** The round to open, from 2, where it is known: asked for again, it is not opened twice. Default: the one after the
-   *  task's present round. Not with a filter. */
+  /** The round to open, from 2; repeating the call opens the round once. Default: the round after the task's
+   *  present round. Not with a filter. */
   readonly round?: number;
 }
 
-/** That the round of a task was opened. */
+/** Acknowledgement of an opened round. */
 export interface RetryOutcome {
   readonly taskId: string;
-  /** From 2. */
+  /** The opened round, from 2. */
   readonly round: number;
 }
 
@@ -36,7 +36,7 @@ export interface RetriesDeps {
   readonly awaitedTasks: AwaitedTasks;
 }
 
-/** States of tasks that can be retried. */
+/** States of a task in which it can be retried. */
 export const retryableStates = ["failed", "cancelled", "expired", "dead-lettered"] as const;
 
 export class Retries {
@@ -46,7 +46,7 @@ export class Retries {
     this.#deps = deps;
   }
 
-  /** One task by its id, or many. @param scope of tasks that name no project */
+  /** Retries a task by its id, or many tasks. @param scope of tasks that name no project */
   async retry(
     tasks: string | ManyTasks,
     scope: Scope,
@@ -87,5 +87,5 @@ const readRetryOptions = readerOf<RetryOptions>({
   each: { ...handleRules.each, project: projectName },
 });
 
-/** Of a handle, which knows its project. @throws InvalidMessageError naming the option */
+/** Options of a handle, which knows its project. @throws InvalidMessageError naming the option */
 export const readHandleRetryOptions = readerOf<Omit<RetryOptions, "project">>(handleRules);

@@ -1,19 +1,18 @@
-// Which project a call is for: the connection's unless another one is named, or the one of a view, which alone may be.
+// The project of a call: the named project, or else the connection's. A view's calls are bound to its project.
 
 import { InvalidMessageError } from "../errors.ts";
 import { shown } from "../protocol/sentence.ts";
 
-/** Which project a call is for. */
 export interface Scope {
   readonly project: string;
-  /** Another one may not be named. */
+  /** Calls may not name a different project. */
   readonly isBound: boolean;
 }
 
-/** @throws InvalidMessageError where another project than the bound one is named */
+/** @throws InvalidMessageError when a bound scope is given a different project */
 export function projectIn({ project, isBound }: Scope, named: string | undefined): string {
   if (named === undefined || named === project) return project;
   if (!isBound) return named;
-  const sentence = `project: must be '${project}' or left out, for this is its view; not ${shown(named)}`;
+  const sentence = `project: must be '${project}' or left out in this view of the project; not ${shown(named)}`;
   throw new InvalidMessageError(sentence, { field: "project" });
 }

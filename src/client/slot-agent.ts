@@ -1,7 +1,7 @@
-// The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first slot lease
-// and ended with the connection. It contends, beats and is missed like any other. What is acquired inside a `wrap`,
-// however deep in its calls and by whichever connection to that swarm, keeps name order with what that holds: else it
-// could wait for itself.
+// The agent that acquires slots for a connection: hidden and without kinds. The first slot lease starts the
+// agent, and the connection ends it. It contends, sends heartbeats and is declared lost like any agent.
+// Acquisitions inside a `wrap` must follow name order after the resources of the `wrap`, at any depth and over
+// any connection to the swarm: otherwise the work could wait for itself.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Aborts } from "../abort.ts";
@@ -16,7 +16,7 @@ import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
 export interface WrapOptions extends AcquireOptions {
-  /** One resource or several, all of which are held while the function runs. */
+  /** A resource, or several, held while the function runs. */
   readonly resource: string | readonly string[];
 }
 
@@ -27,17 +27,17 @@ export interface SlotAgentDeps {
   readonly startAgent: (options: AgentOptions) => Promise<Agent>;
 }
 
-/** A wrap inside which something is called. */
+/** An enclosing call of `wrap`. */
 interface Around {
-  /** By name: nothing says of two connections whether it is the same swarm on the same servers. */
+  /** By name: two connections cannot prove that they reach the same swarm on the same servers. */
   readonly swarm: SwarmId;
   readonly resources: readonly string[];
   readonly outer: Around | undefined;
-  /** False for what outlives it. */
+  /** False when the `wrap` has ended; calls may outlive it. */
   isRunning: boolean;
 }
 
-/** Of the process: one line of work may use several connections. */
+/** Of the whole process, because a holder may use several connections. */
 const enclosing = new AsyncLocalStorage<Around | undefined>();
 
 export class SlotAgent {
@@ -52,15 +52,15 @@ export class SlotAgent {
   async acquire(given: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
     const { signal, wanted } = readSlotLease(given, options);
     const { resources, ...terms } = wanted;
-    const told = { ...terms, ...(signal === undefined ? {} : { signal }) };
+    const asked = { ...terms, ...(signal === undefined ? {} : { signal }) };
     if (terms.holder === undefined) this.#checkOrder(resources);
     signal?.throwIfAborted();
     const startedAt = this.#deps.clock.monotonicMs();
-    const agent = await this.#within(told, this.#started());
-    if (terms.timeoutMs === undefined) return await agent.acquire(resources, told);
-    // The time in which no leader was there counts.
+    const agent = await this.#within(asked, this.#started());
+    if (terms.timeoutMs === undefined) return await agent.acquire(resources, asked);
+    // The time without a leader counts.
     const waitedMs = Math.round(this.#deps.clock.monotonicMs() - startedAt);
-    return await agent.acquire(resources, { ...told, timeoutMs: Math.max(0, terms.timeoutMs - waitedMs) });
+    return await agent.acquire(resources, { ...asked, timeoutMs: Math.max(0, terms.timeoutMs - waitedMs) });
   }
 
   async wrap<Result>(given: (slot: Slot) => Result | Promise<Result>, wrapped: WrapOptions): Promise<Result> {
@@ -83,7 +83,7 @@ export class SlotAgent {
     }
   }
 
-  /** Where no leader is there for the agent to join, it waits no longer than for a release to be heard. */
+  /** Without a leader for the agent to join, waits only as long as a release waits for an answer. */
   async releaseHandle(handle: string): Promise<void> {
     const released = this.#started().then((agent) => agent.releaseHandle(handle));
     await new Promise<void>((resolve, reject) => {
@@ -92,8 +92,8 @@ export class SlotAgent {
     });
   }
 
-  /** Two wraps, one inside the other, are two lines of work for the leader, who cannot know that the outer one waits
-   *  for the inner. Branches of one wrap may well wait for each other. @throws WaggleError `WAGGLE_ACQUIRE_ORDER` */
+  /** For the leader, nested wraps are two holders: the leader cannot know that the outer waits for the inner.
+   *  Branches of one wrap may wait for each other. @throws WaggleError `WAGGLE_ACQUIRE_ORDER` */
   #checkOrder(wanted: readonly string[]): void {
     for (let around = enclosing.getStore(); around !== undefined; around = around.outer) {
       if (!around.isRunning || around.swarm !== this.#deps.swarm) continue;
@@ -101,13 +101,13 @@ export class SlotAgent {
       const early = last === undefined ? undefined : wanted.find((resource) => resource <= last);
       if (early === undefined) continue;
       const sentence =
-        `${early} cannot be acquired inside a wrap that holds ${last}: the two could wait for each other for ever. ` +
-        "Acquire both at once, or in name order, or say with `holder` that it is another line of work";
+        `${early} cannot be acquired inside a wrap that holds ${last}: the two could block each other. ` +
+        "Acquire both at once, or in name order, or name a separate `holder`";
       throw new WaggleError("WAGGLE_ACQUIRE_ORDER", sentence, { field: "resources" });
     }
   }
 
-  /** The agent, started when there is none, or when the one before has ended. */
+  /** The agent. Starts a new agent when none runs. */
   #started(): Promise<Agent> {
     this.#agent ??= this.#start();
     return this.#agent;
@@ -128,9 +128,9 @@ export class SlotAgent {
     this.#agent = undefined;
   }
 
-  /** Waits for the agent no longer than for any answer of a leader, nor than for a slot and as much more as a session
-   *  does that hears of no leader: one that is there has time enough to take the agent in, also where nobody is to
-   *  wait for a slot. */
+  /** Waits for the agent at most as long as for any answer of a leader, and at most `limits.acquireGraceMs`
+   *  longer than for the slot. An active leader has time to accept the agent within the grace, also with
+   *  `timeoutMs: 0`. */
   async #within({ signal, timeoutMs }: AcquireOptions, started: Promise<Agent>): Promise<Agent> {
     const settled = new AbortController();
     try {
@@ -163,7 +163,8 @@ const readWrapOptions = readerOf<WrapOptions>({
 });
 
 function noLeaderInTime(): WaggleError {
-  const sentence = "no leader was there in time to ask for a slot: is a coordinator running (`waggle up`)?";
+  const sentence =
+    "no leader accepted the request for a slot in time: is a coordinator running (`waggle up`)?";
   return new WaggleError("WAGGLE_ACQUIRE_TIMED_OUT", sentence);
 }
 

@@ -1,6 +1,5 @@
-// One task on its way to being accepted: what is known of it, and the promise of whoever submitted it.
-// Not here: when it is sent (submit-queue.ts). The one thing to know: once a message that held it got no
-// answer, only a definite answer to a later one may call it refused.
+// One task on its way to acceptance: its state, and the promise of its submitter. submit-queue.ts decides when
+// to send. After a message got no answer, only a definite answer to a later message may refuse its tasks.
 
 import type { Aborts } from "../abort.ts";
 import { BackpressureError, NoLeaderError, type WaggleError } from "../errors.ts";
@@ -9,23 +8,23 @@ import type { HeldBack } from "./backpressure.ts";
 import type { PreparedTask } from "./task-request.ts";
 import type { SubmitWarning } from "./task-warnings.ts";
 
-/** That a task was accepted: from here on it always ends, once. */
+/** Acknowledgement of an accepted task. An accepted task ends exactly once. */
 export interface SubmitAck {
   readonly taskId: string;
-  /** Where the journal stood: whoever knows this can tell if it is ever lost. */
+  /** Position of the journal at acceptance. Serves to detect a loss of the task. */
   readonly term: number;
   readonly idx: number;
-  /** The same id and content was accepted before. */
+  /** True when the same id and content was accepted before. */
   readonly duplicate: boolean;
   readonly warnings: readonly SubmitWarning[];
 }
 
 export interface SubmissionOptions {
-  /** On the monotonic clock. */
+  /** Deadline on the monotonic clock. */
   readonly giveUpAtMs: number;
-  /** Wait and try again when there is no room. */
+  /** Try again after BackpressureError. */
   readonly retry: boolean;
-  /** Counts the tasks for which there is no room. */
+  /** Counts the tasks that a full queue holds back. */
   readonly heldBack: HeldBack;
   readonly signal: AbortSignal | undefined;
   readonly aborts: Aborts;
@@ -61,7 +60,7 @@ export class Submission {
       signal === undefined ? undefined : aborts.on(signal, () => this.giveUp(signal.reason));
   }
 
-  /** Whoever submitted it has been told. */
+  /** The promise of the submitter is settled. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
@@ -71,19 +70,19 @@ export class Submission {
     this.#wasSent = true;
   }
 
-  /** The message that held it reached nobody. */
+  /** No leader received the message with the task. */
   notDelivered(): void {
     this.#isInFlight = false;
   }
 
-  /** The message that held it may have been acted upon. */
+  /** A leader may have acted upon the message with the task. */
   doubted(why: string): void {
     this.#isInFlight = false;
     this.#doubt = why;
   }
 
-  /** The leader has no room for it at present. @param isKnownNew it looked whether it has the task already, and has
-   *  not: that settles the doubt of earlier attempts */
+  /** The leader has no room for the task at present. @param isKnownNew the leader looked up the task and does
+   *  not have it, which settles the doubt of earlier attempts */
   turnedAway(refusal: WaggleError, isKnownNew: boolean): void {
     this.#isInFlight = false;
     if (isKnownNew) this.#doubt = undefined;
@@ -101,7 +100,7 @@ export class Submission {
     if (this.#settle()) this.#reject(error);
   }
 
-  /** Ends the attempts with what is known: never with "no" where it may have been "yes". */
+  /** Ends the attempts with the known state. Never reports a refusal when the task may have been accepted. */
   giveUp(cause?: unknown): void {
     this.refuse(this.#standing(cause));
   }
@@ -109,7 +108,7 @@ export class Submission {
   #standing(cause: unknown): unknown {
     const options = cause === undefined ? {} : { cause };
     if (this.#doubt !== undefined) return outcomeUnknown(this.#about(this.#doubt), options);
-    if (this.#isInFlight) return outcomeUnknown(this.#about("its answer was not waited for"), options);
+    if (this.#isInFlight) return outcomeUnknown(this.#about("the wait ended before the answer"), options);
     if (this.#refusal !== undefined) return this.#refusal;
     if (this.#wasSent) return noLeader(options);
     return cause ?? notSent(this.task.id);
@@ -128,8 +127,8 @@ export class Submission {
   }
 }
 
-/** Nobody can say whether somebody leads: what is not answered may be on its way to a leader. */
+/** Whether a leader exists is unknown: earlier messages without an answer may have reached a leader. */
 function notSent(task: string): NoLeaderError {
-  const why = "what was sent before it is not answered, or it was given no time";
+  const why = "earlier messages have no answer yet, or the time was too short";
   return new NoLeaderError(`Task ${task} was not sent: ${why}. Nothing was done`);
 }

@@ -1,5 +1,5 @@
-// Bulk submission: reads ahead so far and no further, and gives the outcomes back in the order of the tasks.
-// The reading ahead is what fills messages; the window is what bounds memory.
+// Bulk submission: reads ahead a bounded number of tasks, and yields the outcomes in the order of the tasks.
+// Reading ahead fills messages; the window bounds memory.
 
 import type { Aborts } from "../abort.ts";
 import { WaggleError } from "../errors.ts";
@@ -9,7 +9,7 @@ import type { PreparedTask, TaskRequest } from "./task-request.ts";
 
 export type SubmitOutcome<Request = TaskRequest, Handle = TaskHandle> =
   | { readonly ok: true; readonly handle: Handle; readonly task: Request }
-  /** `task` has its id: submitted again, it is the same task. */
+  /** `task` has an id: submitting it again submits the same task. */
   | { readonly ok: false; readonly error: WaggleError; readonly task: Request };
 
 export interface SubmitManyDeps {
@@ -20,8 +20,8 @@ export interface SubmitManyDeps {
   readonly aborts: Aborts;
 }
 
-/** Breaking out of the loop ends the reading; what was sent stays sent.
- *  @throws the reason of `signal`, after the outcomes of what was sent; what the source throws */
+/** Breaking out of the loop ends the reading. Sent tasks stay sent.
+ *  @throws the reason of `signal`, after the outcomes of sent tasks; errors of the source */
 export async function* submitMany(
   tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
   deps: SubmitManyDeps,
@@ -31,7 +31,7 @@ export async function* submitMany(
   const stopWatching = deps.signal === undefined ? undefined : deps.aborts.on(deps.signal, stop);
   if (deps.signal?.aborted) stop();
   const reading = read(tasks, deps, window);
-  reading.catch(() => undefined); // thrown below, when everything before it was given back
+  reading.catch(() => undefined); // thrown below, after all earlier outcomes were yielded
   try {
     for (;;) {
       for (let first = window.first; first !== undefined; first = window.first) {
@@ -50,7 +50,7 @@ export async function* submitMany(
   }
 }
 
-/** Reads as long as there is room. */
+/** Reads while the window has room. */
 async function read(
   tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
   deps: SubmitManyDeps,
@@ -68,8 +68,8 @@ async function read(
   }
 }
 
-/** `for await` looks for a `then` in what a plain iterable gives, and a Proxy of the caller may throw at that: one bad
- *  task would end them all. */
+/** `for await` looks for a `then` in each item of a plain iterable. A Proxy of the caller may throw there, and
+ *  one bad task would end the whole submission. */
 function wrapped(
   tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
 ): Iterable<{ readonly task: TaskRequest }> | AsyncIterable<{ readonly task: TaskRequest }> {
@@ -95,7 +95,7 @@ function begin(task: TaskRequest, deps: SubmitManyDeps, window: Window): void {
   }
 }
 
-/** Rejects only with what is no answer about the task: a signal's reason, a bug. */
+/** Rejects only with errors that are no answer about the task: a signal's reason, a bug. */
 async function outcomeOf(task: TaskRequest, submitting: Promise<TaskHandle>): Promise<SubmitOutcome> {
   try {
     return { ok: true, handle: await submitting, task };
@@ -105,7 +105,7 @@ async function outcomeOf(task: TaskRequest, submitting: Promise<TaskHandle>): Pr
   }
 }
 
-/** Tasks read and not yet given back, between one who reads and one who gives back. */
+/** Outcomes of tasks that were read and not yet yielded. Connects the reader with the consumer. */
 class Window {
   readonly #entries: { readonly outcome: Promise<SubmitOutcome>; readonly bytes: number }[] = [];
   #bytes = 0;
@@ -117,7 +117,7 @@ class Window {
     return this.#entries.length >= limits.submitWindowTasksMax || this.#bytes >= limits.submitWindowBytesMax;
   }
 
-  /** Nothing more comes, or nobody wants it. */
+  /** The source ended, or the consumer stopped. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -127,7 +127,7 @@ class Window {
   }
 
   push(outcome: Promise<SubmitOutcome>, bytes: number): void {
-    outcome.catch(() => undefined); // thrown when its turn comes; until then it is not unhandled
+    outcome.catch(() => undefined); // thrown when its turn comes; handled until then
     this.#entries.push({ outcome, bytes });
     this.#bytes += bytes;
     this.#onFill?.();
@@ -144,7 +144,7 @@ class Window {
     this.#onDrain?.();
   }
 
-  /** Resolves when there is a first entry, or the end. */
+  /** Resolves at the first entry, or at the end. */
   async filled(): Promise<void> {
     if (this.#entries.length > 0 || this.#hasEnded) return;
     await new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ class Window {
     });
   }
 
-  /** Resolves when there is room, or the end. */
+  /** Resolves when the window has room, or at the end. */
   async drained(): Promise<void> {
     if (!this.isFull || this.#hasEnded) return;
     await new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// Tasks that may share a message: same project, same terms. Sends them, several messages at a time, and puts
-// back into the line what was not answered. Its owner is submitter.ts, which says what this is for.
+// Tasks that may share a message: same project, same terms. Sends several messages at a time, and queues
+// unanswered tasks again. Owned by submitter.ts, which gives the overview.
 
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
@@ -22,10 +22,10 @@ export interface SubmitQueueDeps {
   readonly random: Random;
 }
 
-/** What all tasks of a message have in common. */
+/** Properties that all tasks of a message share. */
 export interface QueueTerms {
   readonly project: string;
-  /** Where the leader tells how tasks end; undefined: nobody wants to know. */
+  /** Inbox to which the leader pushes outcomes; undefined: no notification. */
   readonly notify: string | undefined;
   /** Refuse tasks whose kind no agent serves. */
   readonly failFast: boolean;
@@ -43,11 +43,11 @@ export class SubmitQueue {
   #arrived: Submission[] = [];
   readonly #inFlight = new Set<readonly Submission[]>();
   #hurry = new AbortController();
-  /** Tasks for which there was no room, until they are tried again. */
+  /** Refused groups that wait for their next attempt, with a function that cancels the wait. */
   readonly #turnedAway = new Map<readonly Submission[], () => void>();
   #failures = 0;
   #cancelPause: (() => void) | undefined;
-  /** For the first whose time will be over: it waits behind messages that may not be answered, or in one. */
+  /** Timer for the earliest deadline: a task may wait behind, or in, a message that gets no answer. */
   #givingUp: { readonly atMs: number; readonly cancel: () => void } | undefined;
   #isScheduled = false;
   #isClosed = false;
@@ -65,8 +65,8 @@ export class SubmitQueue {
     this.#schedule();
   }
 
-  /** Somebody else leads now: what the one before has not answered, which the asker ends, is asked again at once,
-   *  and so is what waits because nobody led. */
+  /** A new leader begins. Requests without an answer, which the asker ends, are repeated at once. Tasks that
+   *  wait because no leader was present are sent at once. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
@@ -87,7 +87,7 @@ export class SubmitQueue {
     for (const submission of groups.flat()) submission.giveUp(cause);
   }
 
-  /** Sends once everything that happens right now has happened: calls made together go together. */
+  /** Sends after all present callbacks have run, so that calls made together share a message. */
   #schedule(): void {
     if (this.#isScheduled || this.#cancelPause !== undefined) return;
     this.#isScheduled = true;
@@ -113,7 +113,7 @@ export class SubmitQueue {
     return this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size === 0;
   }
 
-  /** Nobody waits: a timer would keep the process. */
+  /** Nothing waits: a timer would keep the process alive. */
   #keepNoTimer(): void {
     this.#givingUp?.cancel();
     this.#givingUp = undefined;
@@ -126,7 +126,7 @@ export class SubmitQueue {
     this.#givingUp = { atMs, cancel: this.#deps.clock.after(Math.max(0, waitMs), () => this.#giveUpDue()) };
   }
 
-  /** Tells whoever waited for as long as was said, and forgets what was not sent. */
+  /** Fails the submissions whose deadline has passed, and drops unsent submissions among them. */
   #giveUpDue(): void {
     this.#givingUp = undefined;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -139,13 +139,13 @@ export class SubmitQueue {
         else next = Math.min(next, submission.giveUpAtMs);
       }
     this.#queue = this.#queue.filter(({ isSettled }) => !isSettled);
-    // Each look takes as long as there are tasks: those whose times are close together are told together, the more the
-    // more there are.
+    // A pass takes time in proportion to the tasks. Deadlines close together share a pass; the interval grows
+    // with the number of tasks.
     const pauseMs = Math.max(limits.submitGiveUpMs, this.#queue.length * limits.submitGiveUpMsPerTask);
     if (next < Number.POSITIVE_INFINITY) this.#giveUpAt(Math.max(next, nowMs + pauseMs));
   }
 
-  /** As many as fit, from the front; what nobody waits for any more is left out. */
+  /** As many tasks as fit, from the front. Settled tasks are left out. */
   #takeMessage(): Submission[] {
     const queue = this.#takeQueue();
     const nowMs = this.#deps.clock.monotonicMs();
@@ -174,7 +174,7 @@ export class SubmitQueue {
     return queue;
   }
 
-  /** Never rejects: whatever happens ends in the promises of the tasks. */
+  /** Never rejects: all errors end in the promises of the tasks. */
   async #exchange(message: readonly Submission[]): Promise<void> {
     this.#inFlight.add(message);
     for (const submission of message) submission.sent();
@@ -182,7 +182,7 @@ export class SubmitQueue {
     try {
       this.#settle(message, await this.#ask(message), hurry);
     } catch (error) {
-      for (const submission of message) submission.refuse(error); // larger than the server takes
+      for (const submission of message) submission.refuse(error); // larger than the server's maximum
     }
     this.#inFlight.delete(message);
     if (this.#isIdle) this.#keepNoTimer();
@@ -226,7 +226,8 @@ export class SubmitQueue {
     }
   }
 
-  /** @param at as of which batch the leader looked at each task; undefined where it refused the message unread */
+  /** @param at the batch up to which the leader's answer holds; undefined when the leader refused the message
+   *    unread */
   #settleEach(
     message: readonly Submission[],
     at: JournalPoint | undefined,
@@ -276,7 +277,7 @@ export class SubmitQueue {
     this.#turnedAway.set(submissions, cancel);
   }
 
-  /** Nothing is sent for a moment that grows with each failure in a row. */
+  /** Pauses sending. The pause grows with consecutive failures. */
   #pause(): void {
     if (this.#cancelPause !== undefined || this.#isClosed) return;
     this.#failures += 1;
@@ -305,14 +306,14 @@ function waitOf(refusal: CodedError): number {
 
 const PLACE = /^tasks\[\d+\]\.?/;
 
-/** Where a task stood in a message is no concern of who submitted it. */
+/** Removes the position of a task in its message, which means nothing to the submitter. */
 function refusalOf({ message, field, ...rest }: CodedError): WaggleError {
   const text = message.replace(PLACE, (place) => (place.endsWith(".") ? "" : "the task"));
   const name = field?.replace(PLACE, "") ?? "";
   return errorFrom({ ...rest, message: text, ...(name === "" ? {} : { field: name }) });
 }
 
-/** The leader lost its lead on the way: the next one decides. */
+/** The leader lost the lead meanwhile: the next leader decides. */
 function isUndecided(answer: CodedError, submission: Submission): boolean {
   if (answer.code === "WAGGLE_NO_LEADER") submission.notDelivered();
   else if (answer.code === "WAGGLE_OUTCOME_UNKNOWN") submission.doubted(answer.message);

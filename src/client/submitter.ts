@@ -1,8 +1,8 @@
-// Turns many calls of `submit` into few messages, and keeps asking until each task is accepted or refused.
+// Turns many calls of `submit` into few messages, and asks until each task is accepted or refused.
 //
-// Calls made together become one message, and while messages are on their way more calls gather: a busy
-// submitter sends few large messages, an idle one sends at once, and no timer ever waits to fill a batch.
-// A task keeps its id and its bytes over all retries, so that accepting it twice is accepting it once.
+// Calls made together become one message. While messages are in flight, more calls gather. So a busy submitter
+// sends few large messages, an idle submitter sends at once, and no timer waits to fill a batch. A task keeps
+// its id and bytes over all retries, so accepting a task twice has the effect of accepting it once.
 
 import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
@@ -14,7 +14,7 @@ import { type QueueTerms, SubmitQueue, type SubmitQueueDeps } from "./submit-que
 import type { PreparedTask } from "./task-request.ts";
 
 export interface SubmitTerms extends Omit<QueueTerms, "project"> {
-  /** Wait and try again when there is no room, instead of failing with BackpressureError. */
+  /** Try again after BackpressureError, instead of failing. */
   readonly retry: boolean;
   readonly timeoutMs: number;
   readonly heldBack: HeldBack;
@@ -26,7 +26,7 @@ export interface SubmitterDeps extends SubmitQueueDeps {
   readonly horizon: Horizon;
 }
 
-/** What a message holds besides its tasks. */
+/** Upper bound of a message's size without its tasks. */
 const ENVELOPE_BYTES = 256;
 
 export class Submitter {
@@ -43,10 +43,10 @@ export class Submitter {
   }
 
   /** Resolves after the commit.
-   *  @throws WaggleError of the code with which the leader refused it
-   *  @throws BackpressureError when there is no room for it, here or there
-   *  @throws NoLeaderError when nobody could be asked, all the time: nothing was done
-   *  @throws OutcomeUnknownError when it may have been accepted: submit it again under the same id
+   *  @throws WaggleError with the code of the leader's refusal
+   *  @throws BackpressureError when a queue, here or at the leader, is full
+   *  @throws NoLeaderError when no leader could be asked: nothing was done
+   *  @throws OutcomeUnknownError when the task may have been accepted: submit again with the same id
    *  @throws the reason of `signal` when it aborted before the task was sent */
   async submit(task: PreparedTask, terms: SubmitTerms): Promise<SubmitAck> {
     const { clock, transport, aborts } = this.#deps;
@@ -54,7 +54,7 @@ export class Submitter {
     if (task.bytes > transport.maxPayloadBytes - ENVELOPE_BYTES)
       throw tooLarge(task, transport.maxPayloadBytes);
     if (this.#pending >= limits.pendingSubmitsMax) {
-      const sentence = `${this.#pending} tasks of this connection wait to be accepted, as many as may: await some of them first`;
+      const sentence = `${this.#pending} tasks of this connection wait to be accepted, the maximum: await some results first`;
       throw new BackpressureError(sentence, limits.retryAfterMs);
     }
     this.#pending += 1;
@@ -69,7 +69,7 @@ export class Submitter {
     }
   }
 
-  /** What is under way ends: unknown if it was sent, undone if it was not. */
+  /** Ends pending submissions: sent tasks with an unknown outcome, the rest as not done. */
   close(): void {
     this.#stopListening();
     for (const queue of this.#queueByKey.values()) queue.close();
@@ -90,7 +90,7 @@ export class Submitter {
 
 function tooLarge(task: PreparedTask, maxPayloadBytes: number): InvalidMessageError {
   return new InvalidMessageError(
-    `payload: the task takes ${task.bytes} bytes as JSON, and this server takes messages of ${maxPayloadBytes}`,
+    `payload: the task takes ${task.bytes} bytes as JSON, and the server's maximum per message is ${maxPayloadBytes}`,
     { field: "payload" },
   );
 }

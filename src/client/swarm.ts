@@ -1,5 +1,5 @@
-// The parts of a client put together over one connection: what `connect` returns.
-// Not here: finding the server (connect.ts), how each part works (the files it imports).
+// The client that `connect` returns: its parts, put together over one connection. connect.ts finds the server.
+// Each imported file explains its own part.
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
@@ -79,48 +79,51 @@ import { leaderWarning, WarningLog } from "./task-warnings.ts";
 import { checkedAt } from "./typed-tasks.ts";
 
 export interface SubmitOptions {
-  /** Have the leader tell this connection how the task ends, without being asked. Default true; false for
-   *  tasks whose results nobody here waits for. */
+  /** Let the leader push the outcome of the task to this connection. Default true. Use false for tasks whose
+   *  results are not awaited here. */
   readonly notify?: boolean;
-  /** Refuse the task when no agent that is online serves its kind. Default false: it waits for one. */
+  /** Refuse the task when no online agent serves its kind. Default false: the task waits for an agent. */
   readonly failFast?: boolean;
-  /** When there is no room: wait as long as the refusal says and try again, within `timeoutMs`.
-   *  Default false in `submit`, true in `submitMany`. */
+  /** Retry after BackpressureError: wait `retryAfterMs`, then submit again, within `timeoutMs`. Default false
+   *  in `submit`, true in `submitMany`. */
   readonly retry?: boolean;
-  /** How long to go on trying, ms: then it is over, whatever is not answered. Default `limits.askTimeoutMs`, 30 s. */
+  /** Maximum time to keep trying, ms. Tasks without an answer fail at the end. Default `limits.askTimeoutMs`,
+   *  30 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Called when tasks of this call are held back because a queue is full, at each answer that says so, and with
-   *  `tasks: 0` when none is any more. With `retry` only. Without it, the logger is told. */
+  /** Called for each refusal that holds back tasks of this call because a queue is full, and with `tasks: 0`
+   *  when no tasks are held back now. Only with `retry`. Default: the logger reports both. */
   readonly onBackpressure?: (backpressure: Backpressure) => void;
 }
 
-/** One connection to one swarm. Everything here may be called at once, any number of times. */
+/** A connection to a swarm. All methods may be called concurrently, any number of times. */
 export interface Swarm extends SwarmOperations, AsyncDisposable {
   readonly id: string;
-  /** What was acknowledged and is found missing: a server lost its disk, or a backup was put back. Each
-   *  affected `result()` fails too; this is for whoever waits for none. */
+  /** Emits when acknowledged records are missing from the journal: a server lost its disk, or a backup was
+   *  restored. Each affected `result()` rejects as well. Subscribe to learn of losses without waiting for a
+   *  result. */
   readonly losses$: Observable<LossError>;
 
-  /** Resolves when the task is committed to the journal: from then on it ends, exactly once.
+  /** Resolves when the task is committed to the journal. A committed task ends exactly once.
    *  @throws InvalidMessageError naming the field
-   *  @throws BackpressureError when there is no room; try again after `retryAfterMs`, or set `retry`
-   *  @throws BudgetExceededError when a budget in mode `reject` is used up: it is not tried again, also with `retry`
+   *  @throws BackpressureError when a queue is full; try again after `retryAfterMs`, or set `retry`
+   *  @throws BudgetExceededError when a budget in mode `reject` is used up; `retry` does not apply
    *  @throws WaggleError `WAGGLE_OVER_BUDGET` (the estimate is above a budget in mode `wait` or `reject`)
-   *  @throws WaggleError `WAGGLE_CONFLICT` (same id, other content), `WAGGLE_NO_CAPABLE_AGENT` (`failFast`)
-   *  @throws NoLeaderError when nobody could be asked for `timeoutMs`, or it was not sent: nothing was done
-   *  @throws OutcomeUnknownError when it may have been accepted: submit it again with the same `id` */
+   *  @throws WaggleError `WAGGLE_CONFLICT` (same id, different content), `WAGGLE_NO_CAPABLE_AGENT` (`failFast`)
+   *  @throws NoLeaderError when no leader could be asked within `timeoutMs`, or the task was not sent: nothing
+   *    was done
+   *  @throws OutcomeUnknownError when the task may have been accepted: submit again with the same `id` */
   submit(task: TaskRequest, options?: SubmitOptions): Promise<TaskHandle>;
-  /** A task of a kind that `defineKind` made: its payload is checked before it is sent, and the result when it has
-   *  come.
+  /** Submits a task of a kind made by `defineKind`. Checks the payload before sending and the result on
+   *  arrival.
    *  @throws InvalidMessageError with the path of each problem of the payload; and as above */
   submit<Kind extends TypedKind>(
     task: TypedTaskRequest<Kind>,
     options?: SubmitOptions,
   ): Promise<TypedTaskHandle<ResultValueOf<Kind>>>;
 
-  /** Submits as fast as the swarm takes them, reading ahead at most `limits.submitWindowTasksMax` tasks. One
-   *  outcome for each task, in order; a refused task does not stop the others. */
+  /** Submits as fast as the swarm accepts, reading ahead at most `limits.submitWindowTasksMax` tasks. Yields
+   *  one outcome per task, in order. A refused task does not stop the rest. */
   submitMany(
     tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
     options?: SubmitOptions,
@@ -130,124 +133,128 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
     options?: SubmitOptions,
   ): AsyncIterable<SubmitOutcome<TypedTaskRequest<Kind>, TypedTaskHandle<ResultValueOf<Kind>>>>;
 
-  /** This swarm for one project: its calls need not name the project, and refuse another one.
+  /** A view of the swarm bound to `project`. Its calls default to `project` and refuse any other project.
    *  @throws InvalidMessageError, `field: "project"` */
   project(project: string): ProjectSwarm;
 
-  /** A task by its id, whoever submitted it. Asks nothing yet. */
+  /** A handle for a task by id, whoever submitted the task. Sends no request. */
   task(id: string, options?: ProjectOptions): TaskHandle;
 
-  /** Ends the present round of a task. A round that a retry opens while the cancellation is under way goes on.
+  /** Ends the present round of a task. If a retry opens a new round meanwhile, the new round goes on.
    *  @throws InvalidMessageError naming the option
-   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when a retry opened another round meanwhile
-   *  @throws NoLeaderError; OutcomeUnknownError: cancel it again with the same `round`, which is harmless */
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when a retry opened a new round meanwhile
+   *  @throws NoLeaderError; OutcomeUnknownError: cancel again with the same `round`, which is harmless */
   cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
-  /** Cancels the named tasks, or all live tasks that a filter takes, up to 1,024 in a message. Resolves with one result
-   *  per task, in order; a task that is refused does not stop the others. `timeoutMs` is for each message.
-   *  @throws InvalidMessageError naming the option; NoLeaderError when the filter could not be asked for */
+  /** Cancels the named tasks, or all live tasks that match a filter, up to 1,024 per message. Resolves with one
+   *  result per task, in order. A refused task does not stop the rest. `timeoutMs` applies to each message.
+   *  @throws InvalidMessageError naming the option; NoLeaderError when no leader could list the tasks of the
+   *    filter */
   cancel(tasks: ManyTasks, options?: CancelOptions): Promise<BulkResult<CancelOutcome>[]>;
 
-  /** Tasks that a filter takes, page by page, as an async iterable: live ones, and ended ones within the horizon.
+  /** Iterates over the tasks that match a filter, page by page: live tasks, and ended tasks within the horizon.
    *  @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError; BackpressureError */
   tasks(options?: TaskListOptions): AsyncIterable<ListedTask>;
 
-  /** One page of them, with how many there are and where the next page begins. @throws as `tasks` */
+  /** A page of tasks, with the number of matching tasks and the cursor of the next page. @throws as `tasks` */
   taskPage(options?: TaskListOptions): Promise<TaskPage>;
 
-  /** Opens the next round of a task that failed, expired, was cancelled or was dead-lettered: under the same id, with
-   *  the same payload, which is read from the journal. Its failures count from 0, its attempts are numbered on.
-   *  Resolves when that is committed; a wait for the result begun then is for the new round.
+  /** Opens the next round of a task in state failed, expired, cancelled or dead-lettered. The id stays, and the
+   *  payload is read from the journal. Failures count from 0; attempt numbers continue. Resolves when the round
+   *  is committed. A wait for the result that begins later is for the new round.
    *  @throws InvalidMessageError naming the option
-   *  @throws WaggleError `WAGGLE_CONFLICT` when it completed or has not ended, `WAGGLE_GONE` when its payload is no
-   *    longer kept, `WAGGLE_UNKNOWN_TASK`, and what a submission is refused with
+   *  @throws WaggleError `WAGGLE_CONFLICT` when the task completed or has not ended, `WAGGLE_GONE` when its
+   *    payload is no longer kept, `WAGGLE_UNKNOWN_TASK`, and the refusals of a submission
    *  @throws NoLeaderError; OutcomeUnknownError: ask again with the same `round` */
   retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
-  /** Retries the named tasks, or all that a filter takes and that may be retried, up to 1,024 in a message. Resolves
-   *  with one result per task, in order; a task that is refused does not stop the others. `timeoutMs` is for each
-   *  message. @throws InvalidMessageError naming the option; NoLeaderError when the filter could not be asked for */
+  /** Retries the named tasks, or all retryable tasks that match a filter, up to 1,024 per message. Resolves
+   *  with one result per task, in order. A refused task does not stop the rest. `timeoutMs` applies to each
+   *  message.
+   *  @throws InvalidMessageError naming the option; NoLeaderError when no leader could list the tasks of the
+   *    filter */
   retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
 
-  /** Joins an agent to the swarm, in this process, over a connection of its own. It ends when this connection is
-   *  closed; to end it before, call `drain()`, or declare it with `await using`. Resolves when a leader has
-   *  accepted it, waiting for one if there is none.
+  /** Joins an agent to the swarm, in this process, over a connection of its own. Resolves when a leader has
+   *  accepted the agent, waiting for a leader if necessary. The agent ends when this connection closes. To end
+   *  the agent earlier, call `drain()`, or declare it with `await using`.
    *  @throws InvalidConfigError naming the option; UnreachableError; the reason of `options.signal` */
   agent(options: AgentOptions): Promise<Agent>;
-  /** An agent of one kind that `defineKind` made. Its handler is given the checked `task.input`; a payload that does
-   *  not fit ends the task as invalid, a result that does not fit fails the attempt. */
+  /** An agent of a kind made by `defineKind`. The handler receives the checked `task.input`. A payload that
+   *  does not fit the schema ends the task as invalid. A result that does not fit fails the attempt. */
   agent<Kind extends TypedKind>(options: TypedAgentOptions<Kind>): Promise<Agent>;
 
-  /** Acquires slots of shared resources, in competition with every agent of the swarm, whatever process it is in: the
-   *  first slot lease joins an agent without kinds for this connection. Several resources are granted whole, all at
-   *  once; one mentioned twice is two slots. A free slot is granted at once; else who waits longest and has most
-   *  waiting goes first. `await using slot = await swarm.acquire("gpt-4o")`, or release it in a `finally`.
+  /** Acquires slots of shared resources, in competition with all agents of the swarm. The first slot lease
+   *  joins an agent without kinds for this connection. Several resources are granted together. A resource named
+   *  twice counts as two slots. A free slot is granted at once; otherwise waiting time and backlog decide the
+   *  order. Use `await using slot = await swarm.acquire("gpt-4o")`, or release the slot in a `finally`.
    *  @throws InvalidMessageError naming the field
-   *  @throws BackpressureError when as many wait for the resource as may
-   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER` (something is
-   *    held that does not come before it in name order), `WAGGLE_ACQUIRE_TIMED_OUT`
-   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
-   *    outlasts its absence
+   *  @throws BackpressureError when the queue of the resource is full
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws WaggleError `WAGGLE_ACQUIRE_ORDER` when the holder holds a resource that is not earlier in name
+   *    order
+   *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
+   *    the wait outlasts the absence of a leader
    *  @throws UnreachableError; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
 
-  /** Runs `work` while holding slots, and releases them however it ends: `await swarm.wrap(() => ask(model),
-   *  { resource: "gpt-4o", weight: 2.5 })`. Inside `work`, only what comes later in name order is granted.
-   *  @throws as `acquire`, and what `work` throws */
+  /** Runs `work` while holding slots, and releases the slots however `work` ends: `await swarm.wrap(() =>
+   *  ask(model), { resource: "gpt-4o", weight: 2.5 })`. Inside `work`, only resources later in name order are
+   *  granted.
+   *  @throws as `acquire`, and the error of `work` */
   wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
 
-  /** For frameworks whose callbacks begin and end work in different places: acquires, and gives a handle to release
-   *  by. @throws as `acquire` */
+  /** Acquires slots and returns a handle for `releaseHandle`, for frameworks whose callbacks begin and end work
+   *  in different places. @throws as `acquire` */
   acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string>;
 
-  /** Releases what was acquired under a handle by this connection. Idempotent. Where no leader hears of it within
-   *  5 s it resolves all the same, and goes on in the background.
-   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing ever was */
+  /** Releases the slots that this connection acquired under a handle. Idempotent. Resolves after at most 5 s;
+   *  without an answer of a leader, the release continues in the background.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when this connection acquired nothing under the handle */
   releaseHandle(handle: string): Promise<void>;
 
-  /** The record of everything that happened: an Observable and an async iterable. */
+  /** The events of the journal, as an Observable and an async iterable. */
   events(options?: EventsOptions): EventStream;
 
-  /** Agents, queues, projects, journal. Rows that do not fit one answer are counted in `omitted`; with `rows` they are
-   *  asked for, a table at a time. @throws NoLeaderError, UnreachableError */
+  /** Agents, queues, projects and journal. Rows that do not fit the answer are counted in `omitted`; `rows`
+   *  reads them, a table at a time. @throws NoLeaderError, UnreachableError */
   status(options?: StatusOptions): Promise<StatusResponse>;
 
-  /** Where a task stands now. @throws as `story` */
+  /** The present status of a task. @throws as `story` */
   taskStatus(id: string, options?: TaskOptions): Promise<AcceptedTaskStatus>;
 
-  /** A task's life from the journal, with the receipt of every assignment.
+  /** The history of a task from the journal, with the receipt of every assignment.
    *  @throws InvalidMessageError naming the option
-   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_AMBIGUOUS_TASK` when no project is named and several have a
-   *    task of this id; NoLeaderError; UnreachableError */
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_AMBIGUOUS_TASK` when no project is named and several
+   *    projects have a task with the id; NoLeaderError; UnreachableError */
   story(id: string, options?: TaskOptions): Promise<TaskStory>;
 
-  /** What a task's newest attempts wrote to stderr (`--exec`) or to `context.log`: of at most three, the last 16 KiB
-   *  each. Agents keep that while they live, and nobody else does: `missing` says why one is not to be had.
-   *  @param task its id, or its story where that was read
+  /** Output of the newest attempts of a task, at most three: the last 16 KiB of stderr (`--exec`) or
+   *  `context.log`. Only the agent keeps its logs, until it ends. `missing` says why a log is unavailable.
+   *  @param task its id, or its story if already read
    *  @param options `timeoutMs` for the agents' answers, default `limits.logAskTimeoutMs`, 2 s
    *  @throws as `story`, when an id is given */
   log(task: string | TaskStory, options?: TaskOptions): Promise<AttemptLog[]>;
 
-  /** Why a task waits, or why each of its attempts went where it did.
+  /** Why a task waits, and why each attempt went to its agent.
    *  @throws as `story` */
   explain(id: string, options?: TaskOptions): Promise<TaskExplanation>;
 
-  /** Every agent with its terms at the moment of one assignment, found by replaying the journal up to it: the
-   *  receipt shows three. Takes as long as the journal is.
-   *  @throws as `story`; InvalidValueError when the task has not had that attempt; AuditTrimmedError when the journal
-   *  was purged of its beginning */
+  /** All agents with their scores at the moment of an assignment; the receipt shows three. Replays the journal
+   *  up to the assignment, so the duration grows with the journal.
+   *  @throws as `story`; InvalidValueError when the task did not have the attempt; AuditTrimmedError when the
+   *    beginning of the journal was deleted */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
 
-  /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they are
-   *  drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is run
-   *  elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on.
-   *  Idempotent. */
+  /** Drains the agents started here, and stops them after `limits.closeDrainMs`, 5 s; other agents rerun
+   *  unfinished tasks. Handlers may use the connection meanwhile. Then pending waits reject with
+   *  UnreachableError, and streams end without an error. Submitted tasks go on. Idempotent. */
   close(): Promise<void>;
 }
 
-/** What `status` says of a project. */
+/** The status of a project. */
 export type ProjectStatus = StatusResponse["projects"][number];
 
-/** What `swarm.project("red")` returns: the calls of a swarm that take a project, for this one. An option or task that
- *  names another project is refused with InvalidMessageError, `field: "project"`; this project may be named. */
+/** The calls of a swarm for one project, as `swarm.project("red")` returns them. An option or task that names
+ *  another project is refused with InvalidMessageError, `field: "project"`. */
 export interface ProjectSwarm
   extends Pick<
     Swarm,
@@ -265,23 +272,24 @@ export interface ProjectSwarm
     | "events"
   > {
   readonly project: string;
-  /** Tasks, users and budget of the project; zeros before its first task. Of very many users, the users that matter
-   *  most. @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError */
+  /** Tasks, users and budget of the project; zeros before its first task. Of very many users, only the most
+   *  relevant.
+   *  @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError */
   status(options?: AskOptions): Promise<ProjectStatus>;
-  /** Changes what is set for the project. @throws as `swarm.setProject` */
+  /** Changes settings of the project. @throws as `swarm.setProject` */
   set(
     patch: Parameters<SwarmOperations["setProject"]>[1],
     options?: AskOptions,
   ): ReturnType<SwarmOperations["setProject"]>;
-  /** Assigns nothing of the project until `resume`. @throws as `swarm.pause` */
+  /** Stops assigning tasks of the project until `resume`. @throws as `swarm.pause` */
   pause(options?: AskOptions): Promise<Setting<Pause>>;
   resume(options?: AskOptions): Promise<Setting<Pause>>;
-  /** Sets nothing for the project any more. @throws as `swarm.removeProject` */
+  /** Removes all settings of the project. @throws as `swarm.removeProject` */
   remove(options?: AskOptions): Promise<Setting<null>>;
 }
 
 export interface StatusOptions extends AskOptions {
-  /** Of all tables only this one, without its first `from` rows, which are in no particular order. */
+  /** Return only rows of `table`, without the first `from` rows. Rows have no particular order. */
   readonly rows?: { readonly table: StatusTable; readonly from: number };
 }
 
@@ -295,20 +303,20 @@ export interface SwarmDeps {
   readonly swarm: SwarmId;
   readonly project: string;
   readonly user: string | undefined;
-  /** Of agents that name none. */
+  /** Group of agents that name no group. */
   readonly group?: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** How agents that are started here reach the swarm. Default: over `transport`, in this thread. */
+  /** Connection of the agents started here. Default: over `transport`, in this thread. */
   readonly agentConnection?: AgentConnection;
-  /** Called once, after everything else was closed. */
+  /** Called once, after all other parts were closed. */
   readonly onClose: () => Promise<void>;
 }
 
-/** Of the name of an inbox that no other connection has; 36²⁰ of them. */
+/** Length of an inbox name. Unique for each connection: 36²⁰ values. */
 const INBOX_NAME_LENGTH = 20;
-/** The part of a task id that names the connection; 36¹² of them. */
+/** Length of the connection's part of a task id: 36¹² values. */
 const CONNECTION_NAME_LENGTH = 12;
 
 export class SwarmClient implements Swarm {
@@ -316,7 +324,7 @@ export class SwarmClient implements Swarm {
   readonly losses$: Observable<LossError>;
   readonly #deps: SwarmDeps;
   readonly #subjects: Subjects;
-  /** Where leaders tell this connection of its tasks. */
+  /** Subject prefix on which leaders push outcomes and progress. */
   readonly #inbox: string;
   readonly #connectionName: string;
   readonly #asker: Asker;
@@ -395,18 +403,19 @@ export class SwarmClient implements Swarm {
       retry: (id, asked) => this.retry(id, asked),
     };
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
-    const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorHeartbeatSchema);
-      if (!beat.ok) return;
-      const { term, leading, began } = beat.value;
-      // Who knows of none asked in the one before that which begins now, or learns from anybody whose term it was that
-      // it asked in; a new one begins with who leads it.
+    const heartbeats = transport.subscribe(subjects.coordinator, ({ data }) => {
+      const heartbeat = decode(data, coordinatorHeartbeatSchema);
+      if (!heartbeat.ok) return;
+      const { term, leading, began } = heartbeat.value;
+      // A client that knows no term sent its pending requests before the announced term began. Noting the
+      // preceding term makes the new term a change of leader, which repeats the requests. A new term begins
+      // with its leader's heartbeat.
       if (horizon.term === 0) horizon.noteTerm(began ? term - 1 : term);
       if (leading) horizon.noteTerm(term);
     });
     this.#stops = [
-      () => beats.unsubscribe(),
-      horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost what it had acknowledged")),
+      () => heartbeats.unsubscribe(),
+      horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost acknowledged records")),
     ];
   }
 
@@ -620,7 +629,7 @@ export class SwarmClient implements Swarm {
     });
   }
 
-  /** The caller is told, or else the log. */
+  /** Reports to the caller's callback, or else to the log. */
   #heldBackOf({ onBackpressure }: SubmitOptions): HeldBack {
     const { clock, logger } = this.#deps;
     if (onBackpressure === undefined) return this.#heldBack;
@@ -628,13 +637,13 @@ export class SwarmClient implements Swarm {
       try {
         onBackpressure(backpressure);
       } catch (error) {
-        logger.error({ err: error }, "onBackpressure threw; the tasks are submitted all the same");
+        logger.error({ err: error }, "onBackpressure threw; submitting the tasks goes on");
       }
     };
     return new HeldBack({ clock, report });
   }
 
-  /** Unique without asking for randomness each time. */
+  /** Unique without a random number for each task. */
   #nextId(): string {
     this.#idsMade += 1;
     return `${this.#connectionName}-${this.#idsMade.toString(36)}`;
@@ -687,7 +696,7 @@ export class SwarmClient implements Swarm {
     );
   }
 
-  /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
+  /** A standby may not have read the submission yet, although the leader accepted the task. */
   async #status(task: SwarmTask, signal: AbortSignal): Promise<AcceptedTaskStatus> {
     const attempt = async () => {
       try {
@@ -754,11 +763,11 @@ function idIn(call: string, id: string): string {
   return argument([call, "id"], id, taskIdSchema);
 }
 
-/** A line when a queue is full, and one when everything was taken; not one for each answer. */
+/** Logs when a queue fills up and when all tasks were taken, not for each answer. */
 function backpressureLog(logger: Logger): (backpressure: Backpressure) => void {
   let isHeldBack = false;
   return ({ tasks, since, retryAfterMs, reason }) => {
-    if (tasks === 0) logger.info({ since }, "no task is held back any more");
+    if (tasks === 0) logger.info({ since }, "no tasks are held back now");
     else if (!isHeldBack) logger.warn({ tasks, since, retryAfterMs }, `tasks are held back: ${reason}`);
     isHeldBack = tasks > 0;
   };

@@ -1,9 +1,9 @@
-// How a task that did not succeed looks to whoever waited for its result.
+// Errors of a wait for the result of a task without a result.
 
 import { WaggleError, type WaggleErrorCode } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 
-/** The task ended, but not with a result. `outcome` says how. */
+/** The task ended without a result. `outcome` has the details. */
 export class TaskEndedError extends WaggleError {
   readonly taskId: string;
   readonly outcome: Outcome;
@@ -15,39 +15,39 @@ export class TaskEndedError extends WaggleError {
   }
 }
 
-/** Its input was invalid, or no attempt was left (`outcome.state` tells which). `WAGGLE_TASK_FAILED`. */
+/** The input was invalid, or no attempt was left; see `outcome.state`. `WAGGLE_TASK_FAILED`. */
 export class TaskFailedError extends TaskEndedError {
   constructor(outcome: Outcome) {
     const attempts = outcome.attempts === 1 ? "1 attempt" : `${outcome.attempts} attempts`;
-    const untold = outcome.gone === true ? "why is no longer kept" : "no reason given";
-    const why = outcome.error ?? outcome.reason ?? untold;
+    const unknown = outcome.gone === true ? "the reason is no longer kept" : "no reason given";
+    const why = outcome.error ?? outcome.reason ?? unknown;
     const how = outcome.state === "dead-lettered" ? "has no attempt left" : "failed";
     super("WAGGLE_TASK_FAILED", `Task ${outcome.task} ${how} after ${attempts}: ${why}`, outcome);
   }
 }
 
-/** Somebody cancelled it. `WAGGLE_TASK_CANCELLED`. */
+/** The task was cancelled. `WAGGLE_TASK_CANCELLED`. */
 export class TaskCancelledError extends TaskEndedError {
   constructor(outcome: Outcome) {
     super("WAGGLE_TASK_CANCELLED", `Task ${outcome.task} was cancelled`, outcome);
   }
 }
 
-/** Its deadline passed before it ended. `WAGGLE_TASK_EXPIRED`. */
+/** The deadline passed before the task ended. `WAGGLE_TASK_EXPIRED`. */
 export class TaskExpiredError extends TaskEndedError {
   constructor(outcome: Outcome) {
     super("WAGGLE_TASK_EXPIRED", `Task ${outcome.task} did not end before its deadline`, outcome);
   }
 }
 
-/** It completed, but its result is no longer held: the horizon of section 6 passed. `WAGGLE_GONE`. */
+/** The task completed, but its result is no longer kept: the horizon has passed. `WAGGLE_GONE`. */
 export class ResultGoneError extends TaskEndedError {
   constructor(outcome: Outcome) {
     super("WAGGLE_GONE", `Task ${outcome.task} completed, but its result is no longer kept`, outcome);
   }
 }
 
-/** Only the wait is over: the task goes on. Ask again with `swarm.task(id)`. `WAGGLE_WAIT_TIMED_OUT`. */
+/** The wait timed out, and the task goes on. Wait again with `swarm.task(id)`. `WAGGLE_WAIT_TIMED_OUT`. */
 export class WaitTimedOutError extends WaggleError {
   readonly taskId: string;
 

@@ -1,5 +1,5 @@
-// One task in the hands of whoever submitted it, or knows its id. Cheap: nothing is asked or kept until
-// somebody wants to know, but for tasks submitted with `notify`, whose endings come by themselves.
+// A handle of one task, for its submitter or for any client with its id. A handle sends no request until a
+// method is called. The leader pushes outcomes of tasks submitted with `notify`.
 
 import type { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
@@ -19,9 +19,10 @@ import type { TaskWarning } from "./task-warnings.ts";
 import { checkedAt } from "./typed-tasks.ts";
 
 export interface WaitOptions {
-  /** Ends the wait with its reason; the task goes on. */
+  /** Ends the wait with the signal's reason. The task goes on. */
   readonly signal?: AbortSignal;
-  /** Ends the wait with WaitTimedOutError, ms, at least 0; the task goes on. Infinity and default: wait for ever. */
+  /** Maximum wait, ms, at least 0; then the wait rejects with WaitTimedOutError and the task goes on. Default
+   *  Infinity. */
   readonly timeoutMs?: number;
 }
 
@@ -34,32 +35,36 @@ const readWaitOptions = readerOf<WaitOptions>({
 export interface TaskHandle {
   readonly id: string;
   readonly project: string;
-  /** That it was accepted; undefined when it was not submitted here. */
+  /** The leader's acknowledgement. Undefined when the task was not submitted through this handle. */
   readonly ack: SubmitAck | undefined;
-  /** What the submitter should know although the task was accepted; empty when it was not submitted here. */
+  /** Warnings for the submitter of an accepted task. Empty when the task was not submitted through this handle. */
   readonly warnings: readonly TaskWarning[];
-  /** Everything that happens to it, from its submission to its outcome. */
+  /** All updates of the task, from its submission to its outcome. */
   readonly events$: Observable<TaskUpdate>;
-  /** Its result, as soon as it completes. After a retry over this connection: that of the new round.
-   *  @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError when it ended otherwise
+  /** Resolves with the result when the task completes. After a retry over this connection: the result of the
+   *  new round.
+   *  @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError when the task ended
+   *    otherwise
    *  @throws as `outcome` does */
   result(options?: WaitOptions): Promise<TaskResult>;
-  /** How it ended, whichever way.
-   *  @throws InvalidMessageError naming the option; WaitTimedOutError, or the reason of `signal`, when the wait ends
-   *    first
-   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no such task is known, LossError when it was accepted and
-   *    is lost (or ended longer than `rememberMs` ago), UnreachableError when the connection is closed */
+  /** Resolves with the outcome when the task ends, in any state.
+   *  @throws InvalidMessageError naming the option; WaitTimedOutError or the reason of `signal` when the wait
+   *    ends first
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no coordinator knows the task
+   *  @throws LossError when the accepted task is lost, or ended longer than `rememberMs` ago
+   *  @throws UnreachableError when the connection is closed */
   outcome(options?: WaitOptions): Promise<Outcome>;
-  /** Ends its present round. @throws as `Swarm.cancel` does */
+  /** Ends the present round of the task. @throws as `Swarm.cancel` does */
   cancel(options?: Omit<CancelOptions, "project">): Promise<CancelOutcome>;
-  /** Opens its next round. @throws as `Swarm.retry` does */
+  /** Opens the next round of the task. @throws as `Swarm.retry` does */
   retry(options?: Omit<RetryOptions, "project">): Promise<RetryOutcome>;
 }
 
-/** Of a task whose kind `defineKind` made. */
+/** The handle of a task whose kind `defineKind` made. */
 export interface TypedTaskHandle<Value> extends TaskHandle {
-  /** As of any task, with its checked `value`.
-   *  @throws InvalidMessageError when the result does not fit the kind's output schema; text() of `outcome` has it */
+  /** As `TaskHandle.result`, with the checked `value`.
+   *  @throws InvalidMessageError when the result does not fit the output schema of the kind; `outcome` has its
+   *    text */
   result(options?: WaitOptions): Promise<TypedTaskResult<Value>>;
 }
 
@@ -73,7 +78,7 @@ export interface TaskHandleDeps {
   retry(id: string, options: RetryOptions): Promise<RetryOutcome>;
 }
 
-/** A task that was submitted here. */
+/** State of a task that was submitted through its handle. */
 interface Submitted {
   readonly ack: SubmitAck;
   readonly awaited: AwaitedTask | undefined;
@@ -90,7 +95,7 @@ export class SwarmTask implements TaskHandle {
   readonly #kind: TypedKind | undefined;
   #awaited: AwaitedTask | undefined;
 
-  /** @param submitted when it was submitted here; `awaited` when its ending comes by itself */
+  /** @param submitted when the handle submitted the task; `awaited` when the leader pushes the outcome */
   constructor(
     task: { readonly id: string; readonly project: string },
     deps: TaskHandleDeps,
@@ -139,7 +144,8 @@ export class SwarmTask implements TaskHandle {
     return await this.#deps.retry(this.id, { ...options, project: this.project });
   }
 
-  /** Has a leader tell how it ends. An ending stays until the task is retried; a wait that failed is begun anew. */
+  /** Registers with a leader for the outcome. An outcome stays until the task is retried. A failed wait is
+   *  renewed. */
   watched(): AwaitedTask {
     const known = this.#awaited?.awaited;
     const isOver = known?.kind === "ended" && !this.#deps.awaitedTasks.isOutdated(known.outcome);

@@ -1,4 +1,4 @@
-// Lists of tasks: page by page, and what is done to all that a filter takes.
+// Lists of tasks, page by page.
 
 import { z } from "zod";
 import { flag, readerOf } from "../agent/options.ts";
@@ -22,33 +22,33 @@ import { projectName } from "./task-request.ts";
 
 export type TaskStateName = ListedTask["state"];
 
-/** Which tasks: every condition that is given must hold; of a list, one. Live tasks, and ended ones within the
- *  horizon. */
+/** Selects tasks: all given conditions must hold, and any value of a list matches. Covers live tasks, and ended
+ *  tasks within the horizon. */
 export interface TaskFilterOptions {
   readonly state?: TaskStateName | readonly TaskStateName[];
   readonly kind?: string | readonly string[];
   /** Default: all projects. */
   readonly project?: string;
   readonly user?: string | readonly string[];
-  /** Of the last attempt. */
+  /** Agent of the last attempt. */
   readonly agent?: string | readonly string[];
-  /** Since the task ended, or, while it lives, since its round began; ms. */
+  /** Minimum age, ms: time since the task ended or, for a live task, since its round began. */
   readonly olderThanMs?: number;
 }
 
 export interface TaskListOptions extends TaskFilterOptions, AskOptions {
   /** `newest` (default): live tasks first, running before waiting. `submitted`: in order of submission. */
   readonly sort?: TaskSort;
-  /** Tasks in a page, from 1 to `limits.tasksPageMax`, 1,024. Default 50. */
+  /** Tasks per page, from 1 to `limits.tasksPageMax`, 1,024. Default 50. */
   readonly limit?: number;
-  /** `next` of the page before, of the same filter and order. */
+  /** `next` of the preceding page, with the same filter and order. */
   readonly after?: string;
-  /** Take a leader's answer only, and wait for a leader within `timeoutMs`. Default false: a standby may answer from
-   *  what it has read so far, with `stale: true`. */
+  /** Accept only the answer of a leader, and wait for a leader within `timeoutMs`. Default false: a standby may
+   *  answer with its older state, marked `stale: true`. */
   readonly fresh?: boolean;
 }
 
-/** Tasks as they were when they were looked at, which is not one moment for all. */
+/** Tasks as read at different moments, not one snapshot. */
 export type TaskPage = TasksResponse;
 
 export interface TaskListsDeps {
@@ -71,7 +71,7 @@ export class TaskLists {
     this.#random = random;
   }
 
-  /** @param options as `readTaskListOptions` gives them */
+  /** @param options as `readTaskListOptions` returns them */
   async page(options: TaskListOptions): Promise<TaskPage> {
     const { project = NO_PROJECT, fresh, timeoutMs, signal, ...wanted } = options;
     const { state: states, kind: kinds, user: users, agent: agents, ...rest } = wanted;
@@ -96,7 +96,7 @@ export class TaskLists {
     return await retried(attempt, { ...pace, giveUpAtMs, hurry$: abortOf(signal) });
   }
 
-  /** All that the filter takes, page by page. */
+  /** All tasks that match the filter, page by page. */
   async *all(options: TaskListOptions): AsyncGenerator<ListedTask> {
     for (let after = options.after; ; ) {
       const page = await this.page({
@@ -113,7 +113,7 @@ export class TaskLists {
 
 const { shape } = tasksQuerySchema;
 
-/** One name, or several. */
+/** A name, or several. */
 const listed = <Name extends z.ZodType<string>>(list: z.ZodOptional<z.ZodArray<Name>>) =>
   z.unknown().transform((given, context): z.infer<Name>[] => {
     const isOne = typeof given === "string";
@@ -142,10 +142,10 @@ const filterRules = {
   example: '{ state: "failed" }',
 };
 
-/** Lists where one name may be given. @throws InvalidMessageError naming the condition */
+/** Returns lists, also for a single name. @throws InvalidMessageError naming the condition */
 export const readTaskFilter = readerOf<TaskFilterOptions>({ ...filterRules, subject: "the filter" });
 
-/** Lists where one name may be given. @throws InvalidMessageError naming the option */
+/** Returns lists, also for a single name. @throws InvalidMessageError naming the option */
 export const readTaskListOptions = readerOf<TaskListOptions>({
   ...filterRules,
   each: {

@@ -1,5 +1,5 @@
-// A task as people write it, made ready for the wire: with an id, a project, and its JSON made once.
-// Not here: whether the coordinator will take it (protocol/schemas.ts, checked there for every submitter).
+// A task as users write it, prepared for the wire: with an id, a project, and JSON that is encoded once.
+// Coordinators check the task again (protocol/schemas.ts).
 
 import { z } from "zod";
 import { instant, readerOf, weightOfModel } from "../agent/options.ts";
@@ -20,60 +20,58 @@ import { sentenceOf } from "../protocol/sentence.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { type TaskWarning, timeWarnings } from "./task-warnings.ts";
 
-/** What to do, and on what terms. Everything but `kind` has a default. */
+/** A task to submit. Only `kind` is required. */
 export interface TaskRequest {
-  /** What an agent must be able to do, 1–128 printable characters without spaces. */
+  /** The capability that an agent needs, 1–128 printable characters without spaces. */
   readonly kind: string;
-  /** A string goes as it is, a `Uint8Array` as base64, any other value as its JSON.
-   *  At most 256 KiB as sent. */
+  /** A string is sent as is, a `Uint8Array` as base64, any other value as JSON. At most 256 KiB as sent. */
   readonly payload?: unknown;
-  /** Makes submitting idempotent across processes: the same id and content is the same task. */
+  /** Makes submission idempotent across processes: the same id and content is the same task. Default: a new id. */
   readonly id?: string;
-  /** Default: the connection's. */
+  /** Default: the connection's project. */
   readonly project?: string;
-  /** Default: the connection's. */
+  /** Default: the connection's user. */
   readonly user?: string;
-  /** Only agents of this role may run it. */
+  /** Only agents of this role may run the task. */
   readonly role?: string;
-  /** Cost, ≥ 1; default 1. */
+  /** Cost, at least 1. Default 1. */
   readonly weight?: number;
-  /** Lower goes first; default 100. */
+  /** Lower runs first. Default 100. */
   readonly priority?: number;
-  /** Estimate of the tokens that an attempt takes: budgets hold it back while the attempt runs. Default: the mean that
-   *  attempts of the kind reported so far; before the first, the policy's `tokensDefault`, which is 1,000 unless an
-   *  operator set it. */
+  /** Estimated tokens per attempt. Budgets reserve the estimate while an attempt runs. Default: the mean of the
+   *  tokens that attempts of the kind reported. Before the first report: the policy's `tokensDefault`, 1,000
+   *  unless an operator changed it. */
   readonly tokens?: number;
-  /** Ends `expired` if it has not ended by then; a number is ms since the Unix epoch. */
+  /** The task ends `expired` unless it ends earlier. A number is ms since the Unix epoch. Default: none. */
   readonly deadline?: Date | number;
-  /** Waits until then. */
+  /** Earliest start. A number is ms since the Unix epoch. Default: at once. */
   readonly notBefore?: Date | number;
-  /** Attempts that may begin, 1–100; default 3. Not counted are those whose handler says that infrastructure refused
-   *  them. */
+  /** Maximum number of attempts, 1–100. Default 3. Attempts that end with InfrastructureError do not count. */
   readonly maxAttempts?: number;
-  /** Longest one attempt may run, ms; default an hour. */
+  /** Maximum duration of an attempt, ms. Default 1 hour. */
   readonly timeoutMs?: number;
-  /** Longest an attempt may go without reporting progress, ms; default for ever. */
+  /** Maximum time without a progress report of an attempt, ms. Default: no limit. */
   readonly stallMs?: number;
 }
 
-/** A task of a kind that `defineKind` made: its payload is typed, checked and sent as JSON. */
+/** A task of a kind made by `defineKind`: its payload is typed, checked and sent as JSON. */
 export interface TypedTaskRequest<Kind extends TypedKind> extends Omit<TaskRequest, "kind" | "payload"> {
   readonly kind: Kind;
   readonly payload: PayloadOf<Kind>;
 }
 
-/** A task ready to be sent, any number of times: the same bytes are the same task. */
+/** A task ready to send. Repeats send the same bytes, which coordinators recognise as the same task. */
 export interface PreparedTask {
   readonly id: TaskId;
   readonly project: string;
   /** A `TaskInput`. */
   readonly json: string;
-  /** Of `json` in UTF-8. */
+  /** Length of `json` in UTF-8. */
   readonly bytes: number;
   readonly kind: string;
-  /** What its payload is to be checked against before it is sent; undefined: nothing. */
+  /** The kind whose schema checks the payload before sending. Undefined: no check. */
   readonly typed: { readonly kind: TypedKind; readonly payload: string } | undefined;
-  /** What this machine's clock says of its times. */
+  /** Problems of the task's times by this machine's clock. */
   readonly warnings: readonly TaskWarning[];
 }
 
@@ -115,7 +113,7 @@ const { shape } = taskInputSchema;
 
 export type AnyTaskRequest = TaskRequest | TypedTaskRequest<TypedKind>;
 
-/** A name, or what `defineKind` made. */
+/** A name, or a kind made by `defineKind`. */
 const nameOrKind: z.ZodType<string | TypedKind> = z.unknown().transform((given, { issues }) => {
   if (isTypedKind(given)) return given;
   if (kindSchema.safeParse(given).success) return given as string;
@@ -169,7 +167,7 @@ function checkPayloadSize(bytes: number): void {
   );
 }
 
-/** @throws InvalidMessageError for what JSON does not hold: it would become `{}`, or nothing */
+/** @throws InvalidMessageError for values that JSON would turn into `{}` or drop */
 export function jsonOfPayload(payload: unknown): string {
   let why = "JSON has no such value";
   try {

@@ -1,4 +1,4 @@
-// What a completed task gave back, and the error that stands for any other ending.
+// The result of a completed task. Every other outcome throws an error.
 
 import { unreachable } from "../assert.ts";
 import { InvalidMessageError } from "../errors.ts";
@@ -7,13 +7,13 @@ import { ResultGoneError, TaskCancelledError, TaskExpiredError, TaskFailedError 
 
 export class TaskResult {
   readonly taskId: string;
-  /** How many attempts it took, in all its rounds; the last one succeeded. */
+  /** Number of attempts in all rounds of the task. The last attempt succeeded. */
   readonly attempts: number;
-  /** Who did it. */
+  /** Id of the agent that completed the task. */
   readonly agent: string;
-  /** Tokens it took, if the agent said so. */
+  /** Tokens used, if the agent reported them. */
   readonly tokens: number | undefined;
-  /** Of the last attempt, from assignment to result. */
+  /** Duration of the last attempt from assignment to result, ms. */
   readonly latencyMs: number;
   readonly #result: string;
   readonly #isBase64: boolean;
@@ -28,7 +28,7 @@ export class TaskResult {
     this.#isBase64 = outcome.encoding === "base64";
   }
 
-  /** Bytes are read as UTF-8. */
+  /** The result as text; bytes are decoded as UTF-8. */
   text(): string {
     return this.#isBase64 ? Buffer.from(this.#result, "base64").toString("utf8") : this.#result;
   }
@@ -37,7 +37,7 @@ export class TaskResult {
     return this.#isBase64 ? Buffer.from(this.#result, "base64") : Buffer.from(this.#result, "utf8");
   }
 
-  /** The type is what the caller says it is; nobody checks.
+  /** The result parsed as JSON. The type parameter is not checked.
    *  @throws InvalidMessageError when the result is not JSON */
   json<Value = unknown>(): Value {
     try {
@@ -50,7 +50,7 @@ export class TaskResult {
   }
 }
 
-/** Of a task whose kind `defineKind` made. */
+/** The result of a task whose kind `defineKind` made. */
 export class TypedTaskResult<Value> extends TaskResult {
   /** The result, checked against the kind's output schema. */
   readonly value: Value;

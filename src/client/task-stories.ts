@@ -1,5 +1,5 @@
-// What a client can find out about one task: where it stands, its story, why it waits, and why an attempt of it went
-// where it did. Two sources: what a coordinator knows now, and the journal, read page by page.
+// Everything a client can learn about one task: its status, its story, why it waits, and why each attempt went
+// to its agent. Two sources: the present state of a coordinator, and the journal, read page by page.
 
 import { z } from "zod";
 import { callback, readerOf } from "../agent/options.ts";
@@ -20,27 +20,27 @@ import { projectName } from "./task-request.ts";
 
 export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
 
-/** Where a task stands, and its whole life. */
+/** The status of a task, and its history. */
 export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
 
-/** Why a task waits (`waiting`, while it is queued or delayed), and its attempts with the receipts that say why each
- *  went to its agent. All of one moment: `idx`, `at`. */
+/** Why a task waits (`waiting`, while queued or delayed), and its attempts with the receipts of their
+ *  assignments. `idx` and `at` name the moment of the whole answer. */
 export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
   Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason"> & {
-    /** How many it had, those included whose record is no longer kept. */
+    /** Number of attempts, including attempts whose record is no longer kept. */
     readonly attemptCount: number;
   };
 
-/** One question about one task. */
+/** Options of a question about one task. */
 export interface TaskOptions extends AskOptions {
-  /** The task's project. Default: the only project that has a task of this id, where there is one. */
+  /** Project of the task. Default: the only project with a task of the id. */
   readonly project?: string;
 }
 
 export interface ReplayOptions extends TaskOptions {
-  /** From 1; the last one when absent. */
+  /** Number of the attempt, from 1. Default: the last attempt. */
   readonly attempt?: number;
-  /** Called for every batch: the one just replayed, and the last that may have to be. */
+  /** Called after each replayed batch, with its index and the index of the last batch that may be needed. */
   readonly onProgress?: (progress: { readonly idx: number; readonly lastIdx: number }) => void;
 }
 
@@ -114,7 +114,7 @@ export class TaskStories {
     };
   }
 
-  /** @throws AuditTrimmedError where the journal was purged of its beginning */
+  /** @throws AuditTrimmedError when the beginning of the journal was deleted */
   async replayAssignment(id: string, given?: ReplayOptions): Promise<ReplayedAssignment> {
     const options = readReplayOptions("replayAssignment", given);
     const status = await this.status(id, options);
@@ -147,7 +147,7 @@ export class TaskStories {
     return undefined;
   }
 
-  /** As far as the journal is kept. @param lastIdx events of later batches are left out */
+  /** Covers the part of the journal that is kept. @param lastIdx events of later batches are left out */
   async #line(task: Placed, options: AskOptions, lastIdx = Number.POSITIVE_INFINITY): Promise<StoryLine> {
     const { submittedIdx, endedIdx } = task;
     try {
@@ -169,7 +169,7 @@ export class TaskStories {
     return fold.line;
   }
 
-  /** To the present. @throws the reason of the signal, or that the connection was closed */
+  /** Reads up to the present. @throws the reason of the signal, or the closing of the connection */
   async *#batches(project: string, from: number, { signal }: AskOptions): AsyncGenerator<JournalBatch> {
     const { aborts, closed } = this.#deps;
     const ended = aborts.linkedTo(signal, closed);
@@ -183,14 +183,12 @@ export class TaskStories {
   }
 }
 
-/** A task as its status tells it. */
+/** The place of a task, from its status. */
 type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round">;
 
 function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;
-  const left = isGone
-    ? "the task's record is no longer kept, either"
-    : "its receipt is what is left, where that is kept";
+  const left = isGone ? "the task's record is no longer kept either" : "only its receipt may be left";
   return `an assignment is replayed from the journal's first batch, and the journal begins at batch ${firstIdx}: ${left}`;
 }
 
@@ -198,5 +196,5 @@ function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt
   if (attempts === 0 && endedIdx !== undefined)
     return `attempt: task ${task} ended without an attempt: it was never assigned`;
   const had = attempts === 0 ? "no attempt yet" : `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
-  return `attempt: task ${task} has had ${had}, and none numbered ${attempt}`;
+  return `attempt: task ${task} has had ${had}, but no attempt ${attempt}`;
 }

@@ -1,6 +1,6 @@
-// What a task's handle shows while it goes on: its life from the journal, with progress reports in between.
-// The journal gives the order, so that nothing is missing or doubled across leaders; progress is only passed
-// on. The last update is the outcome.
+// Updates of a task for its handle: the events of the journal, with progress reports in between. The journal's
+// order prevents gaps and duplicates across leaders. Progress is passed on as it comes. The last update is the
+// outcome.
 
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
@@ -14,7 +14,7 @@ import type { ProgressInbox } from "./progress-inbox.ts";
 interface Placed {
   /** Journal time, ms since the Unix epoch. */
   readonly at: number;
-  /** The batch that says so. */
+  /** Index of the batch with the event. */
   readonly idx: number;
 }
 
@@ -26,13 +26,13 @@ interface OfAttempt {
 
 export type TaskUpdate =
   | ({ readonly type: "submitted" } & Placed)
-  /** It had ended otherwise than completed, and lives again. `round`: from 2. */
+  /** A retry opened a new round. `round`: from 2. */
   | ({ readonly type: "retried"; readonly round: number } & Placed)
   | ({ readonly type: "assigned"; readonly receipt: Receipt } & OfAttempt & Placed)
   /** The assignment has reached the agent. */
   | ({ readonly type: "running" } & OfAttempt & Placed)
   | ({ readonly type: "progress"; readonly fraction?: number; readonly message?: string } & OfAttempt)
-  /** The task goes on: at once, or from `retryAt`. */
+  /** The task goes on: at once, or from `retryAt`, ms since the Unix epoch. */
   | ({
       readonly type: "attempt-failed";
       readonly class: FailureClass;
@@ -49,24 +49,25 @@ interface NamedTask {
 
 export interface TaskUpdatesDeps {
   readonly progress: ProgressInbox;
-  /** The batch of its submission, and the round that it is in. @throws WaggleError */
+  /** The batch of the submission, and the present round. @throws WaggleError */
   begun(signal: AbortSignal): Promise<{ readonly submittedIdx: number; readonly round: number }>;
   follow(from: number, signal: AbortSignal): AsyncIterable<JournaledEvent>;
-  /** Has a leader tell how it ends. */
+  /** Asks a leader to notify of the outcome. */
   watch(): AwaitedTask;
-  /** Nobody listens here any more to what `watch` gave. */
+  /** Ends the interest in the task that `watch` returned. */
   abandon(awaited: AwaitedTask): void;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
 }
 
-/** Cold: each subscriber sees the whole life from the submission on. Errors when the journal cannot be read or
- *  the task is lost, never for the task's sake; completes without an outcome when the connection is closed. */
+/** Cold: each subscriber sees all updates since the submission. Errors when the journal cannot be read or the
+ *  task is lost, never because the task failed. Completes without an outcome when the connection is closed. */
 export function taskUpdates(task: NamedTask, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
   return new Observable((subscriber) => {
     const ended = new AbortController();
     const awaited = deps.watch();
-    // Progress comes past the journal: of an attempt that the journal has not shown yet, the newest report waits.
+    // Progress bypasses the journal. The newest report waits until the journal shows the assignment of its
+    // attempt.
     let shownAttempt = 0;
     let early: (TaskUpdate & OfAttempt & { readonly type: "progress" }) | undefined;
     const stopProgress = deps.progress.watch(task, ({ project: _, task: __, ...progress }) => {
@@ -110,7 +111,7 @@ function finish(
   subscriber.complete();
 }
 
-/** Ends when the task has ended in the round that it is in, or a later one, or with `signal`. */
+/** Ends when the task has ended in its present round or a later round, or with `signal`. */
 async function* readUpdates(
   task: NamedTask,
   deps: TaskUpdatesDeps,

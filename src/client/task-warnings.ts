@@ -1,20 +1,20 @@
-// What a submitter should know of a task although it was accepted. The leader warns in its answer; what this machine's
-// clock says of a task's times is found here.
+// Warnings about a task that was accepted. The leader's answer carries some; this machine's clock finds the
+// others.
 
 import type { Logger } from "pino";
 import { limits } from "../limits.ts";
 import type { SubmitAnswer } from "../protocol/schemas.ts";
 
-/** What the leader warns of in its answer. */
+/** A warning in the leader's answer. */
 export type SubmitWarning = NonNullable<(SubmitAnswer & { readonly ok: true })["warnings"]>[number];
 
 export interface TaskWarning {
-  /** `no-agent-serves-kind`: the task waits. `deadline-passed`: it expires at once. `deadline-before-start`: it expires
-   *  before it may start. */
+  /** `no-agent-serves-kind`: the task waits. `deadline-passed`: the task expires at once.
+   *  `deadline-before-start`: the task expires before it may start. */
   readonly code: "no-agent-serves-kind" | "deadline-passed" | "deadline-before-start";
-  /** A sentence for people. */
+  /** A sentence for users. */
   readonly message: string;
-  /** Kinds that agents serve at present and that may have been meant; of `no-agent-serves-kind`. */
+  /** Kinds that agents serve at present and whose names are similar. Only with `no-agent-serves-kind`. */
   readonly nearMisses?: readonly string[];
 }
 
@@ -38,14 +38,14 @@ export function timeWarnings(
   return [{ code: "deadline-before-start", message }];
 }
 
-/** What the leader's answer warns of, in words. */
+/** The text of the leader's warning. */
 export function leaderWarning(kind: string, { code, nearMisses }: SubmitWarning): TaskWarning {
   const near = nearMisses.length === 0 ? "" : ` (did you mean ${nearMisses.join(" or ")}?)`;
   const message = `no agent serves the kind ${kind} at present${near}: the task waits until one joins`;
   return { code, message, nearMisses };
 }
 
-/** Logs each warning of a kind of tasks once, not once per task. */
+/** Logs each warning once per kind of task, not once per task. */
 export class WarningLog {
   readonly #logger: Logger;
   readonly #logged = new Set<string>();

@@ -1,4 +1,4 @@
-// The submitter's checks of typed kinds: its payload before it is sent, the result when it has come.
+// The submitter's checks of typed kinds: the payload before sending, the result on arrival.
 
 import { checkedJson, type InferredOutput, type TypedKind } from "../agent/typed-kind.ts";
 import { wordsOf } from "../agent/words.ts";

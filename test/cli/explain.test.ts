@@ -120,7 +120,7 @@ spent attempt 1 went to quick as review (batch 5, …)
 
 the receipt says the same; replayed from batch 1 to 5
 $ waggle explain spent --attempt 2
-error WAGGLE_INVALID_VALUE: --attempt: task spent has had 1 attempt, and none numbered 2
+error WAGGLE_INVALID_VALUE: --attempt: task spent has had 1 attempt, but no attempt 2
 exit 2
 $ waggle explain nope
 error WAGGLE_UNKNOWN_TASK: task nope is not known here: it was never accepted, or ended too long ago

@@ -63,7 +63,7 @@ describe("a command", () => {
     const status = watch(swarm.status());
     await clock.advance(longestMs);
     const sentence =
-      "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` tells which swarm and " +
+      "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` shows which swarm and " +
       "server were asked";
     expect(drained.error).toMatchObject({ message: `${sentence}. Nothing was done` });
     expect(status.error).toMatchObject({ message: sentence });

@@ -137,7 +137,7 @@ describe("an outcome", () => {
   });
 });
 
-it("a failure of which only that is still known says that why is no longer kept", () => {
+it("a failure whose reason was dropped says that the reason is no longer kept", () => {
   const outcome = {
     project: "default",
     task: "t1",
@@ -145,7 +145,9 @@ it("a failure of which only that is still known says that why is no longer kept"
     attempts: 2,
     gone: true,
   } as unknown as Outcome;
-  expect(new TaskFailedError(outcome).message).toBe("Task t1 failed after 2 attempts: why is no longer kept");
+  expect(new TaskFailedError(outcome).message).toBe(
+    "Task t1 failed after 2 attempts: the reason is no longer kept",
+  );
 });
 
 describe("a notice that never comes", () => {

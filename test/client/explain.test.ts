@@ -82,7 +82,7 @@ it("says of a journal that was purged that nothing can be replayed, and what is 
     const refused = { code: "WAGGLE_AUDIT_TRIMMED", firstIdx: auditFirstIdx };
     await expect(client.replayAssignment("open")).rejects.toMatchObject({
       ...refused,
-      message: expect.stringMatching(`${from}: its receipt is what is left`),
+      message: expect.stringMatching(`${from}: only its receipt may be left`),
     });
     await expect(client.replayAssignment("early")).rejects.toMatchObject({
       ...refused,

@@ -69,7 +69,7 @@ describe("swarm.project", () => {
     const refused = {
       code: "WAGGLE_INVALID_MESSAGE",
       field: "project",
-      message: "project: must be 'red' or left out, for this is its view; not 'blue'",
+      message: "project: must be 'red' or left out in this view of the project; not 'blue'",
     };
     await expect(red.submit({ kind: "count", project: "blue" })).rejects.toMatchObject(refused);
     await expect(red.cancel("t1", { project: "blue" })).rejects.toMatchObject(refused);

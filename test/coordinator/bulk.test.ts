@@ -84,12 +84,12 @@ describe("a bulk retry", () => {
 
   it("refuses a filter that is empty or not a filter, by name", async () => {
     for (const [tasks, message] of [
-      [{}, "a filter without a condition takes every task"],
-      [{ state: undefined }, "a filter without a condition takes every task"],
+      [{}, "a filter without a condition matches every task"],
+      [{ state: undefined }, "a filter without a condition matches every task"],
       [{ state: "failed", limit: 10 }, "limit: is unknown"],
       [{ states: "failed" }, "did you mean state?"],
       [undefined, "must be an id, a list of ids, or a filter"],
-      [["t1", 7], "tasks[1]: must be a task's id, or an object, as"],
+      [["t1", 7], "tasks[1]: must be a task's id, or an object such as"],
       [[{ id: "t1" }], "tasks[0]: id: is unknown; did you mean task?"],
       [[{ task: "t1", round: 0 }], "tasks[0]: round: must be at least 1, not 0"],
     ] as const)
