@@ -550,6 +550,9 @@ export const limits = {
   journalOpenMs: 10_000,
   /** …and before a replay gives up, which has more to lose. */
   journalSilenceMsMax: 30_000,
+  /** Seals of a segment that a server acknowledged and does not show, before the segment counts as sealed and damaged.
+   *  The pauses between them add up to half a second. */
+  sealsUnshownMax: 5,
   /** A record that is not found between others is gone when it is not found for so long: a server that has just
    *  taken over may not know what it has. */
   journalGapMs: 3_000,

@@ -45,9 +45,17 @@ export function readAppendAnswer(
   const answer = parse(text);
   if (answer === undefined) return unproven(text);
   if (answer.error !== undefined) return readError(answer.error, text);
-  const isAcknowledgement =
-    answer.seq === expected.position && answer.stream === expected.stream && answer.duplicate !== true;
-  return isAcknowledgement ? { kind: "stored" } : unproven(text);
+  return positionIn(answer, expected.stream) === expected.position ? { kind: "stored" } : unproven(text);
+}
+
+/** The position that a stream acknowledges, of an append without an expected one; undefined when it acknowledges
+ *  none. */
+export function acknowledgedPosition(data: Uint8Array, stream: string): number | undefined {
+  return positionIn(parse(decoder.decode(data)) ?? {}, stream);
+}
+
+function positionIn({ error, seq = 0, stream, duplicate }: Answer, of: string): number | undefined {
+  return error === undefined && stream === of && duplicate !== true && seq > 0 ? seq : undefined;
 }
 
 function readError(error: NonNullable<Answer["error"]>, text: string): AppendOutcome {

@@ -22,7 +22,7 @@ import {
   type StreamApi,
   unansweredError,
 } from "./api.ts";
-import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./append.ts";
+import { APPEND_HEADERS_BYTES, acknowledgedPosition, appendHeaders, readAppendAnswer } from "./append.ts";
 import type { StreamAccess } from "./pull.ts";
 import { type Reading, readSegment } from "./reader.ts";
 import { Retry } from "./retry.ts";
@@ -124,11 +124,18 @@ export class StreamSegment implements Segment {
   async seal(): Promise<boolean> {
     const { api, stream, subjects } = this.#access;
     const retry = this.#retry(limits.journalOpenMs);
+    const unshown: number[] = [];
     let answer: RequestOutcome | undefined;
     for (;;) {
       if ((await this.#ifThere(() => api.info(stream))) === undefined) return false;
       if ((await this.#seal()) !== undefined) return true;
       if (answer !== undefined) {
+        const position = answer.kind === "answered" ? acknowledgedPosition(answer.data, stream) : undefined;
+        if (position !== undefined) unshown.push(position);
+        if (unshown.length >= limits.sealsUnshownMax) {
+          this.#sealedAt = Math.min(...unshown);
+          return true;
+        }
         const text = answer.kind === "answered" ? new TextDecoder().decode(answer.data) : answer.kind;
         await retry.pause(new UnreachableError(`segment ${this.number} could not be sealed (${text})`));
       }

@@ -1,0 +1,56 @@
+// Sealing a segment whose server acknowledges seals and never shows them, as nats-server 2.9.10 does behind a flipped bit
+// in a stream's newest block.
+
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { bytesOf, fill, filled, linesOf } from "./records.ts";
+import { StreamWorld } from "./stream-world.ts";
+
+function forgotten(seals: number): "forget"[] {
+  return Array.from({ length: seals }, () => "forget");
+}
+
+describe("a seal that is acknowledged and never shown", () => {
+  it("ends the segment for its handle at the first of its positions", async () => {
+    const { world, journal } = await StreamWorld.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    world.publishFates = forgotten(limits.sealsUnshownMax);
+    expect(await segment.seal()).toBe(true);
+    expect(await segment.end()).toMatchObject({ position: 3, isSealed: true });
+    expect(await segment.append(bytesOf("late"), 3)).toEqual({ kind: "sealed" });
+    expect(await linesOf(segment.replay(1))).toEqual(filled(1, 3));
+    expect(await segment.seal()).toBe(true);
+    expect(world.stream.lastSeq).toBe(3 + limits.sealsUnshownMax);
+  });
+
+  it("counts records that were acknowledged and never shown before it", async () => {
+    const { world, journal } = await StreamWorld.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    world.publishFates = forgotten(1 + limits.sealsUnshownMax);
+    expect(await segment.append(bytesOf("record 4"), 3)).toEqual({ kind: "stored" });
+    expect(await segment.seal()).toBe(true);
+    expect(await segment.end()).toMatchObject({ position: 4, isSealed: true });
+  });
+
+  it("is repeated until it is shown, when fewer are missing", async () => {
+    const { world, journal } = await StreamWorld.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    const missing = limits.sealsUnshownMax - 1;
+    world.publishFates = forgotten(missing);
+    expect(await segment.seal()).toBe(true);
+    expect(await segment.end()).toMatchObject({ position: 3 + missing, isSealed: true, missing });
+  });
+
+  it("does not count where it was not acknowledged", async () => {
+    const { world, journal } = await StreamWorld.withSegment();
+    const segment = journal.segment(1);
+    await fill(segment, 3);
+    const unproven = ["drop", "off", "nobody", "false-duplicate", "nobody", "nobody"] as const;
+    world.publishFates = [...unproven];
+    expect(await segment.seal()).toBe(true);
+    expect(await segment.end()).toMatchObject({ position: 3, isSealed: true, missing: 0 });
+  });
+});
