@@ -74,11 +74,13 @@ describe("reading how a task ended", () => {
   const firstIdx = batchIndex(1);
   let nowMs: number;
   let found: Batch | undefined;
+  let recentBatches: RecentBatches;
   let reader: AuditReader;
 
   beforeEach(() => {
     nowMs = 1_000;
     found = undefined;
+    recentBatches = new RecentBatches();
     const logReader = { batch: async () => found } as unknown as LogReader;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
     const reads = new JournalReads({
@@ -88,7 +90,7 @@ describe("reading how a task ended", () => {
       isLeading: () => true,
       isLed: () => false,
     });
-    reader = new AuditReader({ reads, recentBatches: new RecentBatches(), clock });
+    reader = new AuditReader({ reads, recentBatches, clock });
   });
 
   it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {
@@ -106,6 +108,12 @@ describe("reading how a task ended", () => {
     nowMs += limits.outcomeMissMs - 1;
     found = decodeRecord(aBatchThatEnds("t1")) as Batch;
     expect(await reader.outcome(ended, firstIdx)).toMatchObject({ result: "done" });
+  });
+
+  it("takes from memory a batch that the journal lost, also where the record begins behind it", async () => {
+    recentBatches.add(3, aBatchThatEnds("t1"), nowMs);
+    expect(await reader.outcome(ended, firstIdx)).toMatchObject({ result: "done" });
+    expect(await reader.outcome(ended, batchIndex(4))).toMatchObject({ result: "done" });
   });
 
   it("says that what is no longer kept is gone, without looking", async () => {

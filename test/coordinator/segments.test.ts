@@ -175,6 +175,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     lose();
     await clock.advance(4 * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
+    expect(storedEvents(store, "AuditTrimmed")).toMatchObject([{ reason: "lost" }]);
     journal.setOffline(false);
     await clock.advance(timeoutMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");

@@ -354,6 +354,7 @@ export class Leader {
 
   // --- segments -----------------------------------------------------------------------------------
 
+  /** A term whose segment begins with a base follows a loss: readers may not find what was written before the base. */
   #startTerm({ opened, openedHash }: LiveSegment): void {
     this.#isTermNew = true;
     const { id, timing } = this.#deps;
@@ -364,17 +365,17 @@ export class Leader {
       opened: openedHash,
       timeoutMs: timing.timeoutMs,
     });
+    if (opened.base === undefined) return;
+    const firstIdx = batchIndex(opened.tail.idx + 1);
+    this.#turns.ask({ type: "TrimAudit", firstIdx, reason: "lost" });
   }
 
-  /** Readers may have lost what a faulty segment held: the record begins at the new one's base. */
   #changedSegment(live: LiveSegment, isNewTerm: boolean): void {
     this.#deps.logReader.changed();
     this.#compaction?.changed(live);
     if (!isNewTerm) return;
     this.presences.restart(this.state);
     this.#startTerm(live);
-    const firstIdx = batchIndex(live.opened.tail.idx + 1);
-    this.#turns.ask({ type: "TrimAudit", firstIdx, reason: "lost" });
   }
 
   // --- the turn, and the last one -----------------------------------------------------------------

@@ -87,9 +87,10 @@ export class AuditReader {
     throw new JournalDamagedError(`batch ${roundIdx} is not what was written there`);
   }
 
-  /** A batch that the record should hold. @param firstIdx the first one that is kept */
+  /** A batch that the record should hold, or that is still in memory. @param firstIdx the first one that is kept */
   async #kept(idx: BatchIndex, firstIdx: BatchIndex): Promise<Batch | "gone"> {
-    if (idx < firstIdx) return "gone";
+    const isHeld = this.#recentBatches.at(idx) !== undefined;
+    if (idx < firstIdx && !isHeld) return "gone";
     const batch = await this.#batch(idx);
     if (batch === undefined) throw this.#isLost(idx) ? notFound(idx) : notFoundYet(idx);
     this.#missByIdx.delete(idx);
@@ -177,13 +178,19 @@ export class AuditReader {
   }
 
   async #readBatch(idx: BatchIndex): Promise<Batch | undefined> {
-    const batch = await this.#reads.batch(idx);
+    const batch = this.#heldBatch(idx) ?? (await this.#reads.batch(idx));
     if (batch === undefined) return undefined;
     this.#recentByIdx.set(idx, batch);
     const oldest = this.#recentByIdx.keys().next();
     if (this.#recentByIdx.size > limits.recentBatchesMax && oldest.done === false)
       this.#recentByIdx.delete(oldest.value);
     return batch;
+  }
+
+  #heldBatch(idx: BatchIndex): Batch | undefined {
+    const bytes = this.#recentBatches.at(idx);
+    const batch = bytes === undefined ? undefined : decodeRecord(bytes);
+    return batch?.kind === "batch" ? batch : undefined;
   }
 }
 
