@@ -1,18 +1,18 @@
-// What fairness keeps of a project, and of a user within one: its virtual clock and when it was last served
-// (docs/scheduling.md, "The clocks"). Changed by `apply` alone. Clocks never go back: what a grant charged too much
-// is carried to the next one.
+// The fairness account of a project, or of a user within a project: its virtual clock and last grant
+// (docs/scheduling.md, "The clocks"). Only `apply` changes an account. A clock never goes back: an overcharge is
+// carried to the next grant.
 
 import type { Instant } from "../ids.ts";
 
 export interface Account {
-  /** Cost granted so far in relation to its share, in thousandths of weight; starts anew at virtual time. */
+  /** Cost granted so far over the share, in thousandths of weight; an idle account restarts at virtual time. */
   clock: number;
-  /** `state.orders` and journal time of its last grant; 0 before the first. */
+  /** `state.orders` and journal time of the last grant; 0 before the first. */
   servedOrder: number;
   servedAt: Instant;
-  /** `state.orders` when it last went from no queued task to one. */
+  /** `state.orders` when the account last went from no queued task to one. */
   arrivedOrder: number;
-  /** Added to the cost of its next grant, thousandths of weight; below 0 where it was charged too much. */
+  /** Added to the cost of the next grant, thousandths of weight; below 0 after an overcharge. */
   carried: number;
 }
 
@@ -21,8 +21,7 @@ export function newAccount(): Account {
 }
 
 /**
- * Charges a grant and returns its start: max(clock, virtual time), where the clock stood before (start-time fair
- * queueing).
+ * Charges a grant and returns its start: max(clock before the grant, virtual time), as in start-time fair queueing.
  *
  * @param virtualTime of the account's level
  * @param cost of the grant, thousandths of weight

@@ -1,9 +1,9 @@
-// A map in order of insertion whose ends are reached in constant time, however many entries were deleted before.
-// A JavaScript `Map` walks the tombstones of its deleted entries whenever an iteration begins: with a million entries
-// of which the oldest is deleted each time, finding the next oldest takes up to 100 µs.
+// A map in order of insertion whose ends are reached in constant time, however many entries were deleted before. A
+// JavaScript `Map` walks the tombstones of deleted entries whenever an iteration begins. With a million entries and the
+// oldest deleted each time, finding the next oldest takes up to 100 µs.
 //
 // The one thing to know: a walk may be left and resumed while entries come and go. A deleted entry keeps its link to
-// the next older one, so a walk towards the oldest goes on where it was.
+// the next older entry, so a walk towards the oldest can continue.
 
 export interface Entry<Key, Value> {
   readonly key: Key;
@@ -13,7 +13,7 @@ export interface Entry<Key, Value> {
   isDeleted: boolean;
 }
 
-/** Finds an entry by its key: a `Map`, or what finds keys that are more than one value. */
+/** Finds an entry by its key: a `Map`, or an index for keys of several values. */
 export interface EntryIndex<Key, Value> {
   readonly size: number;
   get(key: Key): Entry<Key, Value> | undefined;
@@ -50,7 +50,7 @@ export class AgedMap<Key, Value> {
     return this.#entryByKey.get(key)?.value;
   }
 
-  /** A new key becomes the newest; a known one keeps its place. */
+  /** A new key becomes the newest; a known key keeps its position. */
   set(key: Key, value: Value): this {
     const known = this.#entryByKey.get(key);
     if (known !== undefined) {
@@ -75,7 +75,7 @@ export class AgedMap<Key, Value> {
     else older.newer = newer;
     if (newer === undefined) this.#newest = older;
     else newer.older = older;
-    entry.newer = undefined; // what is dead must not keep what follows it from the garbage collector
+    entry.newer = undefined; // a deleted entry must not keep later entries from the garbage collector
     entry.isDeleted = true;
     return true;
   }
@@ -90,7 +90,7 @@ export class AgedMap<Key, Value> {
     for (let entry = this.#oldest; entry !== undefined; entry = entry.newer) yield entry.value;
   }
 
-  /** Newest first. Entries may come and go between two steps: what comes is not seen, what went is passed over. */
+  /** Newest first. Entries may come and go between two steps: the walk skips new and deleted entries. */
   *fromNewest(): Generator<Value> {
     for (let entry = this.#newest; entry !== undefined; entry = entry.older)
       if (!entry.isDeleted) yield entry.value;

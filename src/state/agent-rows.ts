@@ -1,4 +1,4 @@
-// How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
+// How an agent's row changes: sessions, the attempts that occupy its capacity, and learned success rates.
 
 import { assert } from "../assert.ts";
 import {
@@ -46,7 +46,7 @@ export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, contex
 
 export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context: EventContext): void {
   const row = agentOf(state, event.agent);
-  assert(row.online && row.incarnation === event.incarnation, `agent ${row.id} leaves the life it is in`);
+  assert(row.online && row.incarnation === event.incarnation, `agent ${row.id} leaves the session it is in`);
   assert(row.open.size === 0, `agent ${row.id} leaves with every attempt closed`);
   assert(!state.slotsByAgent.has(row.id), `agent ${row.id} leaves without slots`);
   row.online = false;
@@ -70,7 +70,7 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   });
 }
 
-/** The next assignment is numbered after `upTo`. */
+/** The next assignment gets the number after `upTo`. */
 export function passOver(row: AgentRow, upTo: AssignmentNumber): void {
   assert(row.online && upTo > row.lastNumber, `agent ${row.id} is ahead of its assignments`);
   row.lastNumber = upTo;
@@ -89,21 +89,21 @@ export function agentOf(state: SwarmState, id: AgentId): AgentRow {
   return row;
 }
 
-/** Puts an attempt into one of its agent's places. */
+/** Puts an attempt into the agent's capacity. */
 export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAttempt): void {
   assert(
     agent.online && agent.incarnation === attempt.incarnation,
-    `agent ${agent.id} is in the life that is assigned to`,
+    `agent ${agent.id} is in the session of the assignment`,
   );
   assert(attempt.number === agent.lastNumber + 1, `assignments to ${agent.id} are numbered without gaps`);
-  assert(agent.open.size < placesOf(agent), `agent ${agent.id} has a place free`);
+  assert(agent.open.size < placesOf(agent), `agent ${agent.id} has free capacity`);
   agent.lastNumber = attempt.number;
   agent.open.set(attempt.number, attempt);
   state.assignments += 1;
   agent.lastAssignedOrder = state.assignments;
 }
 
-/** Counts an attempt's end as a unit of work; a revoked one keeps its place until `releaseAttempt`. */
+/** Counts an attempt's end as a unit of work; a revoked attempt occupies capacity until `releaseAttempt`. */
 export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked: boolean): void {
   state.tick += 1;
   if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);
@@ -113,7 +113,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   else freePlace(agent, attempt);
 }
 
-/** Frees the place of a revoked attempt. */
+/** Frees the capacity of a revoked attempt. */
 export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): OpenAttempt {
   const agent = agentOf(state, event.agent);
   const attempt = findRevoked(agent, event);
@@ -122,19 +122,20 @@ export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptRelease
   return attempt;
 }
 
-/** A place that becomes free is a tick of every kind it could have served. */
+/** Freed capacity is a tick of every kind that the agent serves. */
 function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
   agent.open.delete(attempt.number);
   for (const row of agent.kindRows) row.tick += 1;
 }
 
-/** Names an attempt. */
 export interface AttemptRef extends TaskRef {
   readonly attempt: number;
 }
 
-/** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked
- *  one must be looked for. */
+/**
+ * The agent's open attempt of this name, if any. A live task knows its own attempt; only a revoked attempt needs a
+ * search.
+ */
 export function findOpen(state: SwarmState, agent: AgentRow, named: AttemptRef): OpenAttempt | undefined {
   const current = state.taskById.get(named)?.open;
   if (current !== undefined && current.attempt === named.attempt && current.agent === agent.id)
@@ -142,8 +143,10 @@ export function findOpen(state: SwarmState, agent: AgentRow, named: AttemptRef):
   return findRevoked(agent, named);
 }
 
-/** The revoked attempt of that name that still holds a place. A task that was forgotten and submitted again may
- *  have a live attempt of the same name: that one is not meant. */
+/**
+ * The revoked attempt of this name that still occupies capacity. A task that was forgotten and submitted again may have
+ * a live attempt of the same name, which is skipped.
+ */
 function findRevoked(agent: AgentRow, { project, task, attempt }: AttemptRef): OpenAttempt | undefined {
   for (const open of agent.open.values()) {
     const isNamed = open.task === task && open.project === project && open.attempt === attempt;
@@ -170,15 +173,17 @@ export function learn(
   noteKind(state, kindRowOf(state, attempt.kind));
 }
 
-/** Makes room where an agent is about to have outcomes of one kind more: of what it does not serve, the one with the
- *  oldest outcome is forgotten, and what followed from it. */
+/**
+ * Makes room for the record of one more kind. Among kinds that the agent does not serve, drops the record with the
+ * oldest outcome and the suspension for its kind.
+ */
 function forgetOldest({ kinds, recordByKind, suspensionByKind }: AgentRow): void {
   let oldest: readonly [kind: Kind, record: SuccessRecord] | undefined;
   for (const entry of recordByKind) {
     if (!kinds.has(entry[0]) && (oldest === undefined || entry[1].updatedAt < oldest[1].updatedAt))
       oldest = entry;
   }
-  assert(oldest !== undefined, "no agent serves as many kinds as it may remember");
+  assert(oldest !== undefined, "an agent serves fewer kinds than it may remember");
   recordByKind.delete(oldest[0]);
   suspensionByKind.delete(oldest[0]);
 }
@@ -224,7 +229,7 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
 }
 
 function beginLife(state: SwarmState, row: AgentRow, event: EventOf<"AgentJoined">, at: Instant): void {
-  assert(!row.online, `agent ${row.id} begins a life after the one before it ended`);
+  assert(!row.online, `agent ${row.id} begins a session after the previous one ended`);
   if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
   row.forgetTimer = undefined;
   row.incarnation = event.incarnation;

@@ -1,53 +1,53 @@
-// α of LOCO's load function: what an operator may choose, and the rule that moves it by itself. Presets and raw
-// values come from LOCO ("Alpha"); its "Adaptive Alpha" names directions only, the figures are ours.
-// Not here: the load function (load.ts), whose queues are watched and when.
+// α of LOCO's load function: the values an operator may choose, and the rule that tunes α automatically. Presets and
+// raw values come from LOCO ("Alpha"). LOCO's "Adaptive Alpha" gives directions only; the figures are ours. Not here:
+// the load function (load.ts), and when the rule runs.
 
 import { InvalidValueError } from "../errors.ts";
 import { checkAmounts, checkFinite, checkNames, checkObject, checkText, said } from "./argument.ts";
 
-/** LOCO's `optimize_for`: whom to serve first, from who waits longest (0) towards who has most (1). */
+/** LOCO's `optimize_for`: from the longest wait first (0) towards the largest queue first (1). */
 export const alphaByPreset = { latency: 0, balanced: 0.25, throughput: 0.5 } as const;
 export type AlphaPreset = keyof typeof alphaByPreset;
 /** LOCO's default for most workloads. */
 export const alphaPresetDefault: AlphaPreset = "balanced";
 
-/** What an operator may say of α: a preset or a number, never both; neither means `balanced`. */
+/** An operator's choice of α: a preset or a number, never both; neither means `balanced`. */
 export interface AlphaChoice {
   readonly optimizeFor?: string | undefined;
   /** [0, 1] */
   readonly alpha?: number | undefined;
-  /** Whether α is to move by itself (`nextAlpha`), which it does within [0, 0.5] only. */
+  /** Whether α is tuned automatically (`nextAlpha`), only within [0, 0.5]. */
   readonly autoTune?: boolean | undefined;
 }
 
-/** The range in which α moves by itself (LOCO: "Clamped to [0.0, 0.5] safe range"). */
+/** Upper end of the range for automatic tuning (LOCO: "Clamped to [0.0, 0.5] safe range"). */
 const tunedHighest = 0.5;
 const tuningStep = 0.01;
-/** Above it, waits count as uneven: standard deviation over mean. */
+/** Waits above this coefficient of variation (standard deviation over mean) count as uneven. */
 const unevenVariation = 0.5;
-/** Above it, a queue counts as growing. */
+/** A queue that grew by more than this share counts as growing. */
 const growingTrend = 0.2;
-/** How many ticks back a queue is compared with. */
+/** The rule compares a queue with its weight so many ticks ago. */
 export const alphaTrendTicks = 10;
 
 /**
  * @returns α, in [0, 1]
- * @throws InvalidValueError when the choice is no object or says what nobody knows, both are given, the preset is
- *   unknown, α lies outside [0, 1] or is no number, or is above 0.5 and to move by itself
+ * @throws InvalidValueError when the choice is no object, has an unknown field or an unknown preset, or has both
+ *   fields; when α lies outside [0, 1] or is no number; when α is above 0.5 and tuned automatically
  */
 export function alphaOf(choice: AlphaChoice): number {
   checkObject(choice, "choice");
   checkNames(choice, choiceNames, "α");
   const { optimizeFor, alpha, autoTune } = choice;
   if (optimizeFor !== undefined && alpha !== undefined) {
-    throw new InvalidValueError("say either an α or what to optimize for, not both", { field: "alpha" });
+    throw new InvalidValueError("alpha and optimizeFor exclude each other", { field: "alpha" });
   }
   const chosen = alpha === undefined ? presetAlpha(optimizeFor) : alpha;
   if (typeof chosen !== "number" || !(chosen >= 0 && chosen <= 1)) {
     throw new InvalidValueError(`α must be a number from 0 to 1, not ${said(chosen)}`, { field: "alpha" });
   }
   if (autoTune === true && chosen > tunedHighest) {
-    const sentence = `α moves by itself within 0 to ${tunedHighest}; start it there, not at ${chosen}`;
+    const sentence = `automatic tuning keeps α within 0 to ${tunedHighest}; α cannot start at ${chosen}`;
     throw new InvalidValueError(sentence, { field: "alpha" });
   }
   return chosen;
@@ -55,7 +55,7 @@ export function alphaOf(choice: AlphaChoice): number {
 
 const choiceNames = ["optimizeFor", "alpha", "autoTune"] satisfies (keyof AlphaChoice)[];
 
-/** One that was said: unlike a setting, an argument has no preset to fall back to. @throws InvalidValueError */
+/** Checks an α that is required: an argument, unlike a setting, has no preset as default. @throws InvalidValueError */
 export function checkAlpha(alpha: number): void {
   checkFinite(alpha, "alpha");
   alphaOf({ alpha });
@@ -65,17 +65,19 @@ function presetAlpha(preset: string = alphaPresetDefault): number {
   checkText(preset, "optimizeFor");
   if (isPreset(preset)) return alphaByPreset[preset];
   const known = Object.keys(alphaByPreset).join(", ");
-  throw new InvalidValueError(`there is no preset '${preset}'; there are ${known}`, { field: "optimizeFor" });
+  throw new InvalidValueError(`unknown preset '${preset}'; known presets: ${known}`, {
+    field: "optimizeFor",
+  });
 }
 
 function isPreset(name: string): name is AlphaPreset {
   return Object.hasOwn(alphaByPreset, name);
 }
 
-/** What the adaptive rule looks at, at one release. */
+/** Input of the adaptive rule, at one release. */
 export interface TuningFacts {
   readonly alpha: number;
-  /** D of each that competes: age of its oldest waiting task, ticks. */
+  /** D of each competitor: age of its oldest waiting task, ticks. */
   readonly oldestAges: readonly number[];
   /** Sum of all queues' weights after each of the last ticks, oldest first; see `depthsWith`. */
   readonly depths: readonly number[];
@@ -86,17 +88,19 @@ export interface AlphaChange {
   readonly to: number;
   /** `uneven-waits` lowers α, `growing-queue` raises it. */
   readonly reason: "uneven-waits" | "growing-queue";
-  /** What was above its threshold: the coefficient of variation of D, or the queue's growth over 10 ticks
-   *  (1 is twice as deep; 1 also for a queue that was empty then). */
+  /**
+   * The value above its threshold: the coefficient of variation of D, or the queue's growth over 10 ticks. A growth of
+   * 1 means twice as deep, or a queue that was empty 10 ticks ago.
+   */
   readonly measured: number;
 }
 
 /**
- * The adaptive rule, asked once at each release, after the ageing and before the grant: coefficient of variation
- * of D > 0.5 → α − 0.01, else queue trend over 10 ticks > 20 % → α + 0.01, within [0, 0.5].
+ * The adaptive rule, applied once at each release, after the ageing and before the grant. Coefficient of variation of D
+ * > 0.5 → α − 0.01, else queue trend over 10 ticks > 20 % → α + 0.01, within [0, 0.5].
  *
  * @returns the change with its reason, or undefined when α stays
- * @throws InvalidValueError when α is above 0.5, or facts are missing or no numbers from 0
+ * @throws InvalidValueError when α is above 0.5, or facts are missing or are not numbers ≥ 0
  */
 export function nextAlpha(facts: TuningFacts): AlphaChange | undefined {
   checkObject(facts, "facts");
@@ -121,17 +125,17 @@ function change(
   return to === from ? undefined : { from, to, reason, measured };
 }
 
-/** Steps of 0.01 must not drift: after 25 of them, 0.25 is 0. */
+/** Keeps steps of 0.01 from drifting: 25 steps take 0.25 to exactly 0. */
 function roundedToMillionths(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
-/** `depths` with the newest one, no longer than the rule needs: 10 ticks ago, and since. */
+/** `depths` with the newest value, cut to the last 11: the rule compares now with 10 ticks ago. */
 export function depthsWith(depths: readonly number[], newest: number): number[] {
   return [...depths.slice(-alphaTrendTicks), newest];
 }
 
-/** Standard deviation over mean, of all that compete; 0 where nobody or nothing waits. */
+/** Standard deviation over mean of all competitors; 0 without waiting tasks. */
 function variationOf(values: readonly number[]): number {
   const sum = values.reduce((total, value) => total + value, 0);
   if (sum === 0) return 0;
@@ -140,7 +144,7 @@ function variationOf(values: readonly number[]): number {
   return Math.sqrt(variance) / mean;
 }
 
-/** 0 until as many ticks are known. */
+/** 0 until 11 depths are known. */
 function growthOf(depths: readonly number[]): number {
   const before = depths.at(-1 - alphaTrendTicks);
   const now = depths.at(-1);

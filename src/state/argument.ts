@@ -1,57 +1,61 @@
-// What a caller from outside gave, refused with the field's name where it is not what it must be. For the edge that
-// the package exports: nothing that runs once a candidate asks here.
+// Checks of arguments from callers outside, with the field's name in the refusal. For the package's public functions:
+// nothing that runs once per candidate calls these checks.
 
 import { headOf } from "../cut-text.ts";
 import { InvalidValueError } from "../errors.ts";
 
-/** @throws InvalidValueError for what is no number, not finite, or negative */
+/** @throws InvalidValueError for a value that is no number, not finite, or negative */
 export function checkAmount(value: number, field: string): void {
   checkFinite(value, field);
   if (value < 0) refuse(field, `must be 0 or more, not ${value}`);
 }
 
-/** @throws InvalidValueError for what is no number, not finite, or not above 0 */
+/** @throws InvalidValueError for a value that is no number, not finite, or not above 0 */
 export function checkPositive(value: number, field: string): void {
   if (!(Number.isFinite(value) && value > 0)) refuse(field, `must be a number above 0, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for what is no number, or not finite */
+/** @throws InvalidValueError for a value that is no number, or not finite */
 export function checkFinite(value: number, field: string): void {
   if (!Number.isFinite(value)) refuse(field, `must be a number, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for what is no whole number, or below `least` */
+/** @throws InvalidValueError for a value that is no whole number, or below `least` */
 export function checkWhole(value: number, field: string, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
   refuse(field, `must be a whole number from ${least}, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for what is no text, or empty */
+/** @throws InvalidValueError for a value that is no text, or empty */
 export function checkText(value: string, field: string): void {
   if (typeof value !== "string" || value === "") refuse(field, `must be text, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for what is no object; a list is none */
+/** @throws InvalidValueError for a value that is no object; a list is no object */
 export function checkObject(value: object, field: string): void {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
   refuse(field, `must be an object, not ${said(value)}`);
 }
 
-/** Types catch a misspelt name in TypeScript; plain JavaScript would have it passed over.
- *  @throws InvalidValueError naming the first that has a value and is none of `known` */
+/**
+ * Refuses unknown fields. Types catch a misspelt name in TypeScript; plain JavaScript would ignore the field.
+ * @throws InvalidValueError that names the first field with a value outside `known`
+ */
 export function checkNames(value: object, known: readonly string[], what: string): void {
   for (const [name, given] of Object.entries(value)) {
     if (given === undefined || known.includes(name)) continue;
-    refuse(name, `is unknown; of ${what} there are ${known.join(", ")}`);
+    refuse(name, `is unknown; ${what} has the fields ${known.join(", ")}`);
   }
 }
 
-/** @throws InvalidValueError for what is no list, and for a member that is no object */
+/** @throws InvalidValueError for a value that is no list, and for a member that is no object */
 export function checkObjects(list: readonly object[], field: string): void {
   checkEach(list, field, checkObject);
 }
 
-/** @throws InvalidValueError for what is no list, and for a member that is no number, not finite, or negative */
+/**
+ * @throws InvalidValueError for a value that is no list, and for a member that is no number, not finite, or negative
+ */
 export function checkAmounts(list: readonly number[], field: string): void {
   checkEach(list, field, checkAmount);
 }
@@ -70,7 +74,7 @@ export function refuse(field: string, sentence: string): never {
   throw new InvalidValueError(`${field}: ${sentence}`, { field });
 }
 
-/** Short, and never an error of its own: what was given may be anything. */
+/** A short description of any value; never throws. */
 export function said(value: unknown): string {
   if (typeof value === "string") return value === "" ? "empty text" : `the text '${headOf(value, 40)}'`;
   if (Array.isArray(value)) return "a list";

@@ -1,12 +1,12 @@
-// What attempts hold back and use of the budgets: the only code that changes a ledger. An assignment reserves its
-// estimate; the attempt's end settles it, which returns the reservation and spends what was used:
+// Tokens that attempts reserve and use: the only code that changes a ledger. An assignment reserves its estimate. The
+// attempt's end settles the estimate, which returns the reservation and spends:
 //
-//   the report's tokens, whatever the outcome · without any, the reservation, for nobody knows better ·
+//   the report's tokens, whatever the outcome · without a report, the reservation ·
 //   nothing where infrastructure refused the attempt, or its agent was lost
 //
-// A revoked attempt keeps its reservation until it is released: until then it may still be using tokens. What a
-// lost one used all the same is charged if its report comes after all, once.
-// Not here: whether something fits (scheduling/gates.ts), when to say that a budget is exceeded (decide-budget.ts).
+// A revoked attempt keeps its reservation until it is released, because it may still use tokens. A lost attempt is
+// charged once, if its report comes after all. Not here: whether a task fits (scheduling/gates.ts), when to record that
+// a budget is exceeded (decide-budget.ts).
 
 import { assert } from "../assert.ts";
 import type { AgentId, Incarnation, Instant, Token } from "../ids.ts";
@@ -19,7 +19,7 @@ import type { OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "./state.t
 import { noteKept } from "./task-rows.ts";
 import { addUse, windowFrom } from "./use-history.ts";
 
-/** Counts an attempt that was just opened, and holds back its estimate. */
+/** Counts an attempt that was just opened, and reserves its estimate. */
 export function reserve(state: SwarmState, projectRow: ProjectRow, attempt: OpenAttempt, at: Instant): void {
   for (const owner of [state, projectRow]) {
     owner.openAttempts += 1;
@@ -29,7 +29,7 @@ export function reserve(state: SwarmState, projectRow: ProjectRow, attempt: Open
   reserveOfType(state, attempt, attempt.tokensReserved);
 }
 
-/** Ends what an attempt holds back: it occupies no place any more. @param used tokens, a whole number ≥ 0 */
+/** Ends an attempt's reservation; the attempt occupies no capacity any more. @param used tokens, a whole number ≥ 0 */
 export function settle(state: SwarmState, attempt: OpenAttempt, used: number, at: Instant): void {
   const projectRow = state.projectById.get(attempt.project);
   assert(projectRow !== undefined, `project ${attempt.project} is kept while it has open attempts`);
@@ -43,7 +43,12 @@ export function settle(state: SwarmState, attempt: OpenAttempt, used: number, at
   noteKept(state, projectRow);
 }
 
-/** What an attempt's end costs. @param verdict how it ended @param reported tokens the agent named, if any */
+/**
+ * The tokens charged at an attempt's end.
+ *
+ * @param verdict how the attempt ended
+ * @param reported tokens the agent named, if any
+ */
 export function usedTokens(
   { tokensReserved }: { readonly tokensReserved: number },
   verdict: FailureClass | "completed" | "revoked",
@@ -54,7 +59,7 @@ export function usedTokens(
   return reported ?? tokensReserved;
 }
 
-/** Remembers a lost attempt for the case that its report comes after all. */
+/** Remembers a lost attempt in case its report comes after all. */
 export function awaitCharge(state: SwarmState, attempt: OpenAttempt, at: Instant): void {
   const { task, attempt: ordinal, project, agentType, tokensReserved } = attempt;
   const { uncharged } = state;
@@ -73,7 +78,7 @@ export function awaitCharge(state: SwarmState, attempt: OpenAttempt, at: Instant
   });
 }
 
-/** Spends what a late report named; the next report of the same attempt finds nothing to charge. */
+/** Spends the tokens of a late report; the next report of the same attempt finds nothing to charge. */
 export function chargeLate(state: SwarmState, event: EventOf<"TokensCharged">, at: Instant): void {
   const key = unchargedKey(event);
   const uncharged = state.uncharged.get(key);
@@ -82,7 +87,7 @@ export function chargeLate(state: SwarmState, event: EventOf<"TokensCharged">, a
   spend(state, state.projectById.get(uncharged.project), uncharged.agentType, event.tokens, at);
 }
 
-/** Under what a lost attempt is remembered: a token is granted once in a life. */
+/** The key of a lost attempt: a token is granted once in a session. */
 export function unchargedKey({
   agent,
   incarnation,
@@ -95,8 +100,10 @@ export function unchargedKey({
   return `${agent} ${incarnation} ${token}`;
 }
 
-/** Follows a change of an owner's budget. A window that is new, or of another length, begins with
- *  what was spent within that length, with or without a budget then. */
+/**
+ * Follows a change of an owner's budget. A window that is new, or of another length, begins with the tokens spent
+ * within that length, with or without a budget then.
+ */
 export function adoptBudget(
   ledger: TokenLedger,
   {
@@ -109,20 +116,20 @@ export function adoptBudget(
   ledger.spent = after === undefined ? undefined : windowOf(ledger, after.windowMs, at);
 }
 
-/** Puts on record that a budget is exceeded: a project's, or the swarm's where none is named. */
+/** Records that a budget is exceeded: the named project's, or else the swarm's. */
 export function noteExceeded(state: SwarmState, event: EventOf<"BudgetExceeded">, at: Instant): void {
   const owner = event.project === undefined ? state : state.projectById.get(event.project);
   assert(owner !== undefined, `project ${event.project} has a budget`);
   owner.ledger.exceededAt = at;
 }
 
-/** Follows a change of what shares are compared by. @param windowMs `policy.guaranteeMs` as it is now */
+/** Follows a change of the window that compares shares. @param windowMs the new `policy.guaranteeMs` */
 export function adoptGuarantee(state: SwarmState, windowMs: number, at: Instant): void {
   for (const { ledger } of [state, ...state.projectById.values()])
     ledger.usage = windowFrom(ledger.history, windowMs, at);
 }
 
-/** By value: a replay reads anew what life handed on. */
+/** By value: a replay makes new objects where the leader kept the same object. */
 function isSameBudget(a: BudgetSettings | undefined, b: BudgetSettings | undefined): boolean {
   return a?.tokens === b?.tokens && a?.windowMs === b?.windowMs && a?.mode === b?.mode;
 }
@@ -131,7 +138,7 @@ function windowOf({ spent, history }: TokenLedger, windowMs: number, at: Instant
   return spent?.windowMs === windowMs ? spent : windowFrom(history, windowMs, at);
 }
 
-/** Counts what a type's agents hold back. The map holds no zeros: it grows with what is open, not with names. */
+/** Counts the tokens reserved by agents of a type. The map holds no zeros, so its size is bounded by open attempts. */
 function reserveOfType(state: SwarmState, { agentType }: OpenAttempt, tokens: number): void {
   if (agentType === undefined) return;
   const reserved = (state.reservedByType.get(agentType) ?? 0) + tokens;
@@ -140,7 +147,7 @@ function reserveOfType(state: SwarmState, { agentType }: OpenAttempt, tokens: nu
   else state.reservedByType.set(agentType, reserved);
 }
 
-/** A project that gave way to others meanwhile has no ledger: the swarm's remembers. */
+/** A project that was evicted meanwhile has no ledger; the swarm's ledger counts the tokens. */
 function spend(
   state: SwarmState,
   projectRow: ProjectRow | undefined,

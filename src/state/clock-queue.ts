@@ -1,53 +1,55 @@
-// The members of one level of a queue (projects, or the users of one) by who goes next, kept from round to round.
-// Answers three questions, each in O(log n): who waits past the starvation limit, who has the lowest clock, and who was
-// served longest ago.
+// The members of one level of a queue (projects, or the users of a project), ordered by turn, kept from round to round.
+// Answers three questions, each in O(log n): which member waits past the starvation limit, which has the lowest clock,
+// and which was served longest ago.
 //
-// The one thing to know: an account stands in many queues, and a grant in one of them moves it in all. Moving it
-// everywhere at once would cost a grant as much as the account has queues. So each heap keeps the key it was given,
-// keys only ever get worse (clocks and orders never fall), and whoever comes to the front with an outdated key is
-// put where it belongs before anybody looks. Members at or behind virtual time are equal by clock, so those behind it
-// stand apart, by who was served longest ago: a virtual time that moves on moves nobody among them.
+// The one thing to know: an account stands in many queues, and a grant in one queue moves its key in all of them. An
+// update everywhere would cost each grant as much as the account has queues. So each heap keeps the key of the
+// last look. Keys only get worse, because clocks and orders never fall. A member that reaches the front with an outdated
+// key moves to its right position before the front is read. Members behind virtual time count as equal by clock. They
+// stand in a heap of their own, ordered by last service, so that a rise of virtual time moves no member within it.
 
 import type { Instant } from "../ids.ts";
 import type { Account } from "./account.ts";
 import { KeyedHeap } from "./keyed-heap.ts";
 
-/** What waiting is counted in: ticks of the queue's kind, or turns that the members' project has had in the queue. */
+/** The unit of waiting: ticks of the queue's kind, or turns of the members' project in the queue. */
 export type Unit = "ticks" | "turns";
 
-/** One who waits at one level of one queue. */
+/** A project or user that waits at one level of one queue. */
 export interface Member {
   readonly account: Account;
-  /** When it entered the queue or was last granted in it, whichever is later: in orders, in ticks of the queue's kind,
-   *  and in the turns that its project has had there (0 of a project). */
+  /**
+   * When the member entered the queue or last got a grant in the queue, whichever is later. In orders, in ticks of the
+   * queue's kind, and in turns of the user's project in the queue (0 for a project).
+   */
   sinceOrder: number;
   sinceTick: number;
   sinceTurn: number;
-  /** Its number in the one queue that holds it; −1 while it is in none. Written by the queue alone. */
+  /** The member's number in the queue that holds it; −1 while no queue does. Only the queue writes it. */
   number: number;
 }
 
 export class ClockQueue<Item extends Member> {
   #size = 0;
-  /** Clock at or above virtual time when last looked at: by clock. */
+  /** Members with a clock at or above virtual time at the last look: by clock. */
   readonly #ahead = new KeyedHeap();
-  /** Behind virtual time: by service. */
+  /** Members behind virtual time: by service. */
   readonly #behind = new KeyedHeap();
   readonly #byService: KeyedHeap | undefined;
   readonly #byWait = new KeyedHeap();
-  /** Of who waits longest, kept here because every decision asks for it. */
+  /** Of the longest waiting member, kept here because every decision reads both. */
   #longestTick = 0;
   #longestTurn = 0;
-  /** By number, which is what a member is called in the heaps: at 2n the member, at 2n + 1 its account. */
+  /** By number, the heaps' name for a member: at 2n the member, at 2n + 1 its account. */
   readonly #members: (Item | Account | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
 
-  /** @param isServiceOrdered whether `servedUntil` is asked for */
+  /** @param isServiceOrdered whether `servedUntil` is used */
   constructor({ isServiceOrdered }: { readonly isServiceOrdered: boolean }) {
     this.#byService = isServiceOrdered ? new KeyedHeap() : undefined;
   }
 
-  /** How many wait here, those set aside included. */
+  /** Members of the queue, those set aside included. */
   get size(): number {
     return this.#size;
   }
@@ -62,7 +64,7 @@ export class ClockQueue<Item extends Member> {
     this.setAside(member);
   }
 
-  /** Nobody sees it here until it is taken back. Again is nothing. */
+  /** Hides a member until `takeBack`. Repeating it has no effect. */
   setAside(member: Item): void {
     const { number } = member;
     if (number === -1) return;
@@ -88,7 +90,7 @@ export class ClockQueue<Item extends Member> {
     this.#noteLongest();
   }
 
-  /** It was just granted something: it goes to the back of those that wait. */
+  /** Notes a grant: the member's wait begins again. */
   restartWait(member: Item, sinceOrder: number, sinceTick: number, sinceTurn: number): void {
     member.sinceOrder = sinceOrder;
     member.sinceTick = sinceTick;
@@ -98,17 +100,16 @@ export class ClockQueue<Item extends Member> {
     this.#noteLongest();
   }
 
-  /** Since when whoever waits longest here does, counted in one or the other; anything while nobody waits. */
+  /** When the longest wait began, in the given unit; any value while no member waits. */
   longestSince(unit: Unit): number {
     return unit === "ticks" ? this.#longestTick : this.#longestTurn;
   }
 
-  /** Who waits longest here. */
   longestWaiting(): Item | undefined {
     return this.#byWait.size === 0 ? undefined : this.memberNumbered(this.#byWait.front);
   }
 
-  /** Of those last served at an instant or before it, or never, who was served longest ago. */
+  /** The member served longest ago, among members last served at or before an instant, or never. */
   servedUntil(at: Instant): Item | undefined {
     const heap = this.#byService;
     while (heap !== undefined && heap.frontFirst <= at) {
@@ -121,9 +122,9 @@ export class ClockQueue<Item extends Member> {
   }
 
   /**
-   * Who has the lowest max(clock, virtual time); among equals served longest ago, then first arrived.
+   * The member with the lowest max(clock, virtual time); among equals served longest ago, then first arrived.
    *
-   * @returns its number, −1 when nobody is here; with it the account is read without the member
+   * @returns the member's number, −1 when the queue is empty; the number also reads the account without the member
    */
   lowestClock(virtualTime: number): number {
     const ahead = this.#ahead;
@@ -150,13 +151,13 @@ export class ClockQueue<Item extends Member> {
     this.#longestTurn = member.sinceTurn;
   }
 
-  /** Brings the front of `ahead` up to date and moves out whom virtual time has passed. */
+  /** Brings the front of `ahead` up to date and moves members that virtual time has passed to `behind`. */
   #freshenAhead(virtualTime: number): void {
     const heap = this.#ahead;
     for (let number = heap.front; number !== -1; number = heap.front) {
       const account = this.accountNumbered(number);
       const order = serviceOrder(account);
-      // A clock moves with grants alone, and each makes the order grow: where the order is fresh, so is the clock.
+      // Only grants move a clock, and each grant raises the order: a current order implies a current clock.
       const isFresh = heap.frontSecond === order;
       const clock = isFresh ? heap.frontFirst : account.clock;
       if (clock < virtualTime) {
@@ -167,7 +168,7 @@ export class ClockQueue<Item extends Member> {
     }
   }
 
-  /** Brings the front of `behind` up to date and moves out who is no longer behind. */
+  /** Brings the front of `behind` up to date and moves members that are no longer behind to `ahead`. */
   #freshenBehind(virtualTime: number): void {
     const heap = this.#behind;
     for (let number = heap.front; number !== -1; number = heap.front) {
@@ -182,7 +183,9 @@ export class ClockQueue<Item extends Member> {
   }
 }
 
-/** Orders by when an account was last served; below 0, by arrival, before it was. Grows with each grant. */
+/**
+ * The order of an account's last grant; before its first grant the order of arrival, below 0. Grows with each grant.
+ */
 function serviceOrder({ servedOrder, arrivedOrder }: Account): number {
   return servedOrder > 0 ? servedOrder : arrivedOrder - Number.MAX_SAFE_INTEGER;
 }

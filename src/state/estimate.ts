@@ -1,5 +1,5 @@
-// What an attempt is expected to take: tokens, which budgets hold back, and cost, which fairness charges
-// (docs/scheduling.md, "The clocks"). Both are corrected at the attempt's end by what was reported.
+// The expected use of an attempt: tokens, which budgets reserve, and cost, which fairness charges (docs/scheduling.md,
+// "The clocks"). Both are corrected at the attempt's end by the agent's report.
 
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -7,8 +7,12 @@ import type { TaskSpec } from "./event.ts";
 import type { KindRow, SwarmState } from "./state.ts";
 import { thousandthsPerWeight } from "./weight.ts";
 
-/** The submitter's word, as far as the kind's was kept; else what attempts of the kind took so far, else the policy's
- *  default. @param runsAs the kind it would run as, where that is not its own · @returns a whole number ≥ 0 */
+/**
+ * Expected tokens: the submitter's estimate times the kind's factor; else the mean of the kind's attempts so far; else
+ * the policy's default.
+ * @param runsAs the kind that the task would run as, if not its own
+ * @returns a whole number ≥ 0
+ */
 export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind = spec.kind): number {
   const row = state.kindByName.get(runsAs);
   if (spec.tokens !== undefined) return corrected(state, spec, spec.tokens, row);
@@ -16,8 +20,10 @@ export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind =
   return learnt === undefined ? state.policy.tokensDefault : Math.round(learnt);
 }
 
-/** Where an estimate comes from: its submitter (`raised` where the kind used more than its estimates), the attempts
- *  of its kind so far, or the policy's `tokensDefault`. */
+/**
+ * Where an estimate comes from: its submitter (`raised` where the kind used more than its estimates), the attempts of
+ * its kind so far, or the policy's `tokensDefault`.
+ */
 export type EstimateSource = "said" | "raised" | "learnt" | "default";
 
 export function estimateSource(state: SwarmState, spec: TaskSpec): EstimateSource {
@@ -25,15 +31,17 @@ export function estimateSource(state: SwarmState, spec: TaskSpec): EstimateSourc
   return state.kindByName.get(spec.kind)?.tokensMean === undefined ? "default" : "learnt";
 }
 
-/** How many times their estimates the attempts of a kind used, of those with one: a quotient of means, so that many
- *  small estimates that were far off do not weigh on a large one. From 1 to `limits.estimateFactorMax`. */
+/**
+ * How many times their estimates the attempts of a kind used, among attempts with an estimate. A quotient of means, so
+ * that many small bad estimates do not weigh on a large estimate. From 1 to `limits.estimateFactorMax`.
+ */
 export function estimateFactor({ estimateMeans }: Pick<KindRow, "estimateMeans">): number {
   if (estimateMeans === undefined) return 1;
   const { used, estimated } = estimateMeans;
   return Math.min(limits.estimateFactorMax, Math.max(1, used / estimated));
 }
 
-/** Takes what an attempt used beside its submitter's estimate into its kind's. An estimate of 0 counts as 1. */
+/** Adds an attempt's use and its submitter's estimate to the kind's means. An estimate of 0 counts as 1. */
 export function learnEstimate(row: KindRow, estimate: number, used: number): void {
   const estimated = Math.max(1, estimate);
   const { estimateMeans: means } = row;
@@ -46,19 +54,21 @@ export function learnEstimate(row: KindRow, estimate: number, used: number): voi
   means.used += share * (used - means.used);
 }
 
-/** Takes an attempt's reported tokens into its kind's mean. */
+/** Adds an attempt's reported tokens to the kind's mean. */
 export function learnTokens(row: KindRow, tokens: number): void {
   const share = limits.tokensLearningShare;
   row.tokensMean = row.tokensMean === undefined ? tokens : row.tokensMean + share * (tokens - row.tokensMean);
 }
 
-/** What a grant charges to its project's and user's clocks: the weight in whole thousandths. */
+/** The charge of a grant to its project's and user's clocks: the weight in whole thousandths. */
 export function costEstimate(spec: Pick<TaskSpec, "weight">): number {
   return Math.round(spec.weight * thousandthsPerWeight);
 }
 
-/** An estimate times its kind's factor; of what is added no more than leaves it fit an empty budget, for what never
- *  ran would never teach otherwise. */
+/**
+ * An estimate times its kind's factor. The increase stops at the size of an empty budget: a task that never fits would
+ * never run, and the factor would never be corrected.
+ */
 function corrected(state: SwarmState, spec: TaskSpec, said: number, row: KindRow | undefined): number {
   const factor = row === undefined ? 1 : estimateFactor(row);
   if (factor === 1) return said;
@@ -69,20 +79,20 @@ function corrected(state: SwarmState, spec: TaskSpec, said: number, row: KindRow
   return Math.max(said, Math.min(most, Math.ceil(Math.max(1, said) * factor)));
 }
 
-/** How an attempt that was charged for ended. */
+/** How a charged attempt ended. */
 export interface SpentAttempt {
-  /** What its grant charged, thousandths. */
+  /** The grant's charge, thousandths. */
   readonly charged: number;
-  /** Infrastructure refused it, or its agent was lost: it costs nothing. */
+  /** Infrastructure refused the attempt, or its agent was lost: the attempt is free. */
   readonly isReturned: boolean;
-  /** As the agent reported, if it did. */
+  /** As the agent reported; absent without a report. */
   readonly tokens: number | undefined;
 }
 
 /**
- * What an attempt cost more (or, below 0, less) than was charged. The submitter's estimate of tokens says what
- * the weight was meant for: who used twice as many is charged twice the weight. Without an estimate or a report
- * the weight stands.
+ * The correction of an attempt's charge; below 0 when less is due. The weight is meant for the submitter's estimate of
+ * tokens: an attempt that used twice the estimate costs twice the weight. Without an estimate or a report the weight
+ * stands.
  *
  * @returns whole thousandths
  */

@@ -1,6 +1,6 @@
-// What happened, in the past tense: the only thing the journal holds and the only thing that changes state.
-// Each event closes what it speaks of in one go (a completion closes its attempt and ends its task), so that
-// between two events every invariant holds.
+// What happened, in the past tense. The journal holds nothing but events, and nothing else changes state. Each event
+// makes its whole change at once (a completion closes its attempt and ends its task), so every invariant holds between
+// two events.
 
 import type {
   AgentId,
@@ -32,18 +32,18 @@ import type {
   ResourceSettings,
 } from "./settings.ts";
 
-/** How `payload` and `result` are to be read; absent means text. */
+/** How to read `payload` and `result`; absent means text. */
 export type Encoding = "base64";
 
-/** What a submitter asked for, complete with defaults. Immutable. */
+/** A submitted task, complete with defaults. Immutable. */
 export interface TaskSpec {
   readonly id: TaskId;
   readonly kind: Kind;
-  /** Only agents of this role may run it; absent means any. */
+  /** Only agents of this role may run the task; absent means any. */
   readonly role?: string;
   readonly project: ProjectId;
   readonly user: UserId;
-  /** Cost in the submitter's own unit, ≥ 1; what a grant charges is whole thousandths of it (`TaskRow.cost`). */
+  /** Cost in the submitter's own unit, ≥ 1; a grant charges whole thousandths of the weight (`TaskRow.cost`). */
   readonly weight: number;
   /** Lower goes first; default 100. */
   readonly priority: number;
@@ -51,7 +51,7 @@ export interface TaskSpec {
   readonly encoding?: Encoding;
   /** The submitter's estimate of tokens, if any. */
   readonly tokens?: number;
-  /** Ends `expired` when it has not ended by then. */
+  /** A task that has not ended by this instant ends `expired`. */
   readonly deadline?: Instant;
   readonly notBefore?: Instant;
   readonly maxAttempts: number;
@@ -61,9 +61,15 @@ export interface TaskSpec {
   readonly stallMs?: number;
 }
 
-/** Why an attempt did not complete. `failed` counts against the agent; `infrastructure` does not and costs no
- *  attempt; `aborted` was begun and given up by its agent, and costs one; `invalid` is the task's own fault and is not
- *  retried; the others are the coordinator's verdict. */
+/**
+ * Why an attempt did not complete.
+ *
+ * - `failed` counts against the agent.
+ * - `infrastructure` counts neither against the agent nor against `maxAttempts`.
+ * - `aborted`: the agent began the attempt and gave up. Counts against `maxAttempts`.
+ * - `invalid` is the task's own fault and is not retried.
+ * - `lost`, `timed-out` and `stalled` are the coordinator's verdict.
+ */
 export type FailureClass =
   | "failed"
   | "infrastructure"
@@ -76,12 +82,15 @@ export type FailureClass =
 export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
 export type CancelReason = "requested";
 export type LeaveReason = "left" | "lapsed" | "fenced";
-/** How the slot of a revoked attempt became free again. */
+/** How the capacity of a revoked attempt became free again. */
 export type ReleaseReason = "confirmed" | "agent-gone";
 
-/** `lost`: the agent's heartbeat no longer listed it · `agent-gone`: its agent left, fell silent or was replaced. */
+/**
+ * `lost`: the agent's heartbeat no longer listed the slot lease · `agent-gone`: its agent left, fell silent or was
+ * replaced.
+ */
 export type SlotReleaseReason = "released" | "lost" | "agent-gone";
-/** `above-capacity`: an operator left fewer slots than it waits for. */
+/** `above-capacity`: an operator left fewer slots than the request needs. */
 export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone" | "above-capacity";
 
 export interface AttemptFailure {
@@ -90,12 +99,12 @@ export interface AttemptFailure {
   readonly error: string;
 }
 
-/** Slots that an agent asks for under a handle of its own. */
+/** Slots that an agent requests under a handle of its own. */
 export interface SlotLease {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
   readonly handle: SlotHandle;
-  /** One slot for each mention, in name order. */
+  /** One slot per mention, in name order. */
   readonly resources: readonly ResourceName[];
   readonly weightThousandths: number;
   /** The line of work within the agent that acquires; absent when the agent as a whole does. */
@@ -108,23 +117,25 @@ export type Event =
       readonly type: "TermStarted";
       readonly term: Term;
       readonly leader: string;
-      /** Hash of the record that opened the term's first segment: after a loss two terms may have one number, and never
-       *  one hash. */
+      /**
+       * Hash of the record that opened the term's first segment. After a loss two terms may share a number, but never a
+       * hash.
+       */
       readonly opened: string;
-      /** T: whoever stands by waits for at least so much silence before it campaigns, ms. */
+      /** T: a standby campaigns only after at least so much silence, ms. */
       readonly timeoutMs: number;
     }
   | { readonly type: "TermRenewed" }
   // tasks
   | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
-  /** A task that had ended, but not completed, lives again: its next round begins. */
+  /** A task that had ended without completing is live again: its next round begins. */
   | {
       readonly type: "TaskRetried";
-      /** As it was submitted, payload included, but for its times: what the journal is purged of is not missed. */
+      /** As submitted, payload included, without its times: nothing depends on trimmed batches. */
       readonly task: TaskSpec;
-      /** Of the content as it was submitted first. */
+      /** Of the content as first submitted. */
       readonly hash: string;
-      /** The one that begins, from 2. */
+      /** The round that begins, from 2. */
       readonly round: number;
     }
   | ({ readonly type: "TaskReleased" } & TaskRef)
@@ -137,12 +148,14 @@ export type Event =
       readonly incarnation: Incarnation;
       readonly number: AssignmentNumber;
       readonly token: Token;
-      /** The cheaper kind that it runs as, where a budget in mode `downgrade` is used up. */
+      /** The cheaper kind that the task runs as, where a budget in mode `downgrade` is used up. */
       readonly runsAs?: Kind;
-      /** The type named as cheaper, whose agents alone might have it there. */
+      /** The cheaper agent type: only agents of this type were eligible. */
       readonly cheaperType?: string;
-      /** The estimate, held back from the budgets until the attempt's end. Absent where no budget was asked: then
-       *  it is what the state says at that moment. */
+      /**
+       * The estimate, reserved in the budgets until the attempt's end. Absent where no budget was checked: then the
+       * state's estimate at that moment holds.
+       */
       readonly tokensReserved?: number;
       readonly receipt: Receipt;
     }
@@ -157,7 +170,7 @@ export type Event =
       readonly latencyMs: number;
       readonly tokens?: number;
     }
-  /** The attempt ended without success; the task lives on: queued, or delayed until `retryAt`. */
+  /** The attempt ended without success; the task stays live: queued, or delayed until `retryAt`. */
   | {
       readonly type: "AttemptFailed";
       readonly project: ProjectId;
@@ -166,13 +179,13 @@ export type Event =
       readonly agent: AgentId;
       readonly failure: AttemptFailure;
       readonly latencyMs: number;
-      /** As reported; a revoked attempt's come with its release. */
+      /** As reported; a revoked attempt's tokens come with its release. */
       readonly tokens?: number;
       readonly retryAt?: Instant;
-      /** The agent was told to stop and keeps the place until it confirms (`AttemptReleased`). */
+      /** The agent was asked to stop and its capacity stays occupied until it confirms (`AttemptReleased`). */
       readonly revoked?: true;
     }
-  /** Ended by the handler's own verdict: the input is invalid. */
+  /** Ended by the handler's verdict: the input is invalid. */
   | {
       readonly type: "TaskFailed";
       readonly project: ProjectId;
@@ -196,10 +209,10 @@ export type Event =
       readonly tokens?: number;
       readonly revoked?: true;
     }
-  /** Ended by request or by its deadline; an open attempt is revoked and keeps its place until released. */
+  /** Ended by request or by its deadline; an open attempt is revoked and occupies capacity until released. */
   | ({ readonly type: "TaskCancelled"; readonly reason: CancelReason } & TaskRef)
   | ({ readonly type: "TaskExpired" } & TaskRef)
-  /** A revoked attempt holds its agent's place no longer. */
+  /** A revoked attempt no longer occupies its agent's capacity. */
   | {
       readonly type: "AttemptReleased";
       readonly project: ProjectId;
@@ -210,7 +223,7 @@ export type Event =
       readonly tokens?: number;
     }
   // budgets
-  /** A lost attempt's report came after all: what it used is charged, once. */
+  /** A lost attempt's report came after all: its tokens are charged, once. */
   | {
       readonly type: "TokensCharged";
       readonly project: ProjectId;
@@ -221,7 +234,7 @@ export type Event =
       readonly token: Token;
       readonly tokens: number;
     }
-  /** More is spent and reserved than the budget holds; said at most once a window. */
+  /** More is spent and reserved than the budget holds; recorded at most once per window. */
   | {
       readonly type: "BudgetExceeded";
       /** Absent: the swarm's. */
@@ -246,10 +259,12 @@ export type Event =
     }
   /** Every assignment up to `upTo` has reached the agent: its attempts are running. */
   | { readonly type: "AssignmentsConfirmed"; readonly agent: AgentId; readonly upTo: AssignmentNumber }
-  /** It has seen assignments up to `upTo` of which the journal knows nothing: the journal has lost its end. Their
-   *  numbers are passed over. */
+  /**
+   * The agent has seen assignments up to `upTo` that the journal does not hold: the journal has lost its end. Their
+   * numbers are skipped.
+   */
   | { readonly type: "AgentFoundAhead"; readonly agent: AgentId; readonly upTo: AssignmentNumber }
-  /** Follows the closing of all its attempts. `fenced`: a later join of the same id took its place. */
+  /** Follows the closing of all the agent's attempts. `fenced`: a later join of the same id replaced the session. */
   | {
       readonly type: "AgentLeft";
       readonly agent: AgentId;
@@ -258,7 +273,7 @@ export type Event =
     }
   | { readonly type: "AgentDrained"; readonly agent: AgentId }
   | { readonly type: "AgentUndrained"; readonly agent: AgentId }
-  /** Assignments sent to it do not arrive though it is alive: nothing new goes to it. */
+  /** Assignments to the agent do not arrive though the agent is alive: it gets nothing new. */
   | { readonly type: "AgentUnresponsive"; readonly agent: AgentId }
   | { readonly type: "AgentResponsive"; readonly agent: AgentId }
   /** Success under a quarter of the swarm's for this kind; probed with one task from `until` on. */
@@ -271,33 +286,35 @@ export type Event =
     }
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
-  // what operators set, each whole: it replaces what was set before
-  /** `alphaSaid`: where α had moved by itself, it begins anew from the policy's, but where the resource has its own. */
+  // operators' settings, always complete: an event replaces the settings before
+  /** `alphaSaid`: tuned values of α restart from the policy's, except at resources with an α of their own. */
   | { readonly type: "PolicyChanged"; readonly policy: Policy; readonly alphaSaid?: true }
   | { readonly type: "ProjectConfigured"; readonly project: ProjectId; readonly settings: ProjectSettings }
-  /** Nothing is set for it any more; it had no tasks. Where projects must be declared it exists no longer. */
+  /** The project has no settings any more; it had no tasks. Where projects must be declared, it no longer exists. */
   | { readonly type: "ProjectRemoved"; readonly project: ProjectId }
   | { readonly type: "KindConfigured"; readonly kind: Kind; readonly settings: KindSettings }
   | {
       readonly type: "ResourceConfigured";
       readonly resource: ResourceName;
       readonly settings: ResourceSettings;
-      /** Where α had moved by itself, it begins anew from what is set. */
+      /** A tuned α restarts from the configured value. */
       readonly alphaSaid?: true;
     }
-  /** Nobody held a slot of it, or waited for one. */
+  /** The resource had no holders and no waiters. */
   | { readonly type: "ResourceRemoved"; readonly resource: ResourceName }
   /** For one pair of type and window: other windows of the type stay. */
   | { readonly type: "RateConfigured"; readonly agentType: string; readonly settings: RateSettings }
-  /** Agents of this type are no longer limited in this window. */
   | { readonly type: "RateRemoved"; readonly agentType: string; readonly window: RateWindow }
-  /** Nothing of the project is assigned until it is resumed; what runs goes on. */
+  /** No task of the project is assigned until it is resumed; running attempts continue. */
   | { readonly type: "ProjectPaused"; readonly project: ProjectId }
   | { readonly type: "ProjectResumed"; readonly project: ProjectId }
   | { readonly type: "SwarmPaused" }
   | { readonly type: "SwarmResumed" }
   // slots of resources
-  /** Not enough slots are free, or somebody comes first: it waits until all of its slots are granted at once. */
+  /**
+   * Not enough slots are free, or another request comes first: the request waits until all its slots are granted at
+   * once.
+   */
   | ({ readonly type: "SlotAwaited"; readonly deadline?: Instant } & SlotLease)
   | ({ readonly type: "SlotGranted"; readonly receipt: SlotReceipt } & SlotLease)
   /** Frees all slots of one slot lease: a tick for each of its resources. */
@@ -309,7 +326,6 @@ export type Event =
       readonly resources: readonly ResourceName[];
       readonly reason: SlotReleaseReason;
     }
-  /** These slot leases of one agent end without a slot. */
   | {
       readonly type: "SlotWaitEnded";
       readonly agent: AgentId;
@@ -317,10 +333,10 @@ export type Event =
       readonly handles: readonly SlotHandle[];
       readonly reason: SlotWaitEndReason;
     }
-  /** α of one resource moved by itself, at the release before. */
+  /** α of one resource was tuned automatically, at the release before. */
   | ({ readonly type: "AlphaTuned"; readonly resource: ResourceName; readonly tick: number } & AlphaChange)
   // admission
-  /** One summary a second of what was refused, so that refusals are on the record without filling it. */
+  /** One summary of refusals per second, so that refusals are recorded without filling the journal. */
   | {
       readonly type: "TasksRefused";
       readonly project: ProjectId;
@@ -328,15 +344,21 @@ export type Event =
       readonly count: number;
     }
   // the journal itself
-  /** Batches before `firstIdx` are no longer to be had: they are removed once this is committed, or are lost. */
+  /** Batches before `firstIdx` can no longer be read: they are deleted once this event is committed, or are lost. */
   | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
 
-/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `gap`: the
- *  journal lost records within · `tail-lost`: the journal lost its end, and nobody held it any more · `lost`: the
- *  journal lost batches or whole segments. */
+/**
+ * Why batches can no longer be read.
+ *
+ * - `retention`: beyond the age or size to keep.
+ * - `storage-short`: too little storage to keep as much.
+ * - `gap`: the journal lost records within.
+ * - `tail-lost`: the journal lost its end, and no coordinator held the end any more.
+ * - `lost`: the journal lost batches or whole segments.
+ */
 export type TrimReason = "retention" | "storage-short" | "gap" | "tail-lost" | "lost";
 
-/** The bounds on what waits. */
+/** The bounds on waiting tasks. */
 export type QueueBound =
   | "project-queue-full"
   | "swarm-queue-full"
@@ -349,5 +371,5 @@ export type RefusalReason = QueueBound | BudgetBound | "inbox-full" | "journal-f
 
 export type EventType = Event["type"];
 
-/** One event of one type: `EventOf<"TaskAssigned">`. */
+/** The event of one type: `EventOf<"TaskAssigned">`. */
 export type EventOf<Type extends EventType> = Extract<Event, { type: Type }>;

@@ -1,16 +1,16 @@
-// How much of what was learnt is still remembered: 2^−x by basic arithmetic alone.
-// Not `Math.pow` or `Math.exp`: the language leaves their last digits to the engine, and a replay on another
-// one would then score differently. Addition, multiplication and division are exact to the bit everywhere.
+// The remembered share of past outcomes: 2^−x by basic arithmetic alone. Not `Math.pow` or `Math.exp`: the language
+// leaves their last digits to the engine, and a replay on another engine would score differently. Addition,
+// multiplication and division are exact to the bit everywhere.
 
-/** Terms of the series of e^−y; for y ≤ ln 2 the next one is below a double's resolution. */
+/** Terms of the series of e^−y; for y ≤ ln 2 the next term is below a double's resolution. */
 const seriesTerms = 17;
 /** Halvings after which nothing of a double is left. */
 const halvingsUntilNothing = 1075;
 
 /**
- * 2^−halvings, within some 10⁻¹⁶ of it and the same bits on every engine: whole halvings by ½, the fraction by
- * the series of e^−y. A straight line between the halvings would be simpler, but then much would depend on how
- * often a record is touched: (1 − x/2)ⁿ of many small steps is not what one step of their length gives.
+ * 2^−halvings, within some 10⁻¹⁶ and with the same bits on every engine: whole halvings by ½, the fraction by the
+ * series of e^−y. A straight line between the halvings would be simpler. But then the result would depend on the number
+ * of updates: (1 − x/2)ⁿ of n small steps differs from one step of their length.
  *
  * @param halvings ≥ 0, not necessarily whole
  */

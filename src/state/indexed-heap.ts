@@ -1,10 +1,10 @@
-// A binary heap whose items know their place, so that any of them can be taken out in O(log n).
-// Not stable by itself: `before` must be a total order (end it with a sequence number).
+// A binary heap whose items know their position, so that any item can be removed in O(log n). Not stable by itself:
+// `before` must be a total order (end it with a sequence number).
 
 import { assert } from "../assert.ts";
 
 export interface HeapItem {
-  /** Position in the one heap that holds it; −1 when in none. Written by the heap alone. */
+  /** Position in the heap that holds the item; −1 outside. Only the heap writes it. */
   heapAt: number;
 }
 
@@ -25,7 +25,7 @@ export class IndexedHeap<Item extends HeapItem> {
     return this.#items[0];
   }
 
-  /** What stands at a position, as `HeapItem.heapAt` names it. */
+  /** The item at a position, as in `HeapItem.heapAt`. */
   at(position: number): Item | undefined {
     return this.#items[position];
   }
@@ -52,7 +52,7 @@ export class IndexedHeap<Item extends HeapItem> {
     this.#sink(last, last.heapAt);
   }
 
-  /** The items that would leave first, in that order, at most `countMax`: O(countMax²), however many there are. */
+  /** The items that would leave first, in order, at most `countMax`: O(countMax²), independent of the heap's size. */
   first(countMax: number): Item[] {
     const found: Item[] = [];
     const edge: Item[] = this.#items.slice(0, 1);
@@ -107,7 +107,7 @@ export class IndexedHeap<Item extends HeapItem> {
   }
 }
 
-/** Whether every item stands where the order wants it. */
+/** Whether every item stands where the order requires. */
 export function isHeap<Item extends HeapItem>(
   heap: IndexedHeap<Item>,
   isBefore: (a: Item, b: Item) => boolean,

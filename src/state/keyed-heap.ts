@@ -1,19 +1,21 @@
-// A heap of small whole numbers (such as places in a list), each with a key of two numbers. All of it lies in
-// two lists of numbers: to compare and to move reads and writes no object. With many heaps of what nothing else has
-// touched for long, waiting for memory is most of what a heap of objects costs (indexed-heap.ts is one).
+// A heap of small whole numbers (such as positions in a list), each with a key of two numbers. All data lies in two
+// lists of numbers: comparing and moving touch no object. With many heaps of cold data, a heap of objects
+// (indexed-heap.ts) mostly waits for memory.
 
 import { assert } from "../assert.ts";
 
-/** Numbers in `#entries` for each item: its key, then itself. */
+/** Numbers in `#entries` for each item: two of the key, then the item. */
 const stride = 3;
-/** Children of each. They lie side by side, so that to look at eight waits for memory hardly longer than to look at
- *  two, and there is a third of the levels. */
+/**
+ * Children per item. They lie side by side, so reading eight waits for memory hardly longer than reading two, and the
+ * heap has a third of the levels.
+ */
 const arity = 8;
 
 export class KeyedHeap {
   #size = 0;
   readonly #entries: number[] = [];
-  /** Where each item stands; −1 when it does not. */
+  /** Position of each item; −1 outside the heap. */
   readonly #positionOf: number[] = [];
 
   get size(): number {
@@ -24,24 +26,24 @@ export class KeyedHeap {
     return (this.#positionOf[item] ?? -1) !== -1;
   }
 
-  /** The item with the lowest key; −1 when there is none. */
+  /** The item with the lowest key; −1 when the heap is empty. */
   get front(): number {
     return this.#size === 0 ? -1 : (this.#entries[2] as number);
   }
 
-  /** First number of the front's key; NaN when there is none. */
+  /** First number of the front's key; NaN when the heap is empty. */
   get frontFirst(): number {
     return this.#size === 0 ? Number.NaN : (this.#entries[0] as number);
   }
 
-  /** Second number of the front's key; NaN when there is none. */
+  /** Second number of the front's key; NaN when the heap is empty. */
   get frontSecond(): number {
     return this.#size === 0 ? Number.NaN : (this.#entries[1] as number);
   }
 
   /**
-   * @param item a whole number ≥ 0; a list is as long as the highest
-   * @param first keys are compared by this, then by `second`; no two may be the same
+   * @param item a whole number ≥ 0; memory grows with the highest item
+   * @param first keys are compared by `first`, then by `second`; no two keys may be equal
    */
   push(item: number, first: number, second: number): void {
     assert(!this.has(item), "an item is in a heap once");
@@ -64,13 +66,13 @@ export class KeyedHeap {
     this.#sink(last, first, second, this.#positionOf[last] as number);
   }
 
-  /** Gives an item another key, not lower than the one it has. */
+  /** Gives an item a new key, not lower than its present key. */
   raise(item: number, first: number, second: number): void {
     assert(this.has(item), "only an item of this heap can be given another key");
     this.#raiseAt(this.#positionOf[item] as number, first, second);
   }
 
-  /** The same for the front. */
+  /** `raise` for the front. */
   raiseFront(first: number, second: number): void {
     assert(this.#size > 0, "an empty heap has no front");
     this.#raiseAt(0, first, second);

@@ -1,14 +1,14 @@
-// What the swarm knows of each kind: rows that come with the first use of a kind, and go with what keeps them. Names
-// of kinds are the submitters': without that, a table of them would grow for ever.
-// Kept as long as tasks queue, an agent that is online serves the kind, or something is set for it; what was learnt is
-// kept beyond that, for the `limits.idleKindsMax` kinds that fell idle last.
-// The one thing to know: queues and online agents hold rows, so whoever lets go of one says so afterwards (`noteKind`).
+// The swarm's knowledge of each kind. A row is made at a kind's first use and dropped when nothing needs it. Submitters
+// name kinds, so a table without eviction would grow for ever. A row stays while tasks queue, an online agent serves
+// the kind, or an operator set something for it. Learned values stay longer, for the `limits.idleKindsMax` kinds that
+// fell idle last. The one thing to know: queues and online agents hold rows. Code that lets go of a row must call
+// `noteKind` afterwards.
 
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { KindRow, SwarmState } from "./state.ts";
 
-/** The row of a kind, made when it is not there. Whoever asks for it uses it, or notes it once it does not. */
+/** The row of a kind, made when absent. The caller uses the row, or calls `noteKind` after its use. */
 export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
   const known = state.kindByName.get(kind);
   if (known !== undefined) return known;
@@ -17,7 +17,7 @@ export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
   return row;
 }
 
-/** Lists a kind as idle, or not, or drops it, after what keeps its row has changed. */
+/** Lists a kind as idle or as used, or drops its row, after a change of what keeps the row. */
 export function noteKind(state: SwarmState, row: KindRow): void {
   if (isKindUsed(state, row)) {
     state.idleKinds.delete(row.kind);
@@ -31,12 +31,12 @@ export function noteKind(state: SwarmState, row: KindRow): void {
   if (state.idleKinds.size > limits.idleKindsMax) forgetLongestIdle(state);
 }
 
-/** Whether its row must stay: its tick counts for somebody, or an operator's word would be forgotten. */
+/** Whether the row must stay: a queue or an online agent uses its tick, or it holds an operator's settings. */
 export function isKindUsed(state: SwarmState, row: KindRow): boolean {
   return row.queues > 0 || row.settings !== undefined || state.onlineByKind.has(row.kind);
 }
 
-/** Whether anything is known of it that its next tasks would be missing. */
+/** Whether anything was learned that the kind's next tasks would miss. */
 export function isKindLearnt(state: SwarmState, row: KindRow): boolean {
   const { kind, tokensMean, estimateMeans } = row;
   return tokensMean !== undefined || estimateMeans !== undefined || state.recordByKind.has(kind);

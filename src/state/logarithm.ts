@@ -1,13 +1,13 @@
-// log₂ by basic arithmetic alone, for the reason that forgetting.ts gives: engines disagree on the last digits of
-// `Math.log2`, and a replay on another engine would score differently.
+// log₂ by basic arithmetic alone, for the reason in forgetting.ts: engines disagree on the last digits of `Math.log2`,
+// and a replay on another engine would score differently.
 
 import { assert } from "../assert.ts";
 
-/** Terms of the series; for mantissas in [½√2, √2] the next one is below a double's resolution. */
+/** Terms of the series; for mantissas in [½√2, √2] the next term is below a double's resolution. */
 const seriesTerms = 12;
 
 /**
- * log₂ of a value, within some 10⁻¹⁵ of it and the same bits on every engine: the exponent by halving, which is exact,
+ * log₂ of a value, within some 10⁻¹⁵ and with the same bits on every engine: the exponent by halving, which is exact,
  * the mantissa by ln m = 2·artanh((m − 1)/(m + 1)).
  *
  * @param value > 0 and finite

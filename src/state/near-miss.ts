@@ -1,12 +1,14 @@
-// Which known names a mistyped one may have meant: kinds, resources, options.
+// Suggestions for a mistyped name: kinds, resources, options.
 
 import { limits } from "../limits.ts";
 
 const SUGGESTIONS_MAX = 3;
 const EDITS_MAX = 2;
 
-/** Known names within two edits of the wanted one (case aside), or that one is a prefix of; nearest first. Looks at
- *  the first `limits.nearMissKindsMax` of them. */
+/**
+ * Known names within two edits of the wanted name (ignoring case), or where either is a prefix of the other; nearest
+ * first. Reads the first `limits.nearMissKindsMax` known names.
+ */
 export function nearMisses<Name extends string>(wanted: Name, known: Iterable<Name>): Name[] {
   const target = wanted.toLowerCase();
   const scored: { name: Name; distance: number }[] = [];
@@ -30,12 +32,14 @@ function distanceBetween(a: string, b: string): number {
   let tail = 0;
   const isSameTail = () => a.charCodeAt(a.length - 1 - tail) === b.charCodeAt(b.length - 1 - tail);
   while (tail < shorter - head && isSameTail()) tail += 1;
-  // What they share at both ends takes no edits.
+  // A common head or tail takes no edits.
   return editsBetween(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
 }
 
-/** Levenshtein's distance, or more than `EDITS_MAX` when it is more: only cells so near to the diagonal can lead
- *  to less, so that the cost grows with the length and not with its square. */
+/**
+ * Levenshtein's distance, or `EDITS_MAX` + 1 when the distance is above `EDITS_MAX`. Reads only cells near the
+ * diagonal, so that the cost grows with the length and not with its square.
+ */
 function editsBetween(a: string, b: string): number {
   const beyond = EDITS_MAX + 1;
   // Cell `offset` of a row stands for column row − EDITS_MAX + offset.

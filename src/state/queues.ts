@@ -1,6 +1,6 @@
-// Where queued tasks wait: queue (kind and role) → project → user → tasks, split by the agents that failed them.
-// Each level keeps who goes next (docs/scheduling.md). Every change of a queue goes through here.
-// Not here: which of them is next (scheduling/turn-order.ts), what a task's row is otherwise (task-rows.ts).
+// Where queued tasks wait: queue (kind and role) → project → user → tasks, partitioned by the agents that failed them.
+// Each level keeps the order of turns (docs/scheduling.md). Every change of a queue goes through this file. Not here:
+// whose turn is next (scheduling/turn-order.ts), the rest of a task's row (task-rows.ts).
 
 import { assert } from "../assert.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
@@ -23,7 +23,7 @@ import {
   type TaskRow,
 } from "./state.ts";
 
-/** Puts a row that is in no queue into its own; it was just counted as queued. */
+/** Puts a row that is in no queue into its queue; the row was just counted as queued. */
 export function enterQueue(state: SwarmState, row: TaskRow, at: Instant): void {
   state.orders += 1;
   const queue = queueFor(state, row);
@@ -62,7 +62,9 @@ export function leaveQueue(state: SwarmState, row: TaskRow): void {
   noteKind(state, queue.kindRow);
 }
 
-/** Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). It is still queued. */
+/**
+ * Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). The task is still queued.
+ */
 export function takeTurn(state: SwarmState, row: TaskRow, turn: TurnBases, at: Instant): void {
   const { partition, projectRow, userRow, cost } = row;
   assert(partition !== undefined, `queued task ${row.spec.id} stands in a queue`);
@@ -87,12 +89,12 @@ export function takeTurn(state: SwarmState, row: TaskRow, turn: TurnBases, at: I
   project.users.restartWait(user, state.orders, kindRow.tick, project.turns);
 }
 
-/** The queue a queued task stands in. */
+/** The queue of a queued task. */
 export function queueOf(row: TaskRow): TaskQueue | undefined {
   return row.partition?.user.project.queue;
 }
 
-/** The queue's name: the kind, and the role where there is one. */
+/** The queue's name: the kind, and the role if there is one. */
 export function queueKey(kind: Kind, role: string | undefined): string {
   return role === undefined ? kind : `${kind} ${role}`;
 }
@@ -122,7 +124,7 @@ function projectIn(queue: TaskQueue, row: ProjectRow, order: number): QueueProje
   });
 }
 
-/** @param task about to be its first here, when it has none */
+/** @param task the user's first task here, for a user without tasks */
 function userIn(project: QueueProject, task: TaskRow): QueueUser {
   const known = project.memberByUser.get(task.userRow.user);
   if (known !== undefined) return known;
@@ -138,10 +140,10 @@ function partitionIn(user: QueueUser, avoid: readonly AgentId[]): TaskPartition 
   return user.partitions.find((partition) => isSameList(partition.avoid, avoid)) ?? addPartition(user, avoid);
 }
 
-/** What a member of a level is but for whose it is: how often it was granted something, and since when it waits. */
+/** A member's turns and the start of its wait. */
 export type Waiting = Pick<QueueProject | QueueUser, "turns" | "sinceOrder" | "sinceTick" | "sinceTurn">;
 
-/** Adds a queue that has no tasks yet, behind all others. */
+/** Adds a queue without tasks, behind all others. */
 export function addQueue(state: SwarmState, kindRow: KindRow, role: string | undefined): TaskQueue {
   const { kind } = kindRow;
   const queue: TaskQueue = {
@@ -178,7 +180,7 @@ export function addProject(queue: TaskQueue, row: ProjectRow, waiting: Waiting):
   return member;
 }
 
-/** @param task one of its tasks here */
+/** @param task a task of the user in the project's queue */
 export function addUser(project: QueueProject, task: TaskRow, waiting: Waiting): QueueUser {
   const row = task.userRow;
   const member: QueueUser = {
@@ -217,7 +219,7 @@ export function addPartition(user: QueueUser, avoid: readonly AgentId[]): TaskPa
   return partition;
 }
 
-/** Puts a task behind all others of a queue, and counts it. */
+/** Puts a task behind all others of a partition, and counts it. */
 export function append(partition: TaskPartition, row: TaskRow): void {
   partition.tasks.push(row);
   row.partition = partition;
@@ -229,7 +231,7 @@ export function append(partition: TaskPartition, row: TaskRow): void {
   count(partition.user, row, 1);
 }
 
-/** Its tasks changed; some are left. */
+/** Updates the user's first and oldest task after a change; the user has tasks left. */
 function noteFirst(user: QueueUser): void {
   const first = firstTask(user) as TaskRow;
   if (first !== user.first) {

@@ -1,6 +1,6 @@
-// The rates of agent types as rows: one for each pair of type and window (budget document, section 4). A rate that was
-// removed is remembered while any of its use counts, so that it goes on from there when it is set again.
-// Not here: whether a rate is used up (scheduling/gates.ts), how a window counts (state/rate.ts).
+// The rates of agent types as rows: one row for each pair of type and window (budget document, section 4). A removed
+// rate is remembered while any of its use counts, so that a later rate for the pair continues from that use. Not here:
+// whether a rate is used up (scheduling/gates.ts), how a window counts (state/rate.ts).
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -10,7 +10,7 @@ import { emptyUse, rateWindowMs, recordUse, usedOf } from "./rate.ts";
 import type { RateWindow } from "./settings.ts";
 import type { RateRow, RatesByType, SwarmState } from "./state.ts";
 
-/** The rate of a type for one window, if it is set. */
+/** The rate of a type for one window, if any. */
 export function rateOf(state: SwarmState, agentType: string, window: RateWindow): RateRow | undefined {
   return rowOf(state.ratesByType, agentType, window);
 }
@@ -28,7 +28,6 @@ export function configureRate(
   put(state.ratesByType, row);
 }
 
-/** The type is no longer limited in this window. */
 export function removeRate(
   state: SwarmState,
   { agentType, window }: EventOf<"RateRemoved">,
@@ -46,7 +45,7 @@ export function removeRate(
   put(removed, row);
 }
 
-/** Counts what an agent of a type used, in each of its windows, removed ones included. */
+/** Counts an agent's tokens in each window of its type, removed rates included. */
 export function recordRates(
   { ratesByType, removedRatesByType }: SwarmState,
   agentType: string,
@@ -57,7 +56,7 @@ export function recordRates(
   for (const { use } of removedRatesByType.get(agentType) ?? []) recordUse(use, tokens, at);
 }
 
-/** Adds a row in the order of window lengths, in the place of one for the same window. */
+/** Adds a row in the order of window lengths; replaces a row for the same window. */
 export function put(rates: RatesByType, row: RateRow): void {
   const others = (rates.get(row.agentType) ?? []).filter(
     ({ settings }) => settings.window !== row.settings.window,

@@ -1,7 +1,7 @@
-// What agents of one type used of one of their rates: tokens in a minute, an hour or a day, for each pair of type and
-// window (budget document, section 4). Both ways to count are kept, so that an operator may change `sliding` at any
-// time: a window that slides (in steps, rolling-window.ts), and the document's, which starts again with the first use
-// after it expired (exact/rate-limit-window.ts is that rule to the letter, in seconds). Plain values.
+// The use of one rate of an agent type: tokens per minute, hour or day, for each pair of type and window (budget
+// document, section 4). Plain values. Both ways to count are kept, so that an operator may change `sliding` at any
+// time. One is a window that slides in steps (rolling-window.ts). The other is the document's window, which restarts
+// with the first use after it expired. exact/rate-limit-window.ts is the document's rule to the letter, in seconds.
 
 import { type Instant, instant } from "../ids.ts";
 import { addTokens, emptyWindow, fallsTo, type RollingWindow, totalAt } from "./rolling-window.ts";
@@ -48,8 +48,10 @@ export function usedOf(
   return isExpired(restarting, sliding.windowMs, at) ? 0 : restarting.tokens;
 }
 
-/** When, by time alone, fewer than `tokensMax` count, `reserved` included; `at` when so now, undefined when what is
- *  reserved uses it up. */
+/**
+ * When, by time alone, fewer than `tokensMax` count, with `reserved` included. `at` when so now; undefined when the
+ * reserved tokens alone use up the rate.
+ */
 export function opensAt(
   use: RateUse,
   settings: RateSettings,
@@ -60,7 +62,7 @@ export function opensAt(
   if (usedOf(use, settings, at) <= usedMax) return at;
   if (usedMax < 0) return undefined;
   if (settings.sliding) return fallsTo(use.sliding, usedMax, at);
-  // The document's window has expired when more than its length has passed.
+  // The document's window expires once more than its length has passed.
   return instant(use.restarting.startedAt + use.sliding.windowMs + 1);
 }
 

@@ -1,5 +1,5 @@
-// Why a task went where it went: small enough to stand in every assignment.
-// The full table of candidates comes by replaying the journal to that batch.
+// The reasons of an assignment: small enough to stand in every assignment. The full table of candidates comes from
+// replaying the journal to that batch.
 
 import type { AgentId, ResourceName } from "../ids.ts";
 
@@ -19,11 +19,12 @@ export const ineligibleReasons = [
 export type IneligibleReason = (typeof ineligibleReasons)[number];
 
 /**
- * Why a task is given to no agent at all, whoever is free (scheduling/gates.ts). A closed set, shared by
- * explanations and docs.
- * `swarm-paused`, `project-paused`: an operator's word · `swarm-limit`: as many attempts are open as `topN` allows ·
- * `project-concurrency`: as many of the project's as it may have · `project-budget`, `global-budget`: its estimate
- * does not fit what is left.
+ * Why a task is assigned to no agent at all (scheduling/gates.ts). A closed set, shared by explanations and docs.
+ *
+ * - `swarm-paused`, `project-paused`: an operator paused the swarm or the project.
+ * - `swarm-limit`: as many attempts are open as `topN` allows.
+ * - `project-concurrency`: the project has as many open attempts as it may have.
+ * - `project-budget`, `global-budget`: the task's estimate does not fit the tokens left.
  */
 export const waitingReasons = [
   "swarm-paused",
@@ -35,13 +36,13 @@ export const waitingReasons = [
 ] as const;
 export type WaitingReason = (typeof waitingReasons)[number];
 
-/** What decided between the winner and the next: the score, or the first tie-break that differed. */
+/** The difference between the winner and the runner-up: the score, or the first tie-break that differed. */
 export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joined" | "id" | "probe";
 
-/** By which class a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
+/** The class by which a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
 export type TurnBasis = "starvation-limit" | "guarantee" | "rule";
 
-/** How it came to be this task's turn. */
+/** How the task's turn came. */
 export interface TurnBases {
   readonly project: TurnBasis;
   readonly user: TurnBasis;
@@ -50,9 +51,9 @@ export interface TurnBases {
 /** The terms of one candidate's score; `score = successRate · speed / (1 + load + λ · backlog)`. */
 export interface CandidateTerms {
   readonly agent: AgentId;
-  /** [0, 1], rounded to 4 decimals, as are the others. */
+  /** [0, 1], rounded to 4 decimals, like the other terms. */
   readonly score: number;
-  /** Learnt for the kind, [0, 1]. */
+  /** Learned for the kind, [0, 1]. */
   readonly successRate: number;
   /** In flight / max concurrent, ≥ 0, before this assignment. */
   readonly load: number;
@@ -62,8 +63,10 @@ export interface CandidateTerms {
   readonly speed?: number;
 }
 
-/** Budgets that an assignment did not fit and that kept it from nothing: by their mode, it is only said (`alert`), or
- *  the task was made cheaper where something cheaper is named (`downgrade`). */
+/**
+ * Budgets that an assignment exceeded without being held up, by mode. `alert` only records the excess. `downgrade` used
+ * a cheaper kind or agent type where one is named.
+ */
 export interface ExceededBudgets {
   readonly project?: "alert" | "downgrade";
   readonly global?: "alert" | "downgrade";
@@ -74,34 +77,36 @@ export interface Receipt {
   readonly turn?: TurnBases;
   /** How many agents passed every filter. */
   readonly feasible: number;
-  /** The winner, then the next two. */
+  /** The winner, then up to two runners-up. */
   readonly candidates: readonly CandidateTerms[];
-  /** How many agents failed which filter (the first that each failed); zero counts are absent. */
+  /** Number of agents by the first filter that each failed; zero counts are absent. */
   readonly ineligible: Readonly<Partial<Record<IneligibleReason, number>>>;
   readonly decidedBy: DecidedBy;
-  /** The queue the task waited in, and how many waited there, itself included. */
+  /** The task's queue, and the number of tasks in the queue, this task included. */
   readonly queue: string;
   readonly waiting: number;
-  /** Journal time since it was last queued. */
+  /** Journal time since the task was last queued. */
   readonly waitedMs: number;
-  /** Absent when it fits its budgets, or none is set. */
+  /** Absent when the task fits its budgets, or none is set. */
   readonly budget?: ExceededBudgets;
 }
 
-/** Why a slot lease got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the
- *  highest L at the resource whose slot was free · `starvationLimit`: it had waited so long that it came next. */
+/**
+ * Why a slot lease got its slots. `free`: at once, without overtaking · `load`: the highest L at the resource with the
+ * free slot · `starvation-limit`: the request had waited past the starvation limit.
+ */
 export interface SlotReceipt {
   readonly by: "free" | "load" | "starvation-limit";
-  /** Waiters of `resource` at that moment, itself included; 0 when it did not wait. */
+  /** Waiters of `resource` at the moment of the grant, this one included; 0 without a wait. */
   readonly waiting: number;
   readonly waitedMs: number;
-  /** Where it was decided, and that resource's clock; absent when it did not wait. */
+  /** The deciding resource and its clock; absent without a wait. */
   readonly resource?: ResourceName;
   readonly tick?: number;
   /** L of the agent, [0, 1], rounded to 4 decimals; with `load` only. */
   readonly load?: number;
-  /** α that L was made with, [0, 1], rounded to 4 decimals; with `load` only. */
+  /** The α in L, [0, 1], rounded to 4 decimals; with `load` only. */
   readonly alpha?: number;
-  /** The highest of the other agents; absent when nobody else could have had it. */
+  /** The next highest L; absent without a competing agent. */
   readonly runnerUp?: { readonly agent: AgentId; readonly load: number };
 }

@@ -1,24 +1,23 @@
-// Tokens used in the last so many milliseconds, in a bounded number of steps: a plain value that the state keeps,
-// and the functions that change it. A budget's window; the document's rate limit, which does not slide, is in
-// rate.ts.
+// Tokens used in the last so many milliseconds, in a bounded number of steps: a plain value in the state, and the
+// functions that change it. The window of a budget. The document's rate limit, which does not slide, is in rate.ts.
 //
-// The error: tokens count for at least the window and, where `limits.windowBuckets` divides it, at most one step
-// longer (two steps else). Never shorter, so that no span as long as the window holds more than a hard limit.
+// The error: tokens count for at least the window and, where `limits.windowBuckets` divides it, at most one step longer
+// (otherwise two). Never shorter, so that no span as long as the window holds more than a hard limit.
 
 import { assert } from "../assert.ts";
 import { type Instant, instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 
-/** What was used in one step of time. */
+/** The tokens used in one step of time. */
 export interface WindowBucket {
-  /** Which step since the epoch: `floor(at / stepMs)`. */
+  /** The step's number since the epoch: `floor(at / stepMs)`. */
   readonly step: number;
   tokens: number;
 }
 
 export interface RollingWindow {
   readonly windowMs: number;
-  /** Σ of the buckets, those that have left since the last change included. */
+  /** Σ of the buckets, including buckets that left since the last change. */
   held: number;
   /** Oldest first, none empty, at most `limits.windowBuckets` + 1. */
   readonly buckets: WindowBucket[];
@@ -30,7 +29,7 @@ export function emptyWindow(windowMs: number): RollingWindow {
   return { windowMs, held: 0, buckets: [] };
 }
 
-/** Counts tokens at an instant that is not before the last one. @param tokens a whole number ≥ 0 */
+/** Counts tokens at an instant, not before the last instant. @param tokens a whole number ≥ 0 */
 export function addTokens(window: RollingWindow, tokens: number, at: Instant): void {
   assert(Number.isSafeInteger(tokens) && tokens >= 0, "tokens are counted in whole numbers");
   roll(window, at);
@@ -42,7 +41,7 @@ export function addTokens(window: RollingWindow, tokens: number, at: Instant): v
   window.held += tokens;
 }
 
-/** Lets go of what left the window. Changes no answer; each bucket is let go once. */
+/** Drops the buckets that left the window. Changes no total. */
 export function roll(window: RollingWindow, at: Instant): void {
   for (let oldest = window.buckets[0]; oldest !== undefined; oldest = window.buckets[0]) {
     if (leavesAt(window.windowMs, oldest) > at) return;
@@ -51,7 +50,7 @@ export function roll(window: RollingWindow, at: Instant): void {
   }
 }
 
-/** Tokens that count at an instant, without changing anything. */
+/** Tokens that count at an instant, without a change of the window. */
 export function totalAt({ windowMs, held, buckets }: RollingWindow, at: Instant): number {
   let left = 0;
   for (const bucket of buckets) {
@@ -61,13 +60,13 @@ export function totalAt({ windowMs, held, buckets }: RollingWindow, at: Instant)
   return held - left;
 }
 
-/** The next instant after `at` at which the total falls by time alone; undefined when it is 0. */
+/** The next instant after `at` at which the total falls by time alone; undefined when the total is 0. */
 export function nextChangeAt({ windowMs, buckets }: RollingWindow, at: Instant): Instant | undefined {
   const next = buckets.find((bucket) => leavesAt(windowMs, bucket) > at);
   return next === undefined ? undefined : leavesAt(windowMs, next);
 }
 
-/** The first instant after `at` at which no more than `tokensMax` count, if nothing is added; `at` when so now. */
+/** The first instant after `at` with a total of at most `tokensMax`, if nothing is added; `at` when so now. */
 export function fallsTo(window: RollingWindow, tokensMax: number, at: Instant): Instant {
   let total = totalAt(window, at);
   if (total <= tokensMax) return at;

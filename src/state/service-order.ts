@@ -1,5 +1,5 @@
-// Which of one user's tasks in one queue is served next: the one that waits longest, once it is past the starvation
-// limit, else the lowest (priority, submission).
+// The next task of a user in a queue: the longest waiting, once past the starvation limit, else the lowest (priority,
+// submission).
 
 import type { QueueUser, TaskPartition, TaskRow } from "./state.ts";
 
@@ -10,7 +10,7 @@ export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
   return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
 }
 
-/** The lowest (priority, submission) in the queues that are not out. */
+/** The lowest (priority, submission) in the partitions that are not out. */
 export function firstTask(
   user: QueueUser,
   isOut: (partition: TaskPartition) => boolean = nothingIsOut,
@@ -26,7 +26,7 @@ export function firstTask(
   return first;
 }
 
-/** The longest queued in the queues that are not out. */
+/** The longest queued in the partitions that are not out. */
 export function oldestTask(
   user: QueueUser,
   isOut: (partition: TaskPartition) => boolean = nothingIsOut,
@@ -41,7 +41,7 @@ export function oldestTask(
   return oldest;
 }
 
-/** The first tasks by (priority, submission) in the queues that are not out, at most `countMax`. */
+/** The first tasks by (priority, submission) in the partitions that are not out, at most `countMax`. */
 export function firstTasks(
   user: QueueUser,
   countMax: number,

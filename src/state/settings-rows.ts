@@ -1,4 +1,4 @@
-// How what operators set changes the state: policy, projects, kinds, resources, pauses. Rates: rate-rows.ts.
+// How operators' settings change the state: policy, projects, kinds, resources, pauses. Rates: rate-rows.ts.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -17,7 +17,7 @@ export function changePolicy(
   at: Instant,
 ): void {
   const before = state.policy;
-  state.policy = { ...defaultPolicy, ...policy }; // an older leader did not know of all settings
+  state.policy = { ...defaultPolicy, ...policy }; // an older leader did not know all settings
   state.horizonAt = (state.horizonAt + before.rememberMs - state.policy.rememberMs) as Instant;
   if (alphaSaid || policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
   adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
@@ -33,7 +33,7 @@ export function configureProject(state: SwarmState, event: EventOf<"ProjectConfi
   noteKept(state, row);
 }
 
-/** The defaults hold again. A pause is another word, and stays. */
+/** The defaults hold again. A pause is separate, and stays. */
 export function removeProject(state: SwarmState, { project }: EventOf<"ProjectRemoved">, at: Instant): void {
   const row = projectRowOf(state, project);
   assert(row.live === 0, `project ${project} is removed while it has no tasks`);
@@ -49,7 +49,7 @@ export function pauseProject(state: SwarmState, event: EventOf<"ProjectPaused" |
   noteKept(state, row);
 }
 
-/** The defaults again are nothing set: its row goes with what else keeps it. */
+/** Settings equal to the defaults count as absent, so that the row can be dropped. */
 export function configureKind(state: SwarmState, event: EventOf<"KindConfigured">): void {
   const row = kindRowOf(state, event.kind);
   row.settings = isDefault(event.settings) ? undefined : event.settings;
@@ -60,7 +60,7 @@ function isDefault({ importance, cheaper, cheaperType }: KindSettings): boolean 
   return importance === defaultKindSettings.importance && cheaper === undefined && cheaperType === undefined;
 }
 
-/** Slots that are held stay held where there are fewer now: nothing is granted until it fits. */
+/** With fewer slots than before, held slots stay held: nothing is granted until it fits. */
 export function configureResource(
   state: SwarmState,
   { resource, settings, alphaSaid }: EventOf<"ResourceConfigured">,
@@ -78,12 +78,12 @@ export function configureResource(
   known.settings = settings;
 }
 
-/** What it was used for is forgotten with it: set again, it begins anew. */
+/** The resource's use is forgotten too: a resource of the same name starts from zero. */
 export function removeResource(state: SwarmState, { resource }: EventOf<"ResourceRemoved">): void {
   const row = resourceRowOf(state, resource);
   assert(
     row.holdings.size === 0 && row.waiting.size === 0,
-    `${resource} is removed while nobody holds a slot of it or waits for one`,
+    `${resource} is removed without holders and waiters`,
   );
   state.resourceByName.delete(resource);
 }

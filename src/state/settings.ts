@@ -1,16 +1,23 @@
-// What an operator sets for one project, kind, resource or agent type. Journaled whole at each change, so that a
-// row's settings are those of the last event. What is set for the swarm is state/policy.ts.
+// An operator's settings of one project, kind, resource or agent type. Each change journals all settings of its
+// subject, so that a row's settings equal the last event's. Settings of the swarm: state/policy.ts.
 
 import type { Kind } from "../ids.ts";
 
-/** What happens to a task that does not fit what is left of a budget. `wait` (default): it waits until it fits ·
- *  `reject`: its submission is refused, and a task that was accepted before waits · `alert`: it runs, and the record
- *  says that the budget is exceeded · `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
+/**
+ * The treatment of a task that does not fit the tokens left in a budget.
+ *
+ * - `wait` (default): the task waits until it fits.
+ * - `reject`: its submission is refused; a task that was accepted before waits.
+ * - `alert`: the task runs, and the journal records that the budget is exceeded.
+ * - `downgrade`: the task runs as the cheaper kind, or at agents of the cheaper type, as configured.
+ */
 export const budgetModes = ["wait", "reject", "alert", "downgrade"] as const;
 export type BudgetMode = (typeof budgetModes)[number];
 
-/** Whether no assignment may exceed the budget: modes `wait` and `reject`. A task whose estimate is above the whole
- *  budget is refused at submission there. */
+/**
+ * Whether no assignment may exceed the budget: modes `wait` and `reject`. In both, a submission with an estimate above
+ * the whole budget is refused.
+ */
 export function isHard(budget: BudgetSettings | undefined): budget is BudgetSettings {
   return budget?.mode === "wait" || budget?.mode === "reject";
 }
@@ -23,37 +30,37 @@ export interface BudgetSettings {
 }
 
 export interface ProjectSettings {
-  /** Its share when others wait too, > 0; default 1. */
+  /** The project's share while several projects wait, > 0; default 1. */
   readonly creditWeight: number;
-  /** Attempts open at once, ≥ 1; absent is no limit. */
+  /** Maximum attempts open at once, ≥ 1; absent is no limit. */
   readonly maxConcurrent?: number;
   readonly budget?: BudgetSettings;
-  /** Tasks that may wait; default and most `limits.queuedTasksPerProjectMax`. */
+  /** Maximum waiting tasks; default and maximum `limits.queuedTasksPerProjectMax`. */
   readonly queueMax: number;
 }
 
 export interface KindSettings {
-  /** How fast its tasks rise (Lucio's task weight), > 0; default 1. */
+  /** How fast the kind's tasks rise (Lucio's task weight), > 0; default 1. */
   readonly importance: number;
-  /** Runs in its place where a budget in mode `downgrade` is used up. */
+  /** The kind to run instead where a budget in mode `downgrade` is used up. */
   readonly cheaper?: Kind;
-  /** The only type of agents that it goes to there. With both, those of this type run the cheaper kind. */
+  /** The only agent type to use there. With both settings, agents of this type run the cheaper kind. */
   readonly cheaperType?: string;
 }
 
 export interface ResourceSettings {
   readonly slots: number;
-  /** Requests that may wait; one more is refused. */
+  /** Maximum waiting requests; a further request is refused. */
   readonly maxWaiters: number;
-  /** Absent: the policy's α holds, and whether that moves by itself. */
+  /** Absent: the policy's α and `autoTune` hold. */
   readonly ownAlpha?: OwnAlpha;
 }
 
-/** α that one resource has for itself, as each of LOCO's schedulers does. */
+/** A resource's own α, as each of LOCO's schedulers has. */
 export interface OwnAlpha {
-  /** [0, 1]; with `autoTune` where it starts, at most 0.5. */
+  /** [0, 1]; with `autoTune` the initial value, at most 0.5. */
   readonly value: number;
-  /** Whether it moves by itself. */
+  /** Whether α is tuned automatically. */
   readonly autoTune: boolean;
 }
 
@@ -65,6 +72,6 @@ export type RateWindow = (typeof rateWindows)[number];
 export interface RateSettings {
   readonly window: RateWindow;
   readonly tokensMax: number;
-  /** Whether the window truly slides; else it restarts with the first use after it ended, as the document's does. */
+  /** Whether the window truly slides; else the window restarts with the first use after its end, as in the document. */
   readonly sliding: boolean;
 }

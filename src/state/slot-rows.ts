@@ -1,6 +1,6 @@
-// How slot leases of slots change the state: who waits, who holds, each resource's clock and use. Every change
-// of what is in use goes through `take` or `giveBack`, so that counters equal a recount.
-// Not here: who is granted next (scheduling/slot-planner.ts), what is refused (decide-slot.ts).
+// How slot leases change the state: waiters, holders, each resource's clock and use. Every change of `inUse` goes
+// through `take` or `giveBack`, so that counters equal a recount. Not here: the order of grants
+// (scheduling/slot-planner.ts), refusals (decide-slot.ts).
 
 import { assert } from "../assert.ts";
 import type { AgentId, Instant, ResourceName, SlotHandle } from "../ids.ts";
@@ -12,7 +12,7 @@ import type { ResourceSettings } from "./settings.ts";
 import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
 
-/** The key under which maps keep a slot lease. */
+/** The key of a slot lease in maps. */
 export function slotLeaseKey({
   agent,
   handle,
@@ -31,7 +31,7 @@ export function findSlotLease(
   return state.slotsByAgent.get(agent)?.get(handle);
 }
 
-/** What an agent holds and waits for, in order of asking. */
+/** An agent's slot leases, held and waiting, in order of asking. */
 export function slotLeasesOf(state: SwarmState, agent: AgentId): SlotLeaseRow[] {
   return [...(state.slotsByAgent.get(agent)?.values() ?? [])];
 }
@@ -60,7 +60,7 @@ export function newResourceRow(resource: ResourceName, settings: ResourceSetting
   };
 }
 
-/** Brings the integrals of use up to `at`: to be called before `inUse` or the number of slots changes. */
+/** Brings the integrals of use up to `at`. Must run before a change of `inUse` or of the number of slots. */
 export function measure(row: ResourceRow, at: Instant): void {
   const elapsedMs = at - row.measuredAt;
   row.heldSlotMs += row.inUse * elapsedMs;
@@ -68,8 +68,10 @@ export function measure(row: ResourceRow, at: Instant): void {
   row.measuredAt = at;
 }
 
-/** Share of its slots that was held, over the time since it was first set; [0, 1], more where slots were taken
- *  away that were held. 0 for a resource that was set just now. */
+/**
+ * The held share of a resource's slots, over the time since it was first configured. [0, 1], or more where an operator
+ * removed slots that were held. 0 for a resource configured just now.
+ */
 export function utilisationOf(row: ResourceRow, at: Instant): number {
   const elapsedMs = at - row.measuredAt;
   const slotMs = row.slotMs + row.settings.slots * elapsedMs;
@@ -91,7 +93,6 @@ export function awaitSlot(state: SwarmState, event: EventOf<"SlotAwaited">, at: 
     });
 }
 
-/** Whether it waited before or not. */
 export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: Instant): void {
   const waiting = findSlotLease(state, event.agent, event.handle);
   assert(
@@ -132,8 +133,10 @@ export function tuneAlpha(state: SwarmState, event: EventOf<"AlphaTuned">): void
   row.tunedAlpha = event.to;
 }
 
-/** α begins anew where an operator sets another in the policy, or no longer lets it move there. Resources that have
- *  their own keep it. */
+/**
+ * Restarts α where an operator changes the policy's α or ends automatic tuning. A resource with an α of its own keeps
+ * its value.
+ */
 export function forgetTunedAlpha(state: SwarmState): void {
   for (const row of state.resourceByName.values())
     if (row.settings.ownAlpha === undefined) row.tunedAlpha = undefined;
@@ -147,7 +150,7 @@ function newSlotLease(
 ): SlotLeaseRow {
   const agent = agentOf(state, of.agent);
   const key = slotLeaseKey(of);
-  assert(agent.online && agent.incarnation === of.incarnation, `agent ${of.agent} acquires while it lives`);
+  assert(agent.online && agent.incarnation === of.incarnation, `agent ${of.agent} acquires while online`);
   assert(findSlotLease(state, of.agent, of.handle) === undefined, `slot lease ${key} is begun once`);
   assert(!state.endedSlotByKey.has(key), `slot lease ${key} does not begin again`);
   const needs = needsOf(of.resources);
@@ -180,7 +183,7 @@ export function needsOf(resources: readonly ResourceName[]): ReadonlyMap<Resourc
   return needs;
 }
 
-/** The other way round: one mention for each slot. */
+/** The inverse of `needsOf`: one mention per slot. */
 export function mentionsOf(needs: ReadonlyMap<ResourceName, number>): ResourceName[] {
   return [...needs].flatMap(([resource, count]) => Array<ResourceName>(count).fill(resource));
 }

@@ -1,8 +1,7 @@
-// What the journal adds up to: tasks, attempts, agents, queues, and what was learnt. One owner mutates it,
-// through `apply` alone; everybody else reads (an open round of the planner borrows the queues: planner.ts).
-// Everything here follows from events, so that a replay, a standby and the leader hold the same state at the same
-// batch.
-// Not here: heartbeats, connections, who waits for an answer (the coordinator's shell keeps those).
+// The state that the journal's events add up to: tasks, attempts, agents, queues, and learned values. One owner mutates
+// the state, through `apply` alone; all other code only reads. An open round of the planner borrows the queues
+// (planner.ts). Everything here follows from events: a replay, a standby and the leader hold the same state at the same
+// batch. Not here: heartbeats, connections, and pending replies (the coordinator's shell keeps them).
 
 import type {
   AgentId,
@@ -40,63 +39,67 @@ export type TaskState = LiveTaskState | EndedTaskState;
 
 export interface TaskRow extends HeapItem {
   readonly spec: TaskSpec;
-  /** Of the submitted content: same id and hash is the same task. */
+  /** Hash of the submitted content: a submit with the same id and hash is the same task. */
   readonly hash: string;
-  /** Order of submission, from 1, unique in the journal. A retry keeps it. */
+  /** Order of submission, from 1, unique in the journal. A retry keeps the sequence. */
   readonly sequence: number;
   readonly submittedIdx: BatchIndex;
-  /** From 1: how often it was submitted or retried. */
+  /** From 1: the number of submissions and retries. */
   readonly round: number;
-  /** When its round began, by its submission or by a retry, and the batch that says so: its payload stands there. */
+  /**
+   * When the round began, by the submission or a retry, and the batch of that event. The payload stands in the batch.
+   */
   readonly roundAt: Instant;
   readonly roundIdx: BatchIndex;
-  /** The last attempt of the rounds before; 0 in the first. */
+  /** The last attempt of earlier rounds; 0 in the first round. */
   readonly attemptsBefore: number;
-  /** Where it is counted: its user's row and its project's; rows with live tasks are never evicted. */
+  /** The rows that count the task: its user's and its project's. Rows with live tasks are never evicted. */
   readonly userRow: UserRow;
   readonly projectRow: ProjectRow;
   state: LiveTaskState;
-  /** Its weight in whole thousandths: what a grant charges. */
+  /** The weight in whole thousandths: a grant's charge. */
   readonly cost: number;
-  /** When it was last queued; its age counts from here. */
+  /** When the task was last queued; its age counts from here. */
   queuedAt: Instant;
-  /** `state.orders`, its kind's tick, and the turns its user has had in the queue, when it was last queued. */
+  /** `state.orders`, its kind's tick, and its user's turns in the queue, when the task was last queued. */
   queuedOrder: number;
   queuedTick: number;
   queuedTurn: number;
-  /** The last attempt that was opened; 0 before the first. Attempts are numbered on from round to round. */
+  /** The last attempt that was opened; 0 before the first. Attempt numbers continue from round to round. */
   attempt: number;
-  /** Attempts of its round that count against `maxAttempts`. */
+  /** Attempts of the round that count against `maxAttempts`. */
   failures: number;
   infrastructureFailures: number;
-  /** The agent of the last attempt of this or an earlier round. */
+  /** The agent of the last attempt in any round. */
   lastAgent: AgentId | undefined;
-  /** Agents that failed the task in its present round, sorted. They get the task again only when no other agent serves
-   *  its kind. */
+  /**
+   * Agents that failed the task in its present round, sorted. These agents get the task again only when no other agent
+   * serves its kind.
+   */
   failedBy: readonly AgentId[];
   open: OpenAttempt | undefined;
   partition: TaskPartition | undefined;
-  /** Its neighbours in the queue by `queuedOrder`. */
+  /** Neighbours in the partition by `queuedOrder`. */
   older: TaskRow | undefined;
   newer: TaskRow | undefined;
   releaseTimer: Timer | undefined;
   deadlineTimer: Timer | undefined;
 }
 
-/** An attempt that occupies one of its agent's places: under way, or revoked and not yet confirmed as stopped. */
+/** An attempt that occupies its agent's capacity: under way, or revoked and not yet confirmed as stopped. */
 export interface OpenAttempt {
   readonly task: TaskId;
   readonly project: ProjectId;
-  /** What it runs as: the task's own kind, or the cheaper one that a budget made of it. */
+  /** The kind that runs: the task's own, or the cheaper kind chosen by a budget. */
   readonly kind: Kind;
   readonly weight: number;
-  /** Held back from the budgets until it is settled. */
+  /** Reserved in the budgets until the attempt is settled. */
   readonly tokensReserved: number;
-  /** The submitter's estimate, if it gave one. */
+  /** The submitter's estimate, if any. */
   readonly tokensSaid: number | undefined;
-  /** Of its agent when it was assigned: whose rate its tokens count for. */
+  /** The agent's type at assignment: its rates count the attempt's tokens. */
   readonly agentType: string | undefined;
-  /** What its grant charged to its project and user, thousandths of weight. */
+  /** The grant's charge to project and user, thousandths of weight. */
   readonly charged: number;
   readonly attempt: AttemptNumber;
   readonly agent: AgentId;
@@ -105,7 +108,7 @@ export interface OpenAttempt {
   readonly token: Token;
   readonly assignedAt: Instant;
   readonly assignedTick: number;
-  /** `revoked`: the task has moved on, the agent has not yet confirmed that it stopped. */
+  /** `revoked`: the task has moved on; the agent has not yet confirmed that the attempt stopped. */
   state: "assigned" | "running" | "revoked";
   timeoutTimer: Timer | undefined;
 }
@@ -114,23 +117,25 @@ export interface OpenAttempt {
 export interface SuccessRecord {
   successes: number;
   failures: number;
-  /** Attempts ever completed here, without forgetting. */
+  /** Attempts ever completed, without forgetting. */
   completed: number;
-  /** Attempts ever counted here, without forgetting. */
+  /** Attempts ever counted, without forgetting. */
   attempts: number;
-  /** Completed attempts of which the latency is remembered, with the same forgetting in count. */
+  /** Completed attempts with a remembered latency, faded like the counts. */
   timed: number;
-  /** Mean of log₂ of their latencies in ms, each bounded (`limits.latencyOutlierBits`); 0 before the first. */
+  /** Mean of log₂ of the latencies in ms, each bounded (`limits.latencyOutlierBits`); 0 before the first. */
   logLatency: number;
-  /** Mean of their squared distances from that mean; 0 before the second. */
+  /** Mean squared deviation of log₂ from that mean; 0 before the second. */
   spread: number;
-  /** Of a slow agent: how often its probes were slow, less how often they were quick. */
+  /** Of a slow agent: slow probes less quick probes, from 0 to `limits.probeStepMax`. */
   probeStep: number;
   /** A slow agent is probed once the swarm has made so many attempts of the kind; 0: the agent is not slow. */
   probeFrom: number;
   updatedAt: Instant;
-  /** The last step of time (`limits.rateEpochMs`) with an outcome, and what was expected when it began. Kept for
-   *  the swarm's records. */
+  /**
+   * The last step of time (`limits.rateEpochMs`) with an outcome, and the expectation at its start. Only the swarm's
+   * records use these fields.
+   */
   epochAt: Instant;
   epochRate: number;
   epochAttempts: number;
@@ -140,13 +145,13 @@ export interface SuccessRecord {
 
 export interface Suspension {
   readonly until: Instant;
-  /** From 1; the back-off doubles with it. */
+  /** From 1; the back-off doubles with each step. */
   readonly step: number;
 }
 
 export interface AgentRow {
   readonly id: AgentId;
-  /** Of its present or last life; `_`: none. */
+  /** Of the present or last session; `_`: none. */
   group: GroupId;
   incarnation: Incarnation;
   online: boolean;
@@ -156,30 +161,34 @@ export interface AgentRow {
   role: string | undefined;
   agentType: string | undefined;
   labels: Readonly<Record<string, string>>;
-  /** The rows of its kinds while it is online; empty while it is not. */
+  /** The rows of the agent's kinds while online; empty while offline. */
   kindRows: readonly KindRow[];
   /** The n-th join of the swarm. */
   joinedOrder: number;
   maxConcurrent: number;
   prefetch: number;
-  /** What occupies its places, by assignment number, oldest first. */
+  /** The attempts that occupy the agent's capacity, by assignment number, oldest first. */
   readonly open: Map<AssignmentNumber, OpenAttempt>;
-  /** Of this incarnation; 0 before the first. */
+  /** Of this incarnation; 0 before the first assignment. */
   lastNumber: number;
-  /** Highest number it is known to have received with none missing. */
+  /** Highest assignment number that the agent received with none missing. */
   confirmedNumber: number;
-  /** `state.assignments` at its last assignment: smaller means longer ago. */
+  /** `state.assignments` at the agent's last assignment: smaller means longer ago. */
   lastAssignedOrder: number;
-  /** Attempts it completed, in all its lives. */
+  /** Attempts completed in all sessions. */
   completed: number;
   joinedAt: Instant;
   leftAt: Instant | undefined;
-  /** Lives of it that a later start put an end to, newest last, and when the newest ended: processes that may still
-   *  think they are alive. The newest `limits.fencedLivesMax`. */
+  /**
+   * Sessions ended by a later start, newest last, and when the newest ended: processes that may still believe they are
+   * the agent. The newest `limits.fencedLivesMax`.
+   */
   fencedLives: readonly Incarnation[];
   fencedAt: Instant | undefined;
-  /** Lives of it that were assigned something and ended otherwise, newest last: a join of one that comes late begins
-   *  nothing. The newest `limits.pastLivesMax`. */
+  /**
+   * Sessions with assignments that ended without being fenced, newest last: a late join of such a session is ignored.
+   * The newest `limits.pastLivesMax`.
+   */
   pastLives: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
@@ -192,7 +201,7 @@ export interface TaskQueue {
   readonly kind: Kind;
   readonly role: string | undefined;
   readonly kindRow: KindRow;
-  /** Tasks that wait in it. */
+  /** Tasks in the queue. */
   size: number;
   readonly memberByProject: Map<ProjectId, QueueProject>;
   readonly projects: ClockQueue<QueueProject>;
@@ -202,10 +211,10 @@ export interface TaskQueue {
 export interface QueueProject extends Member {
   readonly row: ProjectRow;
   readonly queue: TaskQueue;
-  /** Grants since it entered. */
+  /** Grants since the project entered. */
   turns: number;
   size: number;
-  /** Of its tasks here, thousandths of weight. */
+  /** Of the project's tasks in the queue, thousandths of weight. */
   cost: number;
   readonly memberByUser: Map<UserId, QueueUser>;
   readonly users: ClockQueue<QueueUser>;
@@ -215,14 +224,16 @@ export interface QueueProject extends Member {
 export interface QueueUser extends Member {
   readonly row: UserRow;
   readonly project: QueueProject;
-  /** Grants since it entered. */
+  /** Grants since the user entered. */
   turns: number;
   size: number;
   cost: number;
-  /** None of them empty. Nearly always one. */
+  /** None empty. Nearly always one. */
   readonly partitions: TaskPartition[];
-  /** Which of its tasks here is least by (priority, submission), and which waits longest; and by what tasks are
-   *  compared with those of other queues, so that a decision reads one task and not one of each queue. */
+  /**
+   * The user's first task in the queue by (priority, submission) and the longest waiting task, with the values that
+   * compare them across queues. So a decision reads one task, not a task of each queue.
+   */
   first: TaskRow;
   firstPriority: number;
   firstSequence: number;
@@ -231,7 +242,7 @@ export interface QueueUser extends Member {
   oldestTurn: number;
 }
 
-/** Tasks that any given agent may either all run or all not. */
+/** Tasks that any given agent may either all run or all not run. */
 export interface TaskPartition {
   readonly user: QueueUser;
   /** Agents that failed these tasks, sorted. */
@@ -243,7 +254,7 @@ export interface TaskPartition {
   newest: TaskRow | undefined;
 }
 
-/** Something due at an instant; popped by `Tick`. */
+/** Work due at an instant; popped by `Tick`. */
 export interface Timer extends HeapItem {
   readonly dueAt: Instant;
   /** Total order among equal instants. */
@@ -255,8 +266,10 @@ export interface Timer extends HeapItem {
     | { readonly kind: "forget"; readonly agent: AgentId };
 }
 
-/** What remains of an ended task within the horizon of idempotency. Its result stands in batch `endedIdx`, its payload
- *  in batch `roundIdx`. */
+/**
+ * The record of an ended task within the horizon of idempotency. The result stands in batch `endedIdx`, the payload in
+ * batch `roundIdx`.
+ */
 export interface EndedTask {
   readonly id: TaskId;
   readonly project: ProjectId;
@@ -265,11 +278,11 @@ export interface EndedTask {
   readonly hash: string;
   readonly state: EndedTaskState;
   readonly sequence: number;
-  /** The one that ended. */
+  /** The round that ended. */
   readonly round: number;
-  /** The last attempt, of all rounds; 0 when it never had one. */
+  /** The last attempt, of all rounds; 0 when the task never had an attempt. */
   readonly attempts: number;
-  /** The agent of the last attempt; absent when it never had one. */
+  /** The agent of the last attempt; absent when the task never had an attempt. */
   readonly agent?: AgentId;
   readonly submittedIdx: BatchIndex;
   readonly roundIdx: BatchIndex;
@@ -277,58 +290,62 @@ export interface EndedTask {
   readonly endedIdx: BatchIndex;
 }
 
-/** Live tasks by state and ended ones by outcome: counters, never recounts. Ended ones are counted for ever; a task
- *  that is retried is counted as live again, and no longer as it had ended. A project or user whose row gave way to
- *  another meanwhile had lost that count, and loses no other. */
+/**
+ * Live tasks by state and ended tasks by outcome: counters, never recounts. Ended tasks count for ever. A retried task
+ * counts as live again, and no longer by its old outcome. The row of a project or user evicted meanwhile lost the old
+ * count, and loses nothing more.
+ */
 export type TaskCounts = Record<TaskState, number>;
 
-/** What the swarm knows of a kind beyond its agents and its queue. */
+/** The swarm's knowledge of a kind, beyond the kind's agents and queues. */
 export interface KindRow {
   readonly kind: Kind;
   /** Absent while nothing was set. */
   settings: KindSettings | undefined;
-  /** Mean tokens of its attempts that reported any, exponentially weighted; absent before the first. */
+  /** Mean tokens of the kind's attempts that reported tokens, exponentially weighted; absent before the first. */
   tokensMean?: number;
-  /** The same mean of what was estimated and of what was used, tokens, of its attempts whose submitter gave an
-   *  estimate; absent before the first. */
+  /**
+   * The same mean of estimates and of use, in tokens, over attempts with a submitter's estimate; absent before the
+   * first.
+   */
   estimateMeans?: { estimated: number; used: number };
-  /** Places that became free at agents that serve it, since the row was made: no task waits from before. */
+  /** Times that capacity became free at agents of the kind, since the row was made: no task waits from before. */
   tick: number;
-  /** Queues it has tasks in. */
+  /** Queues with tasks of the kind. */
   queues: number;
 }
 
 export interface ResourceRow {
   readonly resource: ResourceName;
   settings: ResourceSettings;
-  /** Releases so far: LOCO's clock. Ages of what waits here are in these ticks. */
+  /** Releases so far: LOCO's clock. Waiters' ages are in these ticks. */
   tick: number;
-  /** Slots held; more than there are only after their number was lowered. */
+  /** Slots held; above `settings.slots` only after an operator lowered the number. */
   inUse: number;
-  /** What holds and what waits for slots of it, in order of granting and of asking, by `slotLeaseKey`. */
+  /** Slot leases that hold and that wait for slots, in order of granting and of asking, by `slotLeaseKey`. */
   readonly holdings: Map<string, SlotLeaseRow>;
   readonly waiting: Map<string, SlotLeaseRow>;
-  /** Sum of what waits. */
+  /** Sum of the waiting weights. */
   waitingWeightThousandths: number;
-  /** α as it has moved by itself since it was last set, here or in the policy; absent until it moves. */
+  /** α as tuned automatically since α was last set, here or in the policy; absent until α moves. */
   tunedAlpha: number | undefined;
-  /** Weights that waited after each of the last ticks, oldest first (`depthsWith`). */
+  /** Waiting weights after each of the last ticks, oldest first (`depthsWith`). */
   depths: readonly number[];
   /** Grants ever made. */
   grants: number;
-  /** Integrals over time since it was first set: slots held, and slots there were; slot-milliseconds. */
+  /** Integrals over time since the resource was first set: slots held, and slots configured; slot-milliseconds. */
   heldSlotMs: number;
   slotMs: number;
-  /** Up to when. */
+  /** The instant up to which the integrals count. */
   measuredAt: Instant;
 }
 
-/** One slot lease, from the request to the release: all of its slots wait, or all are held. */
+/** One slot lease, from the request to the release: all its slots wait, or all are held. */
 export interface SlotLeaseRow {
   readonly handle: SlotHandle;
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
-  /** The line of work within the agent that holds it; absent when the agent as a whole does. */
+  /** The line of work within the agent that holds the slots; absent when the agent as a whole does. */
   readonly holder: string | undefined;
   /** Slots wanted by resource, in name order. */
   readonly needs: ReadonlyMap<ResourceName, number>;
@@ -336,17 +353,17 @@ export interface SlotLeaseRow {
   /** Order of asking, from 1, unique in the journal. */
   readonly order: number;
   readonly requestedAt: Instant;
-  /** Each resource's tick when it was asked for. */
+  /** Each resource's tick at the request. */
   readonly requestedTicks: ReadonlyMap<ResourceName, number>;
   state: "waiting" | "held";
-  /** Absent while it waits. */
+  /** Absent while the request waits. */
   grantedAt: Instant | undefined;
   /** When the wait ends without a slot. */
   readonly deadline: Instant | undefined;
   timeoutTimer: Timer | undefined;
 }
 
-/** What remains of a slot lease that ended: how. */
+/** How a slot lease ended. */
 export type SlotEnding = SlotReleaseReason | SlotWaitEndReason;
 
 /** Tokens used by agents of one type in one window. */
@@ -356,25 +373,26 @@ export interface RateRow {
   readonly use: RateUse;
 }
 
-/** None of the lists empty; at most one row for each window, the shortest window first. */
+/** No list empty; at most one row per window, the shortest window first. */
 export type RatesByType = Map<string, readonly RateRow[]>;
 
-/** Tokens of a project, or of the swarm (state/budget-rows.ts keeps it). */
+/** Tokens of a project, or of the swarm (state/budget-rows.ts changes ledgers). */
 export interface TokenLedger {
-  /** Held back for open attempts, revoked ones included: the sum of what each reserved. */
+  /** The sum of the reservations of open attempts, revoked attempts included. */
   reserved: number;
-  /** Spent in the last `policy.guaranteeMs`, with or without a budget: what shares are compared by. */
+  /** Spent in the last `policy.guaranteeMs`, with or without a budget: the measure for comparing shares. */
   usage: RollingWindow;
   /** Spent in the budget's own window; absent without a budget. */
   spent: RollingWindow | undefined;
-  /** Spent so far: where a window that is new, or of another length, begins. */
+  /** Spent so far: the source of a window that is new, or of another length. */
   readonly history: UseHistory;
-  /** When it was last put on record that the budget is exceeded. */
+  /** When the journal last recorded that the budget is exceeded. */
   exceededAt: Instant | undefined;
 }
 
-/** An attempt whose reservation was returned because its agent was lost: what it used all the same is charged
- *  when its report comes after all, once. */
+/**
+ * An attempt whose reservation was returned because its agent was lost. A report that comes after all is charged, once.
+ */
 export interface UnchargedAttempt {
   readonly task: TaskId;
   readonly attempt: AttemptNumber;
@@ -403,17 +421,17 @@ export interface ProjectRow {
   isPaused: boolean;
   readonly counts: TaskCounts;
   readonly ledger: TokenLedger;
-  /** Attempts that occupy a place, revoked ones included. */
+  /** Attempts that occupy capacity, revoked attempts included. */
   openAttempts: number;
   readonly account: Account;
-  /** Of its users. */
+  /** Of the project's users. */
   virtualTime: number;
   /** Tasks that have not ended. */
   live: number;
   /** Users with tasks that are queued or delayed. */
   usersWaiting: number;
   readonly userByName: Map<UserId, UserRow>;
-  /** Users without live tasks, idle longest first: they give way to new ones. */
+  /** Users without live tasks, idle longest first: evicted when new users need room. */
   readonly idleUsers: Set<UserId>;
 }
 
@@ -424,20 +442,20 @@ export interface SwarmState {
   leaderTimeoutMs: number;
   /** Of the last applied batch; 0 before the first. */
   idx: BatchIndex;
-  /** The first batch that is kept to be read; 1 until the audit was trimmed. */
+  /** The first batch that can still be read; 1 until the audit was trimmed. */
   auditFirstIdx: BatchIndex;
   at: Instant;
-  /** What ended before may be forgotten: `policy.rememberMs` of led time ago (journal-time.ts). */
+  /** Tasks that ended before the horizon may be forgotten: `policy.rememberMs` of led time ago (journal-time.ts). */
   horizonAt: Instant;
   /** Units of work completed. */
   tick: number;
-  /** Tasks ever submitted; the last one's `sequence`. */
+  /** Tasks ever submitted; equals the last task's `sequence`. */
   submissions: number;
   /** Assignments ever made. */
   assignments: number;
   /** Joins ever. */
   joins: number;
-  /** Entries into queues and assignments ever: what comes later has the higher order. */
+  /** Entries into queues and assignments ever: a later event has a higher order. */
   orders: number;
   /** Of the projects (docs/scheduling.md, "The clocks"). */
   virtualTime: number;
@@ -453,35 +471,40 @@ export interface SwarmState {
   readonly timers: IndexedHeap<Timer>;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly projectById: Map<ProjectId, ProjectRow>;
-  /** Projects without live tasks and settings, idle longest first: they give way to new ones. */
+  /** Projects without live tasks and settings, idle longest first: evicted when new projects need room. */
   readonly idleProjects: Set<ProjectId>;
   readonly counts: TaskCounts;
   readonly ledger: TokenLedger;
-  /** Attempts that occupy a place, revoked ones included. */
+  /** Attempts that occupy capacity, revoked attempts included. */
   openAttempts: number;
-  /** Those with a budget. */
   readonly budgetedProjects: Set<ProjectId>;
   /** By `unchargedKey`, lost longest ago first. */
   readonly uncharged: AgedMap<string, UnchargedAttempt>;
   policy: Policy;
   isPaused: boolean;
-  /** Those in use, and of which something was learnt (kind-rows.ts). */
+  /** Kinds in use, and kinds with learned values (kind-rows.ts). */
   readonly kindByName: Map<Kind, KindRow>;
-  /** Of those the ones not in use, idle longest first: they give way to others. */
+  /** Kinds of `kindByName` not in use, idle longest first: evicted when further kinds need room. */
   readonly idleKinds: Set<Kind>;
   readonly resourceByName: Map<ResourceName, ResourceRow>;
-  /** Resources that somebody waits for. */
+  /** Resources with waiters. */
   readonly contendedByName: Map<ResourceName, ResourceRow>;
-  /** Slot leases that wait or are held; agents without any are not in it. */
+  /** Slot leases that wait or are held; an agent without slot leases has no entry. */
   readonly slotsByAgent: Map<AgentId, Map<SlotHandle, SlotLeaseRow>>;
-  /** By `slotLeaseKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
+  /** By `slotLeaseKey`, ended longest ago first; at most `limits.endedHandlesMax`. */
   readonly endedSlotByKey: AgedMap<string, SlotEnding>;
-  /** Slot leases ever begun; the last one's `order`. */
+  /** Slot leases ever begun; equals the last lease's `order`. */
   slotLeases: number;
   readonly ratesByType: RatesByType;
-  /** What open attempts reserved by the type of their agents, of types with one; limited or not. */
+  /**
+   * Tokens reserved by open attempts, by the type of their agents; agents without a type are not counted. Kept for
+   * types without rates too.
+   */
   readonly reservedByType: Map<string, number>;
-  /** Rates that were removed, longest ago first, while something of their use counts: set anew, they go on from it. */
+  /**
+   * Rates that were removed, longest ago first, while some of their use counts: a rate set again continues from that
+   * use.
+   */
   readonly removedRatesByType: RatesByType;
 }
 
@@ -550,13 +573,13 @@ export function emptyState(): SwarmState {
   };
 }
 
-/** What holds for a project of which nothing was set. */
+/** The settings of a project without settings of its own. */
 export const defaultProjectSettings: ProjectSettings = {
   creditWeight: 1,
   queueMax: limits.queuedTasksPerProjectMax,
 };
 
-/** What holds for a kind of which nothing was set. */
+/** The settings of a kind without settings of its own. */
 export const defaultKindSettings: KindSettings = { importance: 1 };
 
 export function projectSettingsOf(row: ProjectRow): ProjectSettings {
@@ -571,23 +594,28 @@ export function isDueEarlier(a: Timer, b: Timer): boolean {
   return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.order < b.order;
 }
 
-/** The places an agent has in all: what runs at once and what it prefetches. */
+/** The agent's capacity: concurrent tasks and prefetched tasks together. */
 export function placesOf(agent: AgentRow): number {
   return agent.maxConcurrent + agent.prefetch;
 }
 
-/** Whether it is there to run tasks. One without kinds is there for slots alone: it is no candidate for anything, and
- *  whoever counts or compares agents leaves it out. */
+/**
+ * Whether the agent runs tasks. An agent without kinds exists for slots alone: it is never a candidate, and code that
+ * counts or compares agents skips it.
+ */
 export function runsTasks(agent: AgentRow): boolean {
   return agent.kinds.size > 0;
 }
 
-/** Whether it came for slots alone, in all its lives: nothing was learnt of it, and no number or token given to it. */
+/**
+ * Whether the agent only ever used slots, in all its sessions: it has no learned values, and never got an assignment
+ * number or token.
+ */
 export function cameForSlots(agent: AgentRow): boolean {
   return !runsTasks(agent) && agent.lastAssignedOrder === 0;
 }
 
-/** When the next timer is due, or undefined when nothing waits for time. */
+/** When the next timer is due; undefined without timers. */
 export function nextDueAt(state: SwarmState): Instant | undefined {
   return state.timers.peek()?.dueAt;
 }

@@ -1,15 +1,17 @@
-// How often an agent succeeds at a kind of task and how quickly, learnt from its own outcomes (docs/scheduling.md,
-// "Who does it").
+// An agent's success rate and speed for a kind of task, learned from the agent's own outcomes (docs/scheduling.md, "Who
+// does it").
 //
-// An agent's estimate is a Beta mean: its own successes and failures, plus `limits.priorAttempts` imagined
-// attempts at the swarm's rate for the kind. The swarm's is the same, with imagined attempts at
-// `limits.priorSuccessRate`. So nobody starts from 0 or 1, and few outcomes say little.
-// What was learnt fades, exponentially: by half with each `limits.forgetHalfLifeAttempts` later attempts of the
-// same agent and kind, and by half with each `limits.forgetHalfLifeMs` of journal time. An agent that was
-// repaired recovers, and one that nobody tries any more comes back to the prior and is tried again.
-// Its speed is learnt in the same way, from the logarithms of its latencies. An agent counts as slower than the swarm
-// only beyond the error of its own mean, and is probed then: otherwise chance, or one slow attempt, would lock it out,
-// for at light load the best score takes every task.
+// An agent's estimate is a Beta mean: its own successes and failures, plus `limits.priorAttempts` imagined attempts at
+// the swarm's rate for the kind. The swarm's estimate is the same, with imagined attempts at `limits.priorSuccessRate`.
+// So no estimate starts from 0 or 1, and few outcomes change little.
+//
+// Outcomes fade exponentially. They halve with each `limits.forgetHalfLifeAttempts` later attempts of the same agent
+// and kind. They also halve with each `limits.forgetHalfLifeMs` of journal time. A repaired agent recovers. An agent
+// without attempts returns to the prior and is tried again.
+//
+// Speed is learned in the same way, from the logarithms of latencies. An agent counts as slower than the swarm only
+// beyond the error of its own mean, and is probed then. Otherwise chance, or one slow attempt, would lock the agent
+// out: at light load the best score takes every task.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -26,12 +28,12 @@ export interface Remembered {
   readonly failures: number;
 }
 
-/** What one more attempt leaves of those before it. */
+/** The share of older outcomes that remains after one more attempt. */
 const keptPerAttempt = powerOfHalf(1 / limits.forgetHalfLifeAttempts);
-/** `probeFrom` of an agent that is slow and whose last attempt was quick. */
+/** `probeFrom` of a slow agent whose last attempt was quick. */
 const dueAtOnce = 1;
 
-/** The record of an agent that has tried nothing yet. */
+/** The record of an agent without attempts. */
 export function emptyRecord(at: Instant): SuccessRecord {
   return {
     successes: 0,
@@ -51,26 +53,26 @@ export function emptyRecord(at: Instant): SuccessRecord {
   };
 }
 
-/** The beginning of the step of journal time that an instant is in (`limits.rateEpochMs`). */
+/** The start of the step of journal time that contains an instant (`limits.rateEpochMs`). */
 export function epochOf(at: Instant): Instant {
   return (at - (at % limits.rateEpochMs)) as Instant;
 }
 
-/** What the swarm expects of an agent that tries a kind: the same for a whole step of time. */
+/** The swarm's expectation of any agent for a kind: constant within a step of time. */
 export interface Expectation {
   /** [0, 1] */
   readonly rate: number;
-  /** log₂ of the swarm's latency in ms; absent while nothing of the kind was completed. */
+  /** log₂ of the swarm's latency in ms; absent until an attempt of the kind completed. */
   readonly logLatency: number | undefined;
-  /** Attempts of the kind that the swarm has made. */
+  /** The swarm's attempts of the kind so far. */
   readonly attempts: number;
 }
 
 const nothingKnown: Expectation = { rate: limits.priorSuccessRate, logLatency: undefined, attempts: 0 };
 
 /**
- * What the swarm's record held when the step began that `at` is in. So an agent's score changes with its own
- * outcomes and from step to step, not with the outcomes of other agents.
+ * The swarm's record at the start of the step that contains `at`. So an agent's score changes with its own outcomes and
+ * from step to step, not with the outcomes of other agents.
  *
  * @param at not before the last outcome in the record
  */
@@ -86,12 +88,12 @@ export function expectationOf(swarm: SuccessRecord | undefined, at: Instant): Ex
   };
 }
 
-/** The success rate that is expected of an agent. @returns [0, 1] */
+/** The expected success rate of an agent. @returns [0, 1] */
 export function successRate(agent: SuccessRecord | undefined, { rate }: Expectation, at: Instant): number {
   return agent === undefined ? rate : shrunk(decayed(agent, epochOf(at)), rate);
 }
 
-/** What scores count: the success rate and the factor for speed. */
+/** The inputs of a score: the success rate and the factor for speed. */
 export interface Quality {
   /** [0, 1] */
   readonly successRate: number;
@@ -100,8 +102,8 @@ export interface Quality {
 }
 
 /**
- * What a score counts of an agent. Each term falls below the swarm's as far as the agent's outcomes show it, and never
- * rises above it. So equal agents tie exactly, and a tie goes to the agent that was assigned least recently.
+ * The terms of an agent's score. Each term falls below the swarm's only as far as the agent's outcomes show, and never
+ * rises above. So equal agents tie exactly, and a tie goes to the agent with the least recent assignment.
  *
  * @param exponent 0, 0.5, 1 or 2
  */
@@ -126,7 +128,7 @@ function countedRate(agent: SuccessRecord, { rate }: Expectation, at: Instant): 
   return Math.min(rate, shrunk(remembered, rate) + limits.successErrorsTolerated * error);
 }
 
-/** 1 of an agent that is not slow, or is due for a probe. */
+/** 1 for an agent that is not slow, or is due for a probe. */
 function speedFactor(agent: SuccessRecord, expectation: Expectation, exponent: number, at: Instant): number {
   if (!isSlow(agent) || isProbeDue(agent, expectation, at)) return 1;
   const slower = Math.max(0, slowerBits(agent, expectation, at));
@@ -143,9 +145,9 @@ function isProbeDue(agent: SuccessRecord, { attempts }: Expectation, at: Instant
 }
 
 /**
- * By how many powers of two an agent is slower than the swarm; negative where it is quicker. The mean logarithm of its
- * latencies, shrunk towards the swarm's with the weight of `limits.priorAttempts` attempts. 0 where the agent's
- * latency or the swarm's is not known.
+ * By how many powers of two an agent is slower than the swarm; negative when quicker. The mean logarithm of the agent's
+ * latencies, shrunk towards the swarm's with the weight of `limits.priorAttempts` attempts. 0 while the agent's latency
+ * or the swarm's is unknown.
  */
 function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Instant): number {
   if (logLatency === undefined || agent.timed === 0) return 0;
@@ -156,14 +158,13 @@ function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Insta
 /**
  * Adds an outcome to the agent's record for the kind and to the swarm's. Changes both.
  *
- * The swarm's successes and failures are the *sum* of what is remembered of each agent: they fade in time by
- * themselves, and in count only as its agents' own records do. So an agent weighs no more in it than the some 72
- * attempts that are ever remembered of one. A fast-failing agent is always free, and yet cannot drag down what is
- * expected of the others: their part is the sum less its own. The swarm's latency is of its last attempts, by
- * whichever agent.
+ * The swarm's successes and failures are the *sum* of the agents' remembered outcomes. The sum fades in time by itself,
+ * and in count only with the agents' own records. So an agent's weight in the sum is at most some 72 attempts, the most
+ * that one record remembers. A fast-failing agent is always free, and still cannot lower the expectation of the other
+ * agents: their part is the sum less its own. The swarm's latency averages its last attempts, regardless of agent.
  *
  * @param at not before the last outcome in either record
- * @param latencyMs of a success, ≥ 0; a failure's says nothing about speed and is not used
+ * @param latencyMs of a success, ≥ 0; a failure's latency says nothing about speed and is ignored
  */
 export function recordOutcome(
   records: { readonly agent: SuccessRecord; readonly swarm: SuccessRecord },
@@ -191,8 +192,10 @@ export function recordOutcome(
 
 type Records = Parameters<typeof recordOutcome>[0];
 
-/** What one more attempt leaves of the agent's memory, and of its part in the swarm's. Rounding may leave the swarm's
- *  sums some last digits below their parts. */
+/**
+ * Fades the agent's outcomes by one attempt, and the agent's part of the swarm's sums. Rounding may leave the swarm's
+ * sums some last digits below their parts.
+ */
 function forgetOutcomes({ agent, swarm }: Records): void {
   swarm.successes = Math.max(0, swarm.successes - agent.successes * (1 - keptPerAttempt));
   swarm.failures = Math.max(0, swarm.failures - agent.failures * (1 - keptPerAttempt));
@@ -200,8 +203,10 @@ function forgetOutcomes({ agent, swarm }: Records): void {
   agent.failures *= keptPerAttempt;
 }
 
-/** log₂ of a latency, at most `limits.latencyOutlierBits` beyond the means of the swarm and of the agent: one attempt
- *  that hung says little about the next. The first latency of a kind has no bound. Journal time has whole ms. */
+/**
+ * log₂ of a latency, at most `limits.latencyOutlierBits` beyond the means of the swarm and of the agent: one attempt
+ * that hung says little about the next. The first latency of a kind has no bound. Journal time has whole ms.
+ */
 function observedBits(agent: SuccessRecord, { logLatency }: Expectation, latencyMs: number): number {
   const bits = logarithm2(Math.max(1, latencyMs));
   if (logLatency === undefined) return bits;
@@ -220,7 +225,7 @@ function isSlower(agent: SuccessRecord, expectation: Expectation, at: Instant): 
   return slowerBits(agent, expectation, at) > tolerated;
 }
 
-/** The standard error of the agent's mean logarithm. Imagined attempts stand in for the spread of few attempts. */
+/** The standard error of the agent's mean logarithm. Imagined attempts supply the spread while attempts are few. */
 function latencyError(agent: SuccessRecord, at: Instant): number {
   const timed = agent.timed * keptUntil(agent, epochOf(at), limits.forgetLatencyHalfLifeMs);
   const attempts = timed + limits.priorAttempts;
@@ -229,11 +234,14 @@ function latencyError(agent: SuccessRecord, at: Instant): number {
 }
 
 /**
- * An agent becomes slow with an outcome after which its mean is slower than is tolerated: by
- * `limits.slownessToleratedBits` and `limits.slownessErrorsTolerated` standard errors. It ceases to be slow with a
- * quick attempt after which its mean is tolerated. A slow agent is probed: after the swarm's next
- * `limits.probeAttempts` attempts of the kind, and after twice as many with each slow probe. A quick probe halves that
- * number, and the agent counts as due until an attempt is slow.
+ * Updates whether an agent is slow, and when a slow agent is probed next.
+ *
+ * An agent becomes slow with an outcome after which its mean exceeds the tolerance. The tolerance is
+ * `limits.slownessToleratedBits` plus `limits.slownessErrorsTolerated` standard errors. The agent stops being slow with
+ * a quick attempt after which its mean is within the tolerance.
+ *
+ * A slow agent is probed after the swarm's next `limits.probeAttempts` attempts of the kind. Each slow probe doubles
+ * the number. A quick probe halves the number, and the agent counts as due until an attempt is slow.
  */
 function judgeSpeed(
   { agent, swarm }: Records,
@@ -254,20 +262,20 @@ function judgeSpeed(
   agent.probeFrom = swarm.attempts + limits.probeAttempts * 2 ** agent.probeStep;
 }
 
-/** A record as remembered at an instant; as it stands when that is before its last outcome. */
+/** A record as remembered at an instant; unchanged for an instant before its last outcome. */
 export function decayed(record: SuccessRecord, at: Instant): Remembered {
   const kept = keptUntil(record, at);
   return { successes: record.successes * kept, failures: record.failures * kept };
 }
 
-/** What the swarm is expected to succeed at, for the kind of the record. @returns [0, 1] */
+/** The swarm's expected success rate for the record's kind. @returns [0, 1] */
 export function swarmRate(swarm: SuccessRecord | undefined, at: Instant): number {
   return swarm === undefined ? limits.priorSuccessRate : shrunk(decayed(swarm, at), limits.priorSuccessRate);
 }
 
 /**
- * What the swarm without this agent succeeds at. Imagined attempts stand in only for those that the others have
- * not made: where they made enough and all failed, it is 0.
+ * The success rate of the swarm without this agent. Imagined attempts fill up only to `limits.priorAttempts`: where the
+ * other agents made enough attempts and all failed, the rate is 0.
  *
  * @returns [0, 1]
  */
@@ -321,7 +329,7 @@ function count(record: SuccessRecord, outcome: Outcome, observed: number | undef
   record.spread += (deviation * (observed - record.logLatency) - record.spread) / record.timed;
 }
 
-/** The geometric mean of the latencies that are remembered, ms; 0 before the first. */
+/** The geometric mean of the remembered latencies, ms; 0 before the first. */
 export function latencyMsOf(record: SuccessRecord | undefined): number {
   return record === undefined || record.timed === 0 ? 0 : 1 / powerOfHalf(record.logLatency);
 }

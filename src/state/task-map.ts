@@ -1,5 +1,5 @@
-// Tasks by project and id, in order of insertion. Two maps inside each other: a look-up reads two keys that every
-// event and message carries anyway, and builds no string (docs/adr/0027-task-ids-belong-to-projects.md).
+// Tasks by project and id, in order of insertion. Two nested maps: a look-up reads two keys that every event and
+// message carries, and builds no string (docs/adr/0027-task-ids-belong-to-projects.md).
 
 import type { ProjectId, TaskId, TaskRef } from "../ids.ts";
 import { AgedMap, type Entry, type EntryIndex } from "./aged-map.ts";
@@ -13,13 +13,15 @@ export class TaskMap<Value> extends AgedMap<TaskRef, Value> {
     this.#index = index;
   }
 
-  /** A new task becomes the newest; a known one keeps its position. Keeps nothing else of `ref`, which may be a whole
-   *  event. */
+  /**
+   * A new task becomes the newest; a known task keeps its position. Copies the pair out of `ref`, which may be a whole
+   * event.
+   */
   override set({ project, task }: TaskRef, value: Value): this {
     return super.set({ project, task }, value);
   }
 
-  /** Projects with a task of this id, in no particular order. Takes as long as there are projects with tasks. */
+  /** Projects with a task of this id, in no particular order. Cost: linear in the number of projects with tasks. */
   *projectsWith(task: TaskId): Generator<ProjectId> {
     for (const [project, entryById] of this.#index.byProject) if (entryById.has(task)) yield project;
   }
@@ -34,7 +36,7 @@ class ProjectIndex<Value> implements EntryIndex<TaskRef, Value> {
     return this.byProject.get(project)?.get(task);
   }
 
-  /** Of a task that is not in it. */
+  /** Requires that the task is not in the map. */
   set({ project, task }: TaskRef, entry: Entry<TaskRef, Value>): void {
     const known = this.byProject.get(project);
     if (known === undefined) this.byProject.set(project, new Map([[task, entry]]));

@@ -1,5 +1,5 @@
-// How a task's row moves between queues, timers and counters. Every change of a task's state goes through
-// `move` or `end`, so that counters equal a recount.
+// How a task's row moves between queues, timers and counters. Every change of a task's state goes through `move` or
+// `end`, so that counters equal a recount.
 
 import { assert } from "../assert.ts";
 import type { AgentId, BatchIndex, Instant, ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
@@ -22,10 +22,10 @@ import {
   waitingCount,
 } from "./state.ts";
 
-/** Of most tasks: one list for all of them. */
+/** The `failedBy` of most tasks: one shared empty list. */
 export const nobody: readonly AgentId[] = [];
 
-/** Names a task by what is kept of it. */
+/** The name of a task, from any record of the task. */
 export function refOf({ project, id }: { readonly project: ProjectId; readonly id: TaskId }): TaskRef {
   return { project, task: id };
 }
@@ -45,7 +45,7 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
   begin(state, newRow(state, spec, hash, { ...first, attemptsBefore: 0, lastAgent: undefined }), roundAt);
 }
 
-/** Opens the next round of an ended task: its attempts are numbered on, its failures count from 0. */
+/** Opens the next round of an ended task: attempt numbers continue, failures count from 0. */
 export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, context: EventContext): void {
   const { task: spec, hash, round } = event;
   const ref = refOf(spec);
@@ -64,7 +64,7 @@ export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, conte
   begin(state, row, roundAt);
 }
 
-/** Whether a task that ended so may have another round. */
+/** Whether a task with this outcome may have another round. */
 export function isRetryable(ended: EndedTaskState): boolean {
   return ended !== "completed";
 }
@@ -108,7 +108,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
   };
 }
 
-/** Has a new row live: counted, with its timers, in its queue unless it is to wait for its not-before. */
+/** Makes a new row live: counted, with its timers, and in its queue unless it waits for its not-before. */
 function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   const { spec } = row;
   state.taskById.set(refOf(spec), row);
@@ -122,8 +122,7 @@ function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   else enterQueue(state, row, at);
 }
 
-/** A task that lives again is not counted as ended any more. A project's or user's row that is younger than its end
- *  never counted it. */
+/** Stops counting a live task as ended. The row of a project or user made after the task's end never counted it. */
 function uncountEnded(state: SwarmState, { projectRow, userRow }: TaskRow, ended: EndedTaskState): void {
   state.counts[ended] -= 1;
   for (const { counts } of [projectRow, userRow]) counts[ended] = Math.max(0, counts[ended] - 1);
@@ -146,7 +145,7 @@ export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
   count(state, row, to, 1);
 }
 
-/** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
+/** Moves a live task to its terminal state and frees all that the task held except its agent's capacity. */
 export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
   if (row.state === "queued") leaveQueue(state, row);
   stopReleaseTimer(state, row);
@@ -187,7 +186,7 @@ export function addFailedBy(row: TaskRow, agent: AgentId): void {
   if (!row.failedBy.includes(agent)) row.failedBy = [...row.failedBy, agent].sort();
 }
 
-/** Notes how long a task waited for the first assignment of its round. */
+/** Records how long a task waited for the first assignment of its round. */
 export function countFirstStart(row: TaskRow, at: Instant): void {
   const user = row.userRow;
   const waitMs = Math.max(0, at - Math.max(row.roundAt, row.spec.notBefore ?? 0));
@@ -203,7 +202,7 @@ export function startTimer(state: SwarmState, dueAt: Instant, due: Timer["due"])
   return timer;
 }
 
-/** Stops a timer that may have been stopped before. */
+/** Stops a timer; a timer that is stopped already stays so. */
 export function stopTimer(state: SwarmState, timer: Timer): void {
   if (timer.heapAt !== -1) state.timers.remove(timer);
 }
@@ -229,7 +228,7 @@ function noteIdle<Key>(idle: Set<Key>, key: Key, live: number): void {
   else if (live === 1) idle.delete(key);
 }
 
-/** Whether a task of this project and user can be counted: their rows are there, or there is room for them. */
+/** Whether a task of this project and user can be counted: their rows exist, or there is room for new rows. */
 export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId): boolean {
   const row = state.projectById.get(project);
   if (row === undefined) return hasRoomForProject(state, project);
@@ -243,18 +242,18 @@ export function hasRoomForProject(state: SwarmState, project: ProjectId): boolea
   return projectById.has(project) || projectById.size < limits.projectsMax || idleProjects.size > 0;
 }
 
-/** Whether a project's row must outlive its tasks: an operator's word is not forgotten, nor what open attempts hold. */
+/** Whether a project's row must outlive its tasks: for an operator's settings, a pause, or open attempts. */
 export function isKept(row: ProjectRow): boolean {
   return row.settings !== undefined || row.isPaused || row.openAttempts > 0;
 }
 
-/** Lists a project as idle or not, after what keeps its row has changed. */
+/** Lists a project as idle or not, after a change of what keeps its row. */
 export function noteKept(state: SwarmState, row: ProjectRow): void {
   if (row.live > 0 || isKept(row)) state.idleProjects.delete(row.project);
   else state.idleProjects.add(row.project);
 }
 
-/** The row of a project, made when it is not there. */
+/** The row of a project, made when absent. */
 export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
   const known = state.projectById.get(project);
   if (known !== undefined) return known;
@@ -294,7 +293,7 @@ function userRowOf({ userByName, idleUsers }: ProjectRow, user: UserId): UserRow
   return row;
 }
 
-/** Takes the longest idle row out of a full table. Submits that find no room are refused before they get here. */
+/** Removes the longest idle row from a full table. Submits without room are refused earlier. */
 function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: number): void {
   if (rowByKey.size < sizeMax) return;
   const longestIdle = idle.values().next();

@@ -1,9 +1,9 @@
-// Tokens used over time, in small steps for recent use and in larger ones for older use, so that a window of any length
-// can begin with the use that falls into it. A window that is kept all along is rolling-window.ts.
+// Tokens used over time, in small steps for recent use and in larger steps for older use. A window of any length can
+// begin with the use that falls into the window. A window that is kept all along is rolling-window.ts.
 //
 // Level j holds up to `limits.historyStepsPerLevel` steps of `limits.historyStepMs · 2ʲ`. A full level hands its oldest
-// step to the next level, where two neighbours become one step. So a step is at most 1/60 of its age long: a window
-// that begins from it counts use of its own length and at most one of its 60 buckets more.
+// step to the next level, where two neighbours become one step. So a step's length is at most 1/60 of its age. A new
+// window counts all use of its own length, and use of at most one of its 60 buckets more.
 
 import { assert } from "../assert.ts";
 import { type Instant, instant } from "../ids.ts";
@@ -13,13 +13,13 @@ import { addTokens, emptyWindow, type RollingWindow, roll } from "./rolling-wind
 /** By level: step, tokens, step, tokens, …, oldest first, without empty steps. */
 export type UseHistory = number[][];
 
-/** Counts tokens at an instant that is not before the last one. @param tokens a whole number ≥ 0 */
+/** Counts tokens at an instant, not before the last instant. @param tokens a whole number ≥ 0 */
 export function addUse(history: UseHistory, tokens: number, at: Instant): void {
   assert(Number.isSafeInteger(tokens) && tokens >= 0, "tokens are counted in whole numbers");
   if (tokens > 0) push(history, 0, Math.floor(at / stepMsOf(0)), tokens);
 }
 
-/** A window of the use before `at`, each as if at the end of its step: no use leaves earlier than it should. */
+/** A window of the use before `at`. All use of a step counts at the step's end, so that no use leaves too early. */
 export function windowFrom(history: UseHistory, windowMs: number, at: Instant): RollingWindow {
   const window = emptyWindow(windowMs);
   for (let level = history.length - 1; level >= 0; level -= 1) {
@@ -34,7 +34,7 @@ export function windowFrom(history: UseHistory, windowMs: number, at: Instant): 
   return window;
 }
 
-/** What is wrong with a history, or undefined. */
+/** The first fault of a history, or undefined. */
 export function historyAmiss(history: UseHistory, at: number): string | undefined {
   if (history.length > limits.historyLevelsMax) return `${history.length} levels`;
   for (const [level, steps] of history.entries()) {

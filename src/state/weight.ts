@@ -1,11 +1,11 @@
-// What a task costs when nobody said so: from the name of the model it will ask and the length of its prompt.
-// Tiers are LOCO's ("Task Weight", within its ranges), the formula is ours.
-// Integer thousandths, so that sums of weights are exact and the same everywhere.
+// The default weight of a task: from the name of its model and the length of its prompt. Tiers are LOCO's ("Task
+// Weight", within its ranges), the formula is ours. Integer thousandths, so that sums of weights are exact and the same
+// everywhere.
 
 import { InvalidValueError } from "../errors.ts";
 import { said } from "./argument.ts";
 
-/** Of a model of the cheapest tier with a prompt of up to 1,000 tokens. */
+/** The weight of a model of the cheapest tier with a prompt of up to 1,000 tokens. */
 export const thousandthsPerWeight = 1_000;
 
 /** Price classes by the words of a model's name, thousandths. */
@@ -23,16 +23,16 @@ const unknownTierThousandths = 2_000;
 
 /** Of common text in common tokenizers. */
 const charactersPerToken = 4;
-/** A shorter prompt costs as much: the answer, not the prompt, is what is paid for. */
+/** A shorter prompt costs as much: the price is mostly the answer's, not the prompt's. */
 const tokensPerTier = 1_000;
 
 /**
- * What a task or a slot lease weighs: `{ weight: weightOf("gpt-4o", prompt.length) }`.
+ * The weight of a task or slot lease: `{ weight: weightOf("gpt-4o", prompt.length) }`.
  *
  * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`, `ft:gpt-4o-mini:acme`
  * @param promptCharacters ≥ 0
  * @returns a number ≥ 1 of at most three decimals
- * @throws InvalidValueError for a model that is no text, a length that is none
+ * @throws InvalidValueError for a model that is no text, or a length that is no number ≥ 0
  */
 export function weightOf(model: string, promptCharacters: number): number {
   return weightThousandthsOf(model, promptCharacters) / thousandthsPerWeight;
@@ -46,11 +46,11 @@ export function weightOf(model: string, promptCharacters: number): number {
  */
 export function weightThousandthsOf(model: string, promptCharacters: number): number {
   if (typeof model !== "string") {
-    const sentence = `a model is named by text, as "gpt-4o", not ${said(model)}`;
+    const sentence = `a model must be text, as "gpt-4o", not ${said(model)}`;
     throw new InvalidValueError(sentence, { field: "model" });
   }
   if (!(Number.isFinite(promptCharacters) && promptCharacters >= 0)) {
-    const sentence = `the length of a prompt is a number of characters, not ${said(promptCharacters)}`;
+    const sentence = `the length of a prompt must be a number of characters, not ${said(promptCharacters)}`;
     throw new InvalidValueError(sentence, { field: "promptCharacters" });
   }
   const promptTokens = promptCharacters / charactersPerToken;
@@ -58,11 +58,10 @@ export function weightThousandthsOf(model: string, promptCharacters: number): nu
 }
 
 /**
- * The tier whose words all stand in the model's name, in their order: `gemini-2.5-flash` is a
- * `gemini-flash`. The longest such name decides, so that `gpt-4o-mini` is no `gpt-4o`. Whole words only: there
- * is a "mini" in "ge*mini*".
+ * The tier whose words all stand in the model's name, in order: `gemini-2.5-flash` is a `gemini-flash`. The longest
+ * matching name decides, so that `gpt-4o-mini` is no `gpt-4o`. Whole words only: "gemini" contains "mini".
  *
- * @returns thousandths; 2,000 for a model nobody knows
+ * @returns thousandths; 2,000 for an unknown model
  */
 export function tierThousandthsOf(model: string): number {
   const words = wordsOf(model);
@@ -73,8 +72,10 @@ export function tierThousandthsOf(model: string): number {
   return tierThousandthsByName.get(longest) ?? unknownTierThousandths;
 }
 
-/** Without the route before a slash and the tag after a colon, which some providers add; a fine-tuned model's own
- *  name begins after `ft:`. */
+/**
+ * Words of the name, without the route before a slash and the tag after a colon, as some providers add. A fine-tuned
+ * model's own name begins after `ft:`.
+ */
 function wordsOf(model: string): string[] {
   const name = (model.toLowerCase().split("/").at(-1) ?? "").replace(/^ft:/, "");
   return (name.split(":")[0] ?? "").split(/[-_. ]/);

@@ -1,2 +1,2 @@
-/** What is read only once it is made, while it is made. */
+/** A read-only type with its fields writable, for the code that builds a value. */
 export type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

@@ -110,7 +110,7 @@ resource lat set
   max waiters  7
   α            0.9 (own)
 $ waggle resource set lat --auto-tune
-error WAGGLE_INVALID_VALUE: α moves by itself within 0 to 0.5; start it there, not at 0.9
+error WAGGLE_INVALID_VALUE: automatic tuning keeps α within 0 to 0.5; α cannot start at 0.9
 exit 2
 $ waggle resource set lat --alpha 0.4 --auto-tune
 resource lat set
@@ -118,7 +118,7 @@ resource lat set
   max waiters  7
   α            0.4, moving by itself (own)
 $ waggle resource set lat --alpha 0.6
-error WAGGLE_INVALID_VALUE: --alpha: α moves by itself within 0 to 0.5; start it there, not at 0.6
+error WAGGLE_INVALID_VALUE: --alpha: automatic tuning keeps α within 0 to 0.5; α cannot start at 0.6
 exit 2
 $ waggle resource set lat --alpha 0.1 --optimize-for latency
 error WAGGLE_USAGE: option '--optimize-for <preset>' cannot be used with option '--alpha <n>'; see waggle resource set --help

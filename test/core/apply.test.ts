@@ -134,6 +134,6 @@ describe("apply", () => {
     apply(state, assigned(), context);
     apply(state, { type: "TaskSubmitted", task: submit({ id: taskId("t3") }).task, hash: "" }, context);
     const third = assigned({ task: taskId("t3"), number: assignmentNumber(3) });
-    expect(() => apply(state, third, context)).toThrow("agent a1 has a place free");
+    expect(() => apply(state, third, context)).toThrow("agent a1 has free capacity");
   });
 });

@@ -1,4 +1,4 @@
-// What a grant charges, as in start-time fair queueing: from where, how much, and what is carried on.
+// The charge of a grant, as in start-time fair queueing: its start, its amount, and the amount carried on.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,25 +9,25 @@ function anAccount(overrides: Partial<Account> = {}): Account {
 }
 
 describe("a charge", () => {
-  it("advances the clock by cost over share, from where it stood", () => {
+  it("advances the clock by cost over share, from its previous value", () => {
     const account = anAccount({ clock: 5_000 });
     expect(charge(account, 1_000, 3_000, 2)).toBe(5_000);
     expect(account).toMatchObject({ clock: 6_500, carried: 0 });
   });
 
-  it("starts at virtual time for whoever is behind it: time without work is no credit", () => {
+  it("starts at virtual time for an account behind virtual time: idle time is no credit", () => {
     const account = anAccount({ clock: 10 });
     expect(charge(account, 9_000, 1_000, 1)).toBe(9_000);
     expect(account.clock).toBe(10_000);
   });
 
-  it("takes up what was charged too little", () => {
+  it("adds an undercharge to the next charge", () => {
     const account = anAccount({ carried: 500 });
     charge(account, 0, 1_000, 1);
     expect(account).toMatchObject({ clock: 1_500, carried: 0 });
   });
 
-  it("gives back what was charged too much over as many grants as that takes, and no clock goes back", () => {
+  it("returns an overcharge over as many grants as needed, and no clock goes back", () => {
     const account = anAccount({ clock: 4_000, carried: -2_500 });
     const clocks: number[] = [];
     for (let grant = 0; grant < 4; grant += 1) {

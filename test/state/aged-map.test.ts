@@ -1,4 +1,4 @@
-// The order of an aged map, and that finding its oldest entry costs the same however many were deleted before.
+// The order of an aged map, and the constant cost of finding its oldest entry, however many were deleted before.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ describe("an aged map", () => {
     );
   });
 
-  it("goes on from where a walk was left, when entries were deleted meanwhile", () => {
+  it("continues a walk that was left, when entries were deleted meanwhile", () => {
     const aged = new AgedMap<number, number>();
     for (let n = 0; n < 10; n += 1) aged.set(n, n);
     const walk = aged.fromNewest();
@@ -53,7 +53,7 @@ describe("an aged map", () => {
         }
       });
     });
-    // With a `Map` it is some 1,000 times as long.
+    // A `Map` takes some 1,000 times as long.
     expect(many).toBeLessThan(50 * few);
   });
 });

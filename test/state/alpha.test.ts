@@ -1,4 +1,4 @@
-// What may be said of α, and how it moves by itself.
+// Valid choices of α, and automatic tuning.
 
 import { describe, expect, it } from "vitest";
 import {
@@ -46,7 +46,7 @@ describe("alphaOf", () => {
   });
 });
 
-describe("α that moves by itself", () => {
+describe("automatic tuning of α", () => {
   it.each([
     [undefined, "facts"],
     [0.25, "facts"],
@@ -66,7 +66,7 @@ describe("α that moves by itself", () => {
   const even = [5, 5, 5];
   const uneven = [0, 0, 9];
 
-  it("goes down by 0.01 where waits are uneven", () => {
+  it("lowers α by 0.01 where waits are uneven", () => {
     expect(nextAlpha({ alpha: 0.25, oldestAges: uneven, depths: steady })).toEqual({
       from: 0.25,
       to: 0.24,
@@ -75,7 +75,7 @@ describe("α that moves by itself", () => {
     });
   });
 
-  it("goes by whole steps, however often: from 0.25 to 0 by 25 of them, and back", () => {
+  it("moves by whole steps, however often: from 0.25 to 0 in 25 steps, and back", () => {
     const down: number[] = [];
     for (let alpha = 0.25; alpha > 0; alpha = down.at(-1) ?? 0)
       down.push(nextAlpha({ alpha, oldestAges: uneven, depths: steady })?.to ?? 0);
@@ -86,13 +86,13 @@ describe("α that moves by itself", () => {
     expect(up).toEqual(Array.from({ length: 25 }, (_, step) => (step + 1) / 100));
   });
 
-  it("stays where nothing waited and nothing waits", () => {
+  it("keeps α while no task waits", () => {
     const empty = steady.map(() => 0);
     expect(nextAlpha({ alpha: 0.25, oldestAges: [], depths: empty })).toBeUndefined();
     expect(nextAlpha({ alpha: 0.25, oldestAges: [1], depths: [...empty.slice(1), 1] })?.measured).toBe(1);
   });
 
-  it("goes up by 0.01 where the queue grew by more than a fifth in 10 ticks", () => {
+  it("raises α by 0.01 where the queue grew by more than a fifth in 10 ticks", () => {
     expect(nextAlpha({ alpha: 0.25, oldestAges: even, depths: grown })).toEqual({
       from: 0.25,
       to: 0.26,
@@ -101,7 +101,7 @@ describe("α that moves by itself", () => {
     });
   });
 
-  it("looks at waits first", () => {
+  it("checks waits first", () => {
     expect(nextAlpha({ alpha: 0.25, oldestAges: uneven, depths: grown })?.reason).toBe("uneven-waits");
   });
 

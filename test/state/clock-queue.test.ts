@@ -1,4 +1,4 @@
-// Who goes next at one level of a track: the queue's three answers against a list that is sorted for each question.
+// The order of turns at one level of a track: the queue's three answers against a list, sorted for each question.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ class Participant implements Member {
   }
 }
 
-/** Two tracks, some accounts that stand in both, and what happens to them in the order of a journal. */
+/** Two tracks, some accounts that stand in both, and random changes in the order of a journal. */
 class Level {
   readonly accounts = Array.from({ length: 6 }, newAccount);
   readonly tracks = [0, 1].map(() => ({
@@ -118,7 +118,7 @@ const operation = fc.record({
 });
 
 describe("a queue of clocks", () => {
-  it("answers as a sorted list does, whatever happens to its members in this track or another", () => {
+  it("answers as a sorted list does, after any changes of its members in either track", () => {
     fc.assert(
       fc.property(
         fc.array(operation, { maxLength: 80, size: "max" }),
@@ -129,7 +129,7 @@ describe("a queue of clocks", () => {
             if (what === "enter") level.enter(track, account);
             else if (what === "leave") level.leave(track, account);
             else if (what === "grant") level.grant(track, account, cost, isByRule);
-            // Looking brings the queue up to date: both one that is asked all the time and one that seldom is.
+            // Reads bring the queue up to date: the test needs a queue with frequent reads and a queue with rare reads.
             if (what === "ask" || isAsked) level.expectAnswers();
           }
           level.expectAnswers();
@@ -146,7 +146,7 @@ describe("a queue of clocks", () => {
     );
   });
 
-  it("lets those that virtual time has overtaken go by who was served longest ago, not by their clocks", () => {
+  it("orders members behind virtual time by last service, not by clock", () => {
     const level = new Level();
     for (const account of [0, 1, 2]) level.enter(0, account);
     level.grant(0, 0, 1, true);

@@ -29,7 +29,7 @@ describe("powerOfHalf", () => {
     expect(remembered).toBeCloseTo(powerOfHalf(3), 12);
   });
 
-  it("gives the bits it always gave: replay depends on them", () => {
+  it("gives the same bits as ever, because replay depends on them", () => {
     expect([1 / 50, 1 / 3, 0.999, 7.25].map(powerOfHalf)).toEqual([
       0.9862327044933592, 0.7937005259840998, 0.5003466937312904, 0.006569503244169645,
     ]);

@@ -49,7 +49,7 @@ describe("an indexed heap", () => {
     );
   });
 
-  it("refuses an item that is in a heap, and to remove one that is not in it", () => {
+  it("refuses to add an item of a heap, and to remove an item of no heap", () => {
     const [heap, other] = [new IndexedHeap(isBefore), new IndexedHeap(isBefore)];
     const item = anItem(1);
     heap.push(item);

@@ -15,7 +15,7 @@ const operation = fc.oneof(
   fc.record({ remove: fc.nat(40) }),
 );
 
-/** The same as plainly as possible: items with their keys, sorted for each question. */
+/** The plainest equivalent: items with their keys, sorted for each question. */
 class Sorted {
   readonly #keyOf = new Map<number, readonly [first: number, second: number]>();
   #keys = 0;
@@ -83,7 +83,7 @@ describe("a keyed heap", () => {
     );
   });
 
-  it("refuses an item that is in it, and to raise or remove one that is not", () => {
+  it("refuses to add an item again, and to raise or remove an unknown item", () => {
     const heap = new KeyedHeap();
     heap.push(3, 1, 1);
     expect(() => heap.push(3, 2, 2)).toThrow(InvariantError);
@@ -95,7 +95,7 @@ describe("a keyed heap", () => {
     expect(() => heap.raiseFront(1, 1)).toThrow(InvariantError);
   });
 
-  it("refuses a key that is lower", () => {
+  it("refuses a lower key", () => {
     const heap = new KeyedHeap();
     heap.push(3, 1, 5);
     for (const [first, second] of [

@@ -1,4 +1,4 @@
-// What is kept of a kind, and for how long: names of kinds are the submitters', so that nothing may stay of each.
+// Rows of kinds and how long they last: submitters name kinds, so no unused kind may leave a row for ever.
 
 import { describe, expect, it } from "vitest";
 import { checkInvariants } from "../../src/core/invariants.ts";
@@ -11,7 +11,7 @@ function rowIn({ state }: { readonly state: SwarmState }, name = "k"): KindRow |
   return state.kindByName.get(kind(name));
 }
 
-/** One attempt of a task of this kind, as reported with its tokens or without. */
+/** An attempt of a task of the kind, reported with or without tokens. */
 function runOne(swarm: SwarmFixture, name: string, tokens?: number): void {
   const id = `${name}-${swarm.state.submissions}`;
   swarm.submit(id, { kind: name });
@@ -20,7 +20,7 @@ function runOne(swarm: SwarmFixture, name: string, tokens?: number): void {
 }
 
 describe("the row of a kind", () => {
-  it("goes with the last task that waits, where nobody serves it and nothing was learnt", () => {
+  it("goes with the last waiting task, where no agent serves the kind and nothing was learned", () => {
     const swarm = new SwarmFixture();
     for (let n = 0; n < 100; n += 1) swarm.submit(`t${n}`, { kind: `k${n}` });
     expect(swarm.state.kindByName.size).toBe(100);
@@ -29,7 +29,7 @@ describe("the row of a kind", () => {
     expect(checkInvariants(swarm.state)).toEqual([]);
   });
 
-  it("goes with the last agent that serves it, whether it leaves or joins for other kinds", () => {
+  it("goes with the last agent of the kind, whether the agent leaves or joins for other kinds", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k", "l"] });
     swarm.join("b", { kinds: ["k"] });
@@ -43,7 +43,7 @@ describe("the row of a kind", () => {
     expect(checkInvariants(swarm.state)).toEqual([]);
   });
 
-  it("is one and the same, and its tick goes on, while tasks wait or an agent serves the kind", () => {
+  it("stays the same, and its tick continues, while tasks wait or an agent serves the kind", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { maxConcurrent: 2 });
     swarm.submit("t1");
@@ -69,7 +69,7 @@ describe("the row of a kind", () => {
     expect(swarm.task("t3").queuedTick).toBe(0);
   });
 
-  it("stays when something is set for it", () => {
+  it("stays while it has settings", () => {
     const swarm = new SwarmFixture();
     swarm.setKind("k", { importance: 3 });
     swarm.submit("t1");
@@ -95,7 +95,7 @@ describe("the row of a kind", () => {
     expect(checkInvariants(swarm.state)).toEqual([]);
   });
 
-  it("is idle when its settings are the defaults again, where something was learnt", () => {
+  it("is idle when its settings are the defaults again, where something was learned", () => {
     const swarm = new SwarmFixture();
     swarm.setKind("k", { importance: 3 });
     swarm.join("a", { kinds: ["k"] });
@@ -107,7 +107,7 @@ describe("the row of a kind", () => {
     expect(checkInvariants(swarm.state)).toEqual([]);
   });
 
-  it("stays with what was learnt, until as many other kinds fell idle as may be remembered", () => {
+  it("stays with learned values, until the maximum of idle kinds fell idle later", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k"] });
     runOne(swarm, "k", 70);
@@ -131,7 +131,7 @@ describe("the row of a kind", () => {
   });
 });
 
-it("an agent that serves other kinds in each of its lives remembers the ones it tried last", () => {
+it("an agent that serves new kinds in each session remembers the kinds of its latest outcomes", () => {
   const swarm = new SwarmFixture();
   for (let n = 0; n <= limits.recordsPerAgentMax; n += 1) {
     swarm.pass(1);

@@ -16,7 +16,7 @@ it("agrees with the engine's to the last digits", () => {
   );
 });
 
-it("refuses what has no logarithm", () => {
+it("refuses values without a logarithm", () => {
   for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
     expect(() => logarithm2(value)).toThrow(/logarithm/);
 });

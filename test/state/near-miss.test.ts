@@ -1,4 +1,4 @@
-// Which kinds a mistyped one is taken to have meant.
+// Suggestions for a mistyped kind.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -43,11 +43,11 @@ it("long names cost no more than their length", () => {
     return () => expect(nearMisses(`0000${name}x`, known)).toHaveLength(3);
   };
   const { short, long } = quickest({ short: asLongAs(100), long: asLongAs(800) });
-  // Eight times the length: 8 would be its cost, 64 that of its square. The machine may have other things to do.
+  // Eight times the length: linear cost grows by 8, quadratic cost by 64. The margin allows for a busy machine.
   expect(long / short).toBeLessThan(24);
 });
 
-/** How long each takes when least disturbed, ms. By turns, so that what disturbs one disturbs the others. */
+/** The least disturbed time of each, ms. In turns, so that a disturbance hits both. */
 function quickest<Name extends string>(works: Record<Name, () => void>): Record<Name, number> {
   const names = Object.keys(works) as Name[];
   const best = Object.fromEntries(names.map((name) => [name, Number.POSITIVE_INFINITY])) as Record<

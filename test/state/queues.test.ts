@@ -1,4 +1,4 @@
-// Where queued tasks stand, who is a member of what and since when, and what a grant charges.
+// Where queued tasks stand, members of the levels and their waits, and the charge of a grant.
 
 import { describe, expect, it } from "vitest";
 import { projectId, userId } from "../../src/ids.ts";
@@ -38,7 +38,7 @@ function idsOf(rows: readonly TaskRow[]): string[] {
 }
 
 describe("queues", () => {
-  it("are one for each kind and role, from their first task to their last", () => {
+  it("are one per kind and role, from their first task to their last", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k"], role: "x", maxConcurrent: 9 });
     swarm.submit("t1");
@@ -54,7 +54,7 @@ describe("queues", () => {
     expect(swarm.state.kindByName.get(swarm.agent("a").kindRows[0]?.kind as never)?.queues).toBe(0);
   });
 
-  it("keep apart the tasks that other agents failed, each sort in the order it was queued", () => {
+  it("partition tasks by the agents that failed them, each partition in queueing order", () => {
     const swarm = new SwarmFixture();
     for (const id of ["b", "a"]) swarm.join(id, { maxConcurrent: 9 });
     for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { priority: id === "t4" ? 1 : 100 });
@@ -90,7 +90,7 @@ describe("queues", () => {
     swarm.submit("k2");
     swarm.submit("l1", { kind: "l" });
     expect(memberIn(swarm, "k", "p").sinceOrder).toBe(entered);
-    // A grant in another queue leaves the wait in this one as it is; the account is one.
+    // A grant in another queue leaves this wait unchanged; both queues share the account.
     swarm.assign("l1", "a");
     swarm.complete("l1");
     expect(memberIn(swarm, "k", "p")).toMatchObject({ sinceOrder: entered, sinceTick: 0 });
@@ -120,7 +120,7 @@ describe("queues", () => {
     expect(swarm.task("k1")).toMatchObject({ queuedTick: 1, queuedOrder: swarm.state.orders });
   });
 
-  it("note when somebody last went from no queued task to one, wherever it was", () => {
+  it("note when a project or user last went from no queued task to one, in any queue", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k", "l"], maxConcurrent: 9 });
     swarm.submit("k1");
@@ -153,7 +153,7 @@ describe("a grant", () => {
     expect(userIn(swarm, "k", "p", "u").account).toMatchObject({ clock: 375, servedAt: swarm.at });
   });
 
-  it("raises virtual time to its start when it came by the rule, and not otherwise", () => {
+  it("raises virtual time to its start when the turn came by the rule, and not otherwise", () => {
     const swarm = aSwarm();
     for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { weight: 8 });
     swarm.assign("t1", "a");
@@ -182,8 +182,8 @@ describe("a grant", () => {
   });
 });
 
-describe("whatever happened", () => {
-  it("queues hold the queued tasks and no others, and their counts are recounts", () => {
+describe("after any history", () => {
+  it("queues hold exactly the queued tasks, and their counts equal a recount", () => {
     for (let seed = 0; seed < 100; seed += 1) {
       const { state } = aRandomSwarm(seed);
       const found: TaskRow[] = [];

@@ -1,4 +1,4 @@
-// What agents of one type used of their rate, and when it allows more by time alone. Gates: gates.test.ts.
+// The use of an agent type's rate, and when time alone frees tokens. Gates: gates.test.ts.
 
 import { describe, expect, it } from "vitest";
 import { instant } from "../../src/ids.ts";
@@ -14,7 +14,7 @@ const aRate = (overrides: Partial<RateSettings> = {}): RateSettings => ({
   ...overrides,
 });
 
-/** What is used, each at so many ms. */
+/** The given uses, each at an instant in ms. */
 function useOf(rate: RateSettings, ...uses: readonly (readonly [afterMs: number, tokens: number])[]) {
   const use = emptyUse(rate.window, at(0));
   for (const [afterMs, tokens] of uses) recordUse(use, tokens, at(afterMs));
@@ -33,7 +33,7 @@ describe("a window that restarts", () => {
     expect(opensAt(use, rate, at(0))).toBe(began + lengthMs + 1);
   });
 
-  it("begins anew with the first use after that", () => {
+  it("restarts with the first use after its end", () => {
     const rate = aRate();
     const use = useOf(rate, [0, 10], [70_000, 4]);
     expect([usedOf(use, rate, at(130_000)), usedOf(use, rate, at(130_001))]).toEqual([4, 0]);
@@ -43,13 +43,13 @@ describe("a window that restarts", () => {
 describe.each([true, false])("what open attempts reserve (sliding: %s)", (sliding) => {
   const rate = aRate({ sliding });
 
-  it("is used too, until they end", () => {
+  it("counts as use until they end", () => {
     const use = useOf(rate, [0, 5]);
     expect(opensAt(use, rate, at(0), 4)).toBe(began);
     expect(opensAt(use, rate, at(0), 5)).toBeGreaterThan(began + 59_000);
   });
 
-  it("leaves room by time alone as long as it leaves a token, and not beyond that", () => {
+  it("leaves room by time alone only while a token is left", () => {
     const use = useOf(rate, [0, 5]);
     const opens = opensAt(use, rate, at(0), 9);
     expect(opens).toBeGreaterThan(began + 59_000);

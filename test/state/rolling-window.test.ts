@@ -1,5 +1,5 @@
-// The rolling window against every use it was told of: it forgets nothing too early, and nothing later than the
-// error it states.
+// The rolling window against a list of all uses: nothing leaves too early, and nothing stays longer than the stated
+// error.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe("a rolling window", () => {
     fc.assert(
       fc.property(uses, windowMs, fc.nat(300_000), fc.nat(), (told, length, later, pick) => {
         const window = windowWith(length, told);
-        // At random, or at the last moment at which some use still counts.
+        // At random, or at the last instant at which some use still counts.
         const one = told[pick % Math.max(1, told.length)];
         const leaves = pick % 2 === 0 || one === undefined ? 0 : one.at + length - 1;
         const at = instant(Math.max(leaves, (told.at(-1)?.at ?? 0) + (leaves === 0 ? later : 0)));
@@ -86,7 +86,7 @@ describe("a rolling window", () => {
     );
   });
 
-  it("says when no more than so much counts", () => {
+  it("says when the total falls to an amount", () => {
     fc.assert(
       fc.property(uses, windowMs, fc.nat(5_000), (told, length, tokensMax) => {
         const window = windowWith(length, told);
@@ -98,7 +98,7 @@ describe("a rolling window", () => {
     );
   });
 
-  it("gives the same answers after it let go of what left", () => {
+  it("gives the same answers after dropping buckets that left", () => {
     fc.assert(
       fc.property(uses, windowMs, fc.nat(100_000), (told, length, later) => {
         const window = windowWith(length, told);
@@ -111,7 +111,7 @@ describe("a rolling window", () => {
     );
   });
 
-  it("refuses parts of tokens, and lengths that are none", () => {
+  it("refuses fractions of tokens, and invalid lengths", () => {
     expect(() => addTokens(emptyWindow(minute), 0.5, instant(0))).toThrow(/whole numbers/);
     expect(() => addTokens(emptyWindow(minute), -1, instant(0))).toThrow(/whole numbers/);
     expect(() => emptyWindow(0)).toThrow(/whole milliseconds/);

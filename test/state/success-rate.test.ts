@@ -1,4 +1,4 @@
-// What is learnt of an agent, and how it fades.
+// Learned success rates and speeds, and how they fade.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -70,7 +70,7 @@ function successRate(
 }
 
 describe("the success rate", () => {
-  it("is the prior's while nobody tried", () => {
+  it("is the prior's while no agent tried", () => {
     expect(successRate(undefined, undefined, start)).toBe(limits.priorSuccessRate);
     expect(successRate(emptyRecord(start), emptyRecord(start), start)).toBeCloseTo(
       limits.priorSuccessRate,
@@ -78,7 +78,7 @@ describe("the success rate", () => {
     );
   });
 
-  it("is the swarm's for an agent that has tried nothing", () => {
+  it("is the swarm's for an agent without attempts", () => {
     const learning = new Learning().learn(0, "failure", { times: 40 });
     expect(learning.rate(1)).toBe(swarmRate(learning.swarm, learning.at));
     expect(learning.rate(1)).toBeLessThan(limits.priorSuccessRate);
@@ -92,7 +92,7 @@ describe("the success rate", () => {
     expect(rates[3]).toBeLessThan(0.05);
   });
 
-  it("weighs one attempt less with each later one: half after the half-life", () => {
+  it("weighs an attempt less with each later attempt: half after the half-life", () => {
     const learning = new Learning()
       .learn(0, "failure")
       .learn(0, "success", { times: limits.forgetHalfLifeAttempts });
@@ -126,7 +126,7 @@ describe("the success rate", () => {
     expect(othersRate(learning.of(0), learning.swarm, learning.at)).toBeLessThan(0.15);
   });
 
-  it("keeps the swarm's record the sum of its agents'", () => {
+  it("keeps the swarm's record equal to the sum of its agents' records", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const learning = new Learning(4);
@@ -144,7 +144,7 @@ describe("the success rate", () => {
     );
   });
 
-  it("lies in [0, 1] whatever happened and whenever it is asked", () => {
+  it("lies in [0, 1] after any history and at any instant", () => {
     fc.assert(
       fc.property(steps, fc.nat(1e12), (all, waitedMs) => {
         const learning = new Learning(4);
@@ -186,7 +186,7 @@ describe("the success rate", () => {
     expect(bits(128)).toBeCloseTo(7, 9);
   });
 
-  it("refuses to learn backwards", () => {
+  it("refuses outcomes that go back in time", () => {
     const learning = new Learning().learn(0, "success", { everyMs: 5 });
     const records = { agent: learning.of(0), swarm: learning.swarm };
     expect(() => recordOutcome(records, "success", start)).toThrow(/order of journal time/);
@@ -196,7 +196,7 @@ describe("the success rate", () => {
 describe("a score's terms", () => {
   const { rateEpochMs } = limits;
 
-  it("change with time from step to step, and stay within one", () => {
+  it("change with time from step to step, and are constant within a step", () => {
     const learning = new Learning().learn(0, "failure", { times: 20 });
     const expectation = { rate: 0.9, logLatency: undefined, attempts: 0 };
     const rateAt = (ms: number) => rateOf(learning.of(0), expectation, instant(ms));
@@ -213,7 +213,7 @@ describe("a score's terms", () => {
   });
 });
 
-describe("what a score counts", () => {
+describe("the terms of a score", () => {
   /** Two agents with 40 attempts of 20 ms each, ten a second. */
   const equal = () => {
     const learning = new Learning();
@@ -231,7 +231,7 @@ describe("what a score counts", () => {
     expect(first).toEqual(second);
   });
 
-  it("is the same to the bit for an agent with one failure among successes, and for one that tried nothing", () => {
+  it("is the same to the bit for an agent with one failure among successes, and for an agent without attempts", () => {
     const learning = equal()
       .learn(0, "failure")
       .learn(1, "success", { ...quick, times: 50 });
@@ -241,7 +241,7 @@ describe("what a score counts", () => {
     expect(joiner).toEqual(second);
   });
 
-  it("falls with an agent that goes on being slow, down to a bound, and not with exponent 0", () => {
+  it("falls while an agent stays slow, down to a bound, and not with exponent 0", () => {
     const learning = equal();
     for (let n = 0; n < 40; n += 1) {
       learning.learn(0, "success", { latencyMs: 20_000, everyMs: 10 });
@@ -276,7 +276,7 @@ describe("what a score counts", () => {
     expect(speedAt(limits.forgetLatencyHalfLifeMs)).toBe(1);
   });
 
-  it("is the swarm's for a slow agent once the swarm made so many attempts more, twice as many after a slow probe", () => {
+  it("is the swarm's for a slow agent after some more attempts of the swarm, twice as many after a slow probe", () => {
     const learning = equal();
     for (let n = 0; n < 20; n += 1) learning.learn(0, "success", { latencyMs: 200, everyMs: 10 });
     const dueAfter = () => learning.of(0).probeFrom - learning.swarm.attempts;
@@ -303,7 +303,7 @@ describe("what a score counts", () => {
     expect(qualities(learning)[0]?.speed).toBeLessThan(1);
   });
 
-  it("lies within its bounds whatever happened and whenever it is asked", () => {
+  it("lies within its bounds after any history and at any instant", () => {
     fc.assert(
       fc.property(steps, fc.nat(1e12), (all, waitedMs) => {
         const learning = new Learning(4);

@@ -6,7 +6,7 @@ import { TaskMap } from "../../src/state/task-map.ts";
 import { aRef } from "../support/task-refs.ts";
 
 describe("a map of tasks", () => {
-  it("finds a task by its project and its id, by whatever has both", () => {
+  it("finds a task by any object with a project and a task id", () => {
     const map = new TaskMap<string>();
     map.set(aRef("t1", "red"), "of red").set(aRef("t1", "blue"), "of blue");
     expect(map.get({ ...aRef("t1", "red"), attempt: 3 } as never)).toBe("of red");
@@ -14,7 +14,7 @@ describe("a map of tasks", () => {
     expect([map.has(aRef("t2", "red")), map.has(aRef("t1", "green")), map.size]).toEqual([false, false, 2]);
   });
 
-  it("keeps the order of insertion over all projects, whatever was deleted", () => {
+  it("keeps the order of insertion over all projects, after any deletions", () => {
     const map = new TaskMap<number>();
     const names = [aRef("a", "red"), aRef("b", "blue"), aRef("c", "red"), aRef("d", "blue")];
     for (const [at, name] of names.entries()) map.set(name, at);
@@ -31,7 +31,7 @@ describe("a map of tasks", () => {
     expect([map.oldest, map.oldestKey]).toEqual([0, aRef("a", "red")]);
   });
 
-  it("keeps of a name nothing but the pair", () => {
+  it("keeps only the pair of a name", () => {
     const map = new TaskMap<number>();
     map.set({ ...aRef("t1"), result: "a long one" } as never, 1);
     expect(map.oldestKey).toEqual(aRef("t1"));

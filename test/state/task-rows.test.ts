@@ -1,4 +1,4 @@
-// Rows, queues and the tables of projects and users: what moves where, and what gives way when a table is full.
+// Rows, queues and the tables of projects and users: moves between them, and evictions from a full table.
 
 import { describe, expect, it } from "vitest";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
@@ -11,7 +11,7 @@ import { join, submit, Turns } from "../support/turns.ts";
 const queuesOf = (turns: Turns) => [...turns.state.queueByKey.keys()];
 
 describe("queues", () => {
-  it("part tasks by kind and role, and go with their last task", () => {
+  it("separate tasks by kind and role, and go with their last task", () => {
     const turns = new Turns();
     turns.turn(
       submit({ id: taskId("t1") }),
@@ -44,7 +44,7 @@ describe("queues", () => {
     expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["queued", "queued"]);
   });
 
-  it("are served by priority, then in the order of submission, whatever came back in between", () => {
+  it("are served by priority, then in the order of submission, even with returned tasks in between", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("t1"), notBefore: instant(turns.at + 10) }));
     turns.turn(submit({ id: taskId("t2") }), submit({ id: taskId("t3"), priority: 1 }));
@@ -53,7 +53,7 @@ describe("queues", () => {
     expect(turns.all("TaskAssigned").map(({ task }) => task)).toEqual(["t3", "t1", "t2"]);
   });
 
-  it("remember who failed a task sorted and once", () => {
+  it("remember the agents that failed a task, sorted and once", () => {
     const turns = new Turns();
     turns.turn(submit());
     const row = turns.task("t1");
@@ -81,7 +81,7 @@ describe("waiting", () => {
 });
 
 describe("a full table", () => {
-  it("of ended tasks forgets the one that ended first", () => {
+  it("of ended tasks forgets the first to end", () => {
     const turns = new Turns();
     const { endedById } = turns.state;
     for (let n = 0; n < limits.rememberedTasksDefault; n += 1) {

@@ -1,5 +1,5 @@
-// A window that begins from the history of use, against every use there was: it counts all use of its length, and at
-// most one bucket more.
+// A window from the history of use, against a list of all uses. The window counts all use of its length, and at most
+// one bucket more.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -51,7 +51,7 @@ it("counts all use of the window's length, and at most one bucket more", () => {
       const bucketMs = Math.ceil(length / limits.windowBuckets);
       expect(totalAt(window, at)).toBeGreaterThanOrEqual(usedSince(told, at - length));
       expect(totalAt(window, at)).toBeLessThanOrEqual(usedSince(told, at - length - bucketMs));
-      // Later it lets go as a window does that was there all along, and of one bucket more.
+      // Later the window drops use like a window kept all along, at most one bucket late.
       const end = instant(at + length / 2);
       expect(totalAt(window, end)).toBeGreaterThanOrEqual(usedSince(told, end - length));
       expect(totalAt(window, end)).toBeLessThanOrEqual(usedSince(told, end - length - 3 * bucketMs));
@@ -60,7 +60,7 @@ it("counts all use of the window's length, and at most one bucket more", () => {
   );
 });
 
-it("stays bounded under use without a pause, and remembers a year of it", () => {
+it("stays bounded under constant use, and remembers a year", () => {
   const history: UseHistory = [];
   const stepMs = 250_000;
   const count = Math.floor(limits.budgetWindowMsMax / stepMs);

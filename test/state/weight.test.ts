@@ -1,4 +1,4 @@
-// What a task costs by its model and prompt.
+// The weight of a task by its model and prompt.
 
 import { describe, expect, it } from "vitest";
 import { tierThousandthsOf, weightOf, weightThousandthsOf } from "../../src/state/weight.ts";
@@ -58,7 +58,7 @@ describe("weight in thousandths", () => {
     },
   );
 
-  it("is given out as weights are given in", () => {
+  it("has the unit of a submitted weight", () => {
     expect(weightOf("haiku", 0)).toBe(1);
     expect(weightOf("gpt-4o", 6_000)).toBe(3.75);
     expect(weightOf("haiku", 4_004)).toBe(1.001);
