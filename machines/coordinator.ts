@@ -1,27 +1,29 @@
-// The life of a coordinator's process as a chart, and what each state does: the actors that it invokes are provided by
-// src/coordinator/coordinator.ts. Leaving a state stops its actor, and what that one says afterwards is dropped.
+// The coordinator as a chart: the process runs it (src/coordinator/coordinator.ts provides the actors). What a state
+// does is an invoked actor. The actor starts with the state and stops with it, and the chart drops what the actor says
+// later.
 //
-//   restoring ─→ following ←─────────────── another leads ──┐
-//       │            │ SILENT                               │
-//       └────────────┴──→ takingLead ─ opened its segment → leading.deciding ─ DEPOSED → restoring
+//   restoring ─→ following ←─────── another coordinator leads ──┐
+//       │            │ SILENT                                   │
+//       └────────────┴──→ takingLead ─ won ────────────→ leading.deciding ─ DEPOSED → restoring
 //                                                              │ STOP       └─ HANDED_OVER → following
-//                                                           leading.handingOver ─ ENDED → stopped
-//   before it leads: STOP → stopped · any: HALT → halted
+//                                                        leading.handingOver ─ ENDED → stopped
+//   before it leads: STOP → stopped · any: HALT, or an actor fails → halted
 
 import { assign, fromCallback, fromPromise, type SnapshotFrom, sendTo, setup } from "xstate";
+import { limits } from "../src/limits.ts";
 
 export type CoordinatorSignal =
-  /** The leader is silent, or closed its segment for another to lead. */
+  /** The leader is silent, or closed its segment to hand over. */
   | { readonly type: "SILENT" }
-  /** Another coordinator leads. What was decided and not committed is void; what was acknowledged is kept. */
+  /** Another coordinator leads. Batches that were decided and not committed are void; committed batches stay. */
   | { readonly type: "DEPOSED" }
-  /** It closed its segment for another to lead, and goes on as a standby. */
+  /** The leader closed its segment for another coordinator, and becomes a standby. */
   | { readonly type: "HANDED_OVER" }
-  /** It closed its segment, or gave it up. */
+  /** The leader closed its segment, or failed to. */
   | { readonly type: "ENDED" }
-  /** The process is asked to end; a second time it ends without finishing. */
+  /** The process is asked to end. The second signal ends it without finishing. */
   | { readonly type: "STOP" }
-  /** The journal is damaged, or an invariant broke. */
+  /** The journal is damaged, or an invariant is broken. */
   | { readonly type: "HALT"; readonly error: unknown };
 
 /** Asks the actor of `leading` to end the term. */
@@ -30,27 +32,48 @@ export interface EndTerm {
 }
 
 function unprovided(): never {
-  throw new Error("src/coordinator/coordinator.ts provides what this state does");
+  throw new Error("src/coordinator/coordinator.ts provides the actors");
 }
 
+/** An actor failed. */
+const halt = {
+  target: "#coordinator.halted",
+  actions: { type: "keepError", params: ({ event }: { event: { error: unknown } }) => event },
+} as const;
+
 export const coordinatorMachine = setup({
-  types: { context: {} as { readonly error: unknown }, events: {} as CoordinatorSignal },
+  types: {
+    /** `error`: why the coordinator halted. */
+    context: {} as { readonly error: unknown },
+    events: {} as CoordinatorSignal,
+  },
   actors: {
-    /** Reads the log. Resolves with whether no other coordinator is there, so that silence need not be waited for. */
+    /** Reads the log. `alone`: no other coordinator is there, so waiting for a leader's silence is pointless. */
     restore: fromPromise<"alone" | "accompanied">(unprovided),
+    /** Reads on in the log: SILENT, or HALT. */
     follow: fromCallback<CoordinatorSignal>(unprovided),
+    /** Opens the next segment, unless another coordinator goes first. */
     takeLead: fromPromise<"won" | "stands-by">(unprovided),
+    /** Leads: DEPOSED, HANDED_OVER, ENDED or HALT. */
     lead: fromCallback<EndTerm>(unprovided),
   },
-  delays: { handOver: 0 },
+  actions: {
+    keepError: assign({ error: (_, params: { readonly error: unknown }) => params.error }),
+    endTerm: sendTo("lead", { type: "END_TERM" } satisfies EndTerm),
+  },
+  guards: {
+    isAlone: (_, found: "alone" | "accompanied") => found === "alone",
+    hasWon: (_, result: "won" | "stands-by") => result === "won",
+  },
+  delays: { handOver: limits.handOverMs },
 }).createMachine({
   id: "coordinator",
   description:
-    "A coordinator follows the journal until its leader is silent, takes the lead by opening a segment of its own, and closes that before it stops.",
+    "A coordinator follows the journal until the leader is silent, takes the lead by opening a segment, and closes the segment before it stops.",
   context: { error: undefined },
   initial: "restoring",
   on: {
-    HALT: { target: ".halted", actions: assign({ error: ({ event }) => event.error }) },
+    HALT: { target: ".halted", actions: { type: "keepError", params: ({ event }) => event } },
   },
   states: {
     restoring: {
@@ -58,33 +81,34 @@ export const coordinatorMachine = setup({
       invoke: {
         src: "restore",
         onDone: [
-          { guard: ({ event }) => event.output === "alone", target: "takingLead" },
+          { guard: { type: "isAlone", params: ({ event }) => event.output }, target: "takingLead" },
           { target: "following" },
         ],
-        onError: { target: "halted", actions: assign({ error: ({ event }) => event.error }) },
+        onError: halt,
       },
       on: { STOP: "stopped" },
     },
     following: {
-      description: "Reads on as another coordinator writes, and answers queries, marked as stale.",
-      invoke: { src: "follow" },
+      description: "Reads batches as the leader writes them, and answers queries, marked as stale.",
+      invoke: { src: "follow", onError: halt },
       on: { SILENT: "takingLead", STOP: "stopped" },
     },
     takingLead: {
-      description: "Closes the live segment, compares what it holds, and opens the next one.",
+      description:
+        "Closes the live segment, compares its end with the log in memory, and opens the next segment.",
       invoke: {
         src: "takeLead",
         onDone: [
-          { guard: ({ event }) => event.output === "won", target: "leading" },
+          { guard: { type: "hasWon", params: ({ event }) => event.output }, target: "leading" },
           { target: "following" },
         ],
-        onError: { target: "halted", actions: assign({ error: ({ event }) => event.error }) },
+        onError: halt,
       },
       on: { STOP: "stopped" },
     },
     leading: {
       description: "Takes requests and decides.",
-      invoke: { id: "lead", src: "lead" },
+      invoke: { id: "lead", src: "lead", onError: halt },
       initial: "deciding",
       on: { DEPOSED: "restoring", HANDED_OVER: "following", ENDED: "stopped" },
       states: {
@@ -93,8 +117,8 @@ export const coordinatorMachine = setup({
           on: { STOP: "handingOver" },
         },
         handingOver: {
-          description: "Takes no more requests, settles the batches in flight, and closes its segment.",
-          entry: sendTo("lead", { type: "END_TERM" }),
+          description: "Takes no new requests, settles the batches in flight, and closes the segment.",
+          entry: "endTerm",
           after: { handOver: "#coordinator.stopped" },
           on: {
             DEPOSED: "#coordinator.stopped",
@@ -105,7 +129,7 @@ export const coordinatorMachine = setup({
       },
     },
     stopped: { type: "final", description: "Ended as asked." },
-    halted: { type: "final", description: "Ended because going on could do harm." },
+    halted: { type: "final", description: "Ended because continuing could do harm." },
   },
 });
 

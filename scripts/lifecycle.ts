@@ -1,5 +1,4 @@
-// Writes docs/lifecycle.md from the charts in machines/. Sentences come from the charts' own descriptions, so that
-// there is one place to change them.
+// Writes docs/lifecycle.md from the charts in machines/. The sentences are the descriptions in the charts.
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +7,7 @@ import { agentMachine, coordinatorMachine, slotMachine, taskMachine } from "../m
 
 const page = fileURLToPath(new URL("../docs/lifecycle.md", import.meta.url));
 
-/** The page as it should be. */
+/** The page that the charts give. */
 export function lifecyclePage(): string {
   const charts = [taskMachine, slotMachine, agentMachine, coordinatorMachine];
   return [introduction, ...charts.map(chapter)].join("\n");
@@ -18,10 +17,10 @@ const introduction = `# Lifecycles
 
 <!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
 
-Four things have a life: a task, a slot lease of slots, an agent, and a coordinator. The charts stand in
-\`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
-may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events. A state of the
-agent's chart runs actors: they start when the state begins and stop when it ends.
+Tasks, slot leases, agents and coordinators have a life cycle each. The charts are in \`machines/\`, and programs import
+them from \`waggledance/machines\`. Signals are a contract. Names of states may change: programs read \`ready\`, \`busy\`,
+\`offline\` and a task's state from answers and events. States of the agent's and the coordinator's chart run actors:
+an actor starts when the state begins, and stops when the state ends.
 `;
 
 function chapter(machine: AnyStateMachine): string {
@@ -71,14 +70,18 @@ function edges(state: AnyStateNode): Edge[] {
 function edgesOfTransition(transition: AnyTransitionDefinition): Edge[] {
   const { source, guard, target } = transition;
   const name = signalOf(transition);
-  const signal = typeof guard === "string" ? `${name} [${guard}]` : name;
+  const signal = guard === undefined ? name : `${name} [${guardName(guard)}]`;
   return (target ?? []).map((to) => ({ from: source, signal, to: initialLeaf(to) }));
+}
+
+function guardName(guard: unknown): string {
+  return typeof guard === "string" ? guard : (guard as { readonly type: string }).type;
 }
 
 function signalOf(transition: AnyTransitionDefinition): string {
   if (!("delay" in transition)) return actorSignalOf(transition) ?? transition.eventType;
   const ms = Number(transition.source.machine.implementations.delays[String(transition.delay)]);
-  return ms > 0 ? `after ${ms / 1_000} s` : `after ${String(transition.delay)}`; // 0: the delay is given at run time
+  return `after ${ms / 1_000} s`;
 }
 
 /** That an actor of the state ended, by the actor's name; undefined for any other signal. */

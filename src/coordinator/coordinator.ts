@@ -11,13 +11,14 @@
 
 import type { Logger } from "pino";
 import { BehaviorSubject, distinctUntilChanged, type Observable } from "rxjs";
-import { type ActorRefFrom, createActor, fromCallback, fromPromise } from "xstate";
+import { type ActorRefFrom, createActor, fromCallback, fromPromise, waitFor } from "xstate";
 import {
   type CoordinatorSignal,
   type CoordinatorSnapshot,
   coordinatorMachine,
   type EndTerm,
 } from "../../machines/coordinator.ts";
+import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 import { GracePeriod } from "../grace-period.ts";
@@ -171,7 +172,15 @@ class RunningCoordinator implements Coordinator {
     });
     this.#actor = this.#createActor();
     this.closed = new Promise((resolve) => {
-      this.#actor.subscribe({ complete: () => resolve(this.#ended()) });
+      this.#actor.subscribe({
+        next: (snapshot) => this.#changed(snapshot),
+        error: (cause) =>
+          resolve(this.#ended(new InvariantError(`the chart has no edge for ${String(cause)}`))),
+        complete: () => {
+          const { value, context } = this.#actor.getSnapshot();
+          resolve(this.#ended(value === "halted" ? coded(context.error) : undefined));
+        },
+      });
     });
   }
 
@@ -197,20 +206,15 @@ class RunningCoordinator implements Coordinator {
 
   async start(): Promise<void> {
     const { transport } = this.#options;
-    const started = new Promise<void>((resolve, reject) => {
-      this.#actor.subscribe((snapshot) => {
-        this.#changed(snapshot);
-        if (snapshot.matches("halted")) reject(coded(snapshot.context.error));
-        else if (!snapshot.matches("restoring")) resolve();
-      });
-    });
     this.#subscriptions.push(
       transport.subscribe(this.#subjects.queryPattern, (message) => {
         if (this.#hasStarted) this.#queries.take(message);
       }),
     );
     this.#actor.start();
-    await started;
+    await waitFor(this.#actor, ({ value }) => value !== "restoring").catch(() => undefined); // `closed` says why
+    const error = this.#isOver ? await this.closed : undefined;
+    if (error !== undefined) throw error;
   }
 
   whenLeading(): Promise<Term> {
@@ -228,8 +232,12 @@ class RunningCoordinator implements Coordinator {
   }
 
   async stop(): Promise<void> {
-    this.#actor.send({ type: "STOP" });
+    if (!this.#isOver) this.#actor.send({ type: "STOP" });
     await this.closed;
+  }
+
+  get #isOver(): boolean {
+    return this.#actor.getSnapshot().status !== "active";
   }
 
   // --- the chart ------------------------------------------------------------------------------------
@@ -243,18 +251,11 @@ class RunningCoordinator implements Coordinator {
         lead: fromCallback<EndTerm>(({ sendBack, receive }) => {
           const leader = this.#lead(sendBack);
           receive(() => leader.end());
-          return () => this.#leave(leader);
+          return () => this.#leave();
         }),
       },
-      delays: { handOver: limits.handOverMs },
     });
-    const { clock } = this.#options;
-    return createActor(machine, {
-      clock: {
-        setTimeout: (run, ms) => clock.after(ms, run),
-        clearTimeout: (cancel: () => void) => cancel?.(),
-      },
-    });
+    return createActor(machine, { clock: chartClock(this.#options.clock) });
   }
 
   #changed(snapshot: CoordinatorSnapshot): void {
@@ -262,15 +263,14 @@ class RunningCoordinator implements Coordinator {
       this.#role.next(snapshot.matches("leading") ? "leading" : "standing-by");
   }
 
-  /** @returns why, when it halted */
-  #ended(): WaggleError | undefined {
-    const snapshot = this.#actor.getSnapshot();
-    const error = snapshot.matches("halted") ? coded(snapshot.context.error) : undefined;
+  /** @param error why it halted; undefined when it stopped */
+  #ended(error: WaggleError | undefined): WaggleError | undefined {
     if (error !== undefined)
       this.#options.logger.fatal(
         { err: error, code: error.code },
         "halted: this coordinator does nothing more",
       );
+    this.#leave(); // a term that failed at its beginning
     this.#queries.stop();
     this.#reads.stop();
     this.#announcer.announce({ leaves: true });
@@ -512,10 +512,10 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
-  /** The chart left `leading`. */
-  #leave(leader: Leader): void {
-    leader.abandon();
-    if (this.#leader === leader) this.#leader = undefined;
+  /** Idempotent. */
+  #leave(): void {
+    this.#leader?.abandon();
+    this.#leader = undefined;
   }
 
   // --- other coordinators ---------------------------------------------------------------------------

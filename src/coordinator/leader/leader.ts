@@ -123,7 +123,7 @@ export class Leader {
   #isCut = false;
 
   /** @param taken the segment of this term, just opened; the state of its log becomes this leader's
-   *  @param onEnd called once */
+   *  @param onEnd called at most once */
   constructor(
     given: LeaderDeps,
     taken: TakenLead & { readonly kind: "won" },
@@ -236,10 +236,10 @@ export class Leader {
     this.#commits.cannotBeRead(segment);
   }
 
-  /** Ends at once: leaves what is in flight as it is, and sends nothing more to anybody. */
+  /** Ends at once, without a call of `onEnd`: leaves batches in flight as they are, and publishes nothing more. */
   abandon(): void {
     this.#isCut = true;
-    this.#finish({ kind: "ended" });
+    this.#finish(undefined);
   }
 
   // --- its parts ----------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ export class Leader {
     this.#finish({ kind: "halted", error });
   }
 
-  #finish(end: LeaderEnd): void {
+  #finish(end: LeaderEnd | undefined): void {
     if (this.#isOver) return;
     this.#phase = "over";
     this.#ending.abort();
@@ -435,6 +435,6 @@ export class Leader {
     this.#turns.stop();
     this.#compaction?.end();
     this.#commits.stop();
-    this.#onEnd(end);
+    if (end !== undefined) this.#onEnd(end);
   }
 }
