@@ -3,7 +3,7 @@
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
-import { decodeRecord, hashOf } from "./records.ts";
+import { decodeRecord, hashOf, type LogRecord } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
 export interface Listing {
@@ -35,8 +35,7 @@ export async function liveSegment(segment: SegmentReader): Promise<LiveSegment |
 /** The session that claimed a segment: undefined when its first record is not there or is no claim.
  *  @throws UnreachableError */
 export async function claimantOf(segment: SegmentReader): Promise<string | undefined> {
-  const first = await readOr(() => segment.read(1), undefined);
-  const claim = first === undefined ? undefined : decodeRecord(first.bytes);
+  const claim = await recordIn(segment, 1);
   return claim?.kind === "claim" && claim.segment === segment.number ? claim.life : undefined;
 }
 
@@ -68,15 +67,17 @@ export async function openSegment(segment: SegmentReader): Promise<LiveSegment |
   return (await liveSegment(segment)) ?? (await scanForOpened(segment, await claimantOf(segment)));
 }
 
-/** The last batch of its claimant in a segment whose `Opened` is not found; 0 where there is none. Read from the end,
- *  because records may be missing. A base and a claim say that no batch of the claimant is behind them.
+/** The last batch of the claimant in a segment whose `Opened` is not found; 0 where there is none. Read from the end,
+ *  because records may be missing. Behind a base or a claim is no batch of the claimant. An unreadable claim may be of
+ *  any session. A segment that begins with a foreign record has no claimant.
  *  @throws UnreachableError */
-export async function lastBatchIdxOf(segment: SegmentReader, claimant: string | undefined): Promise<number> {
+export async function lastBatchIdxOf(segment: SegmentReader): Promise<number> {
+  const first = await recordIn(segment, 1);
+  if (first !== undefined && first.kind !== "claim") return 0;
   const end = await segment.end();
   for (let position = end?.position ?? 0; position > 0; position -= 1) {
-    const found = await readOr(() => segment.read(position), undefined);
-    const record = found === undefined ? undefined : decodeRecord(found.bytes);
-    if (record === undefined || (claimant !== undefined && record.life !== claimant)) continue;
+    const record = await recordIn(segment, position);
+    if (record === undefined || (first !== undefined && record.life !== first.life)) continue;
     if (record.kind === "batch") return record.idx;
     if (record.kind !== "closing") return 0;
   }
@@ -109,6 +110,12 @@ export function liveIn(
   if (opened?.kind !== "opened" || opened.segment !== number) return undefined;
   if (claimant !== undefined && opened.life !== claimant) return undefined;
   return { number, opened, openedHash: hashOf(bytes), position };
+}
+
+/** Undefined when there is none, or none that can be read. @throws UnreachableError */
+async function recordIn(segment: SegmentReader, position: number): Promise<LogRecord | undefined> {
+  const found = await readOr(() => segment.read(position), undefined);
+  return found === undefined ? undefined : decodeRecord(found.bytes);
 }
 
 async function readOr<Read>(read: () => Promise<Read>, otherwise: Read): Promise<Read> {

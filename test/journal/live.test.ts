@@ -103,20 +103,30 @@ describe("the path to a segment", () => {
 describe("the last batch of a segment that is not live", () => {
   it("is the one of its claimant, whatever foreign records are behind it, and whatever is missing before", async () => {
     const tail = writer.begin(4);
-    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    expect(await lastBatchIdxOf(journal.segment(1))).toBe(tail.idx);
     store.insert(1, Buffer.from("nobody's"));
     store.loseRecords(1, 2, 3);
-    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx);
+    expect(await lastBatchIdxOf(journal.segment(1))).toBe(tail.idx);
     store.damageRecord(1, 6);
-    expect(await lastBatchIdxOf(journal.segment(1), "writer")).toBe(tail.idx - 1);
+    expect(await lastBatchIdxOf(journal.segment(1))).toBe(tail.idx - 1);
   });
 
   it("is none behind a claim, and of another session's batches", async () => {
-    expect(await lastBatchIdxOf(journal.segment(1), undefined)).toBe(0);
+    expect(await lastBatchIdxOf(journal.segment(1))).toBe(0);
     const tail = writer.begin(2);
     const number = new Rival(store, "other").claim();
-    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+    expect(await lastBatchIdxOf(journal.segment(number))).toBe(0);
     writer.batch(number, tail, [{ type: "TermRenewed" }]);
-    expect(await lastBatchIdxOf(journal.segment(number), "other")).toBe(0);
+    expect(await lastBatchIdxOf(journal.segment(number))).toBe(0);
+  });
+
+  it("is none in a segment without a claim that begins with a foreign batch", async () => {
+    const tail = writer.begin(2);
+    store.create(2);
+    writer.batch(2, tail, [{ type: "TermRenewed" }]);
+    expect(await lastBatchIdxOf(journal.segment(2))).toBe(0);
+    store.damageRecord(2, 1); // as an unreadable claim
+    writer.batch(2, tail, [{ type: "TermRenewed" }]);
+    expect(await lastBatchIdxOf(journal.segment(2))).toBe(tail.idx + 1);
   });
 });

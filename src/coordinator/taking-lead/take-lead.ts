@@ -276,7 +276,7 @@ class TakingLead {
     }
     await this.#seal(number, signal);
     if ((await openSegment(segment)) !== undefined) return false;
-    const idx = await lastBatchIdxOf(segment, claimant);
+    const idx = await lastBatchIdxOf(segment);
     if (idx > this.#passedOver.idx) this.#passedOver = { segment: number, idx };
     return true;
   }

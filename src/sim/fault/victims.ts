@@ -188,13 +188,15 @@ export class SwarmVictims implements Victims {
     this.#habitat.writeForeign();
   }
 
-  /** As a coordinator would that went on from a backup which lacks the last batch. */
+  /** Writes into the live segment, as a coordinator of a restored backup that lacks the last batch. */
   writeOtherLine(): void {
     const { journal, term, idx } = this.#truth.tail;
     if (idx === 0) return;
     const prev = hashOf(Buffer.from("the last batch of the copy"));
     const header = { journal, life: "copy", term, idx: batchIndex(idx + 1), prev, at: this.#truth.state.at };
-    this.#habitat.newestStream?.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
+    this.#habitat
+      .segmentStream(this.#truth.segment)
+      ?.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
   }
 
   #restartAndLose(lose: () => void): void {
