@@ -342,6 +342,24 @@ describe("a log that lost its end", () => {
     expect((await read()).tail).toEqual(tail);
   });
 
+  it.each(["newest segment", "segments"])(
+    "has lost it only where that lasts: a server that takes over may not list its %s yet",
+    async (what) => {
+      writer.takeLead(writer.begin(5));
+      const held = await read();
+      const known = what === "segments" ? [] : [1];
+      class BehindJournal extends MemoryJournal {
+        override async list(): Promise<readonly number[]> {
+          return clock.monotonicMs() < untilMs ? known : await super.list();
+        }
+      }
+      const untilMs = clock.monotonicMs() + 2_500;
+      await taking(held, depsOf("c1", new BehindJournal(store), { silentSegment: 2 }));
+      const { live } = await findLive(new MemoryJournal(store));
+      expect(live?.opened.base).toBeUndefined();
+    },
+  );
+
   it("and is not held by the one that starts is shorter, as it stands: nobody knows better", async () => {
     await heldBefore(2);
     expect((await won(undefined)).log.tail.idx).toBe(3);

@@ -118,6 +118,7 @@ export class Following {
   async #readOnce(): Promise<boolean> {
     const { live } = await findLive(this.#deps.journal);
     if (live === undefined || this.#isOver) return false;
+    if (live.number < this.#liveSeen) return false; // the list is old, or the storage lost the segment: silence tells
     if (live.number > this.#liveSeen) this.#heard();
     this.#liveSeen = live.number;
     const before = this.#log?.place;

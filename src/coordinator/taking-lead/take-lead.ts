@@ -6,7 +6,7 @@
 //          wait T: the leader may still answer
 //        ─ read its end, and compare it with what is held
 //             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
-//             held is longer          → the log lost its end: go on from what is held, with a base
+//             held is longer          → the log lost its end, once that lasts: go on from what is held, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
 //             shorter than a segment above whose `Opened` is damaged → the same
 //        ─ ask the other coordinators: the one that holds more goes first
@@ -105,6 +105,8 @@ interface Closed {
 interface Compared {
   readonly log: Replay;
   readonly needsBase: boolean;
+  /** The journal does not show the end of the held log. */
+  readonly isLoss?: boolean;
 }
 
 class TakingLead {
@@ -112,8 +114,10 @@ class TakingLead {
   readonly #signal: AbortSignal;
   readonly #writing: Writing | undefined;
   #held: Replay | undefined;
-  /** A server that takes over may not find what it has: damage is believed once it lasts. */
+  /** A server that takes over may not find what it has, nor list its newest segments: damage and loss are believed
+   *  once they last. */
   readonly #damage: GracePeriod;
+  readonly #loss: GracePeriod;
   /** The live segment whose leader is silent; 0 where none is live. */
   #firstLive: number | undefined;
   /** The live segment whose leader may not answer any more: T passed since its seal. 0: none. */
@@ -127,6 +131,7 @@ class TakingLead {
     this.#deps = deps;
     this.#note([held?.place?.segment ?? 0]);
     this.#damage = new GracePeriod(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
+    this.#loss = new GracePeriod(deps.clock, limits.journalGapMs, limits.lossLooksMin);
     this.#signal = signal;
     this.#writing = writing;
   }
@@ -166,14 +171,21 @@ class TakingLead {
     signal.throwIfAborted();
     if (compared instanceof JournalDamagedError) {
       if (this.#damage.isBelieved()) return await this.#haltUnlessMoreIsHeld(compared);
-      await pause(this.#deps.clock, limits.faultLookMs, signal);
-      return "again";
+      return await this.#lookAgain(signal);
     }
-    const { log, needsBase } = compared;
+    const { log, needsBase, isLoss = false } = compared;
+    if (isLoss && !this.#loss.isBelieved()) return await this.#lookAgain(signal);
+    if (isLoss)
+      this.#deps.logger.error({ idx: log.tail.idx }, "the journal lost its end; going on from memory");
     this.#held = log;
     if (this.#writing === undefined && (await this.#deps.isMoreHeld(log))) return this.#standBy();
     signal.throwIfAborted();
     return await this.#open({ log, needsBase, closed }, signal);
+  }
+
+  async #lookAgain(signal: AbortSignal): Promise<"again"> {
+    await pause(this.#deps.clock, limits.faultLookMs, signal);
+    return "again";
   }
 
   #standBy(): TakenLead {
@@ -321,11 +333,9 @@ class TakingLead {
 
   /** No segment is live: the journal is new, or lost them all. */
   #withoutSegments(held: Replay | undefined): Compared {
-    if (held !== undefined && held.tail.idx > 0) {
-      this.#deps.logger.error({ idx: held.tail.idx }, "the journal lost all segments; going on from memory");
-      return { log: held, needsBase: true };
-    }
-    return { log: new Replay(), needsBase: false };
+    return held !== undefined && held.tail.idx > 0
+      ? { log: held, needsBase: true, isLoss: true }
+      : { log: new Replay(), needsBase: false };
   }
 
   async #restore(live: LiveSegment): Promise<Compared | JournalDamagedError> {
@@ -344,15 +354,9 @@ class TakingLead {
     live: LiveSegment,
     why: JournalDamagedError,
   ): Promise<Compared | JournalDamagedError> {
-    const { journal, logger } = this.#deps;
-    const comparison = await compare(held, live, journal);
+    const comparison = await compare(held, live, this.#deps.journal);
     if (comparison === "beginning") return await this.#restore(live);
-    if (comparison !== "longer") return why;
-    logger.error(
-      { err: why, idx: held.tail.idx, segment: live.number },
-      "the journal lost its end; going on from memory in a new segment",
-    );
-    return { log: held, needsBase: true };
+    return comparison === "longer" ? { log: held, needsBase: true, isLoss: true } : why;
   }
 
   // --- opening --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { apiCodes } from "../../journal/stream/api.ts";
+import { STALE_MS_MAX } from "./fault.ts";
 import {
   type Delivery,
   type PullRequest,
@@ -270,8 +271,9 @@ export class SimJetStream {
   }
 
   #names({ subject, offset = 0 }: NamesRequest, staleBy: number): object {
-    const known = this.streams.slice(0, this.#streams.size - staleBy);
-    const names = known
+    const known = this.streams.slice(0, Math.max(0, this.#streams.size - staleBy));
+    const isOld = ({ createdMs }: SimStream) => this.#clock.monotonicMs() - createdMs > STALE_MS_MAX;
+    const names = [...known, ...this.streams.slice(known.length).filter(isOld)]
       .filter(({ config }) => config.subjects.some((each) => isMatch(subject, each)))
       .map(({ name }) => name)
       .sort();
@@ -289,6 +291,7 @@ export class SimJetStream {
     const options: SimStreamOptions = {
       config,
       created: new Date(this.#clock.now()).toISOString(),
+      createdMs: this.#clock.monotonicMs(),
       onChanged: (stream) => this.onChanged(stream),
       onLoss: () => {
         this.#losses += 1;

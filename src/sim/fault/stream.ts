@@ -58,6 +58,8 @@ interface Consumer {
 export interface SimStreamOptions {
   readonly config: { readonly name: string; readonly subjects: readonly string[] };
   readonly created: string;
+  /** By the server's monotonic clock. */
+  readonly createdMs: number;
   /** A record was stored. */
   readonly onChanged: (stream: SimStream) => void;
   /** Records were lost. */
@@ -87,6 +89,11 @@ export class SimStream {
     this.name = options.config.name;
     this.config = options.config;
     this.#options = options;
+  }
+
+  /** By the server's monotonic clock. */
+  get createdMs(): number {
+    return this.#options.createdMs;
   }
 
   get lastSeq(): number {
