@@ -43,7 +43,7 @@ import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
 import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
-import { JournalReads } from "./requests/journal-reads.ts";
+import { JournalReads } from "./reading/journal-reads.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
 

@@ -110,6 +110,7 @@ const coordinatorFolders = [
   "queries",
   "leader",
   "requests",
+  "reading",
   "following",
   "taking-lead",
   "compacting",

@@ -3,9 +3,9 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
-import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
-import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
+import { AuditReader } from "../../src/coordinator/reading/audit-reader.ts";
+import { JournalReads } from "../../src/coordinator/reading/journal-reads.ts";
+import { Awaiting } from "../../src/coordinator/requests/outbox.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import type { Segment } from "../../src/journal/journal.ts";

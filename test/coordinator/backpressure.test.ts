@@ -4,11 +4,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
-import type { RequestTarget } from "../../src/coordinator/requests/request-target.ts";
-import { Requests } from "../../src/coordinator/requests/requests.ts";
+import type { LeaderParts } from "../../src/coordinator/requests/intake.ts";
+import { Router } from "../../src/coordinator/requests/router.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { storedEvents } from "../support/stored.ts";
@@ -127,22 +128,27 @@ describe("a task refused by the queues' bounds", () => {
     swarm = await startTestSwarm({ clock });
     const entries: InboxEntry[] = [];
     const sent: unknown[] = [];
-    const tallied: unknown[] = [];
-    const target = {
+    const transport = {
+      publish: (_: string, bytes: Uint8Array) => void sent.push(JSON.parse(Buffer.from(bytes).toString())),
+      maxPayloadBytes: 1_000_000,
+    };
+    const parts = {
+      subjects,
+      clock,
+      random: systemRandom,
+      transport: transport as Partial<Transport> as Transport,
+      room: { isShort: false },
       enqueue: (entry) => entries.push(entry) > 0,
-      send: (_, bytes) => void sent.push(JSON.parse(Buffer.from(bytes).toString())),
-      refused: (...tally) => void tallied.push(tally),
-      closedReason: () => undefined,
       stuckReason: () => undefined,
-    } as Partial<RequestTarget> as RequestTarget;
-    const requests = new Requests(subjects, systemRandom, target);
+    } as Partial<LeaderParts> as LeaderParts;
+    const router = new Router(parts);
     const data = encode({
       tasks: [
         { id: "t1", kind: "k" },
         { id: "t2", kind: "k" },
       ],
     });
-    requests.take({ subject: subjects.project("p", "submit"), data, reply: "_INBOX.x" });
+    router.take({ subject: subjects.project("p", "submit"), data, reply: "_INBOX.x" });
     const [entry] = entries;
     entry?.replies.push(
       { kind: "accepted", task: "t1" as never, duplicate: false, warnings: [] },
@@ -160,6 +166,8 @@ describe("a task refused by the queues' bounds", () => {
     expect(sent).toMatchObject([
       { idx: 7, answers: [{ ok: true }, { code: "WAGGLE_BACKPRESSURE", retryAfterMs: limits.retryAfterMs }] },
     ]);
-    expect(tallied).toEqual([["p", "project-queue-full", 1]]);
+    expect(router.intake.refusals.take(limits.refusalSummaryMs)).toEqual([
+      { type: "SummarizeRefusals", project: "p", reason: "project-queue-full", count: 1 },
+    ]);
   });
 });

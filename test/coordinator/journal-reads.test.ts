@@ -2,8 +2,7 @@
 // readings that go on where one stopped, and a budget for each project and for all.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
-import { ReadBudget } from "../../src/coordinator/requests/read-budget.ts";
+import { JournalReads, ReadBudget } from "../../src/coordinator/reading/journal-reads.ts";
 import { BackpressureError, UnreachableError } from "../../src/errors.ts";
 import type { LogReader, StoredBatch } from "../../src/journal/log-reader.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";

@@ -3,8 +3,8 @@
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { Monitor } from "../../src/coordinator/leader/monitor.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
-import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
@@ -496,7 +496,7 @@ describe("a deposed leader", () => {
 describe("a leader that meets a bug", () => {
   const meetingIt = {
     "in a turn": () => vi.spyOn(Turns.prototype, "run"),
-    "at a pulse": () => vi.spyOn(Upkeep.prototype, "look"),
+    "at a pulse": () => vi.spyOn(Monitor.prototype, "pulse"),
   };
   /** Once, where it would go on. */
   const met = (where: keyof typeof meetingIt) => {

@@ -1,7 +1,7 @@
 // What may be read: the live stream of events with its gaps to be seen, pages of the journal, and how tasks stand.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nounAndVerb } from "../../src/coordinator/leader/event-publisher.ts";
+import { nounAndVerb } from "../../src/coordinator/leader/dispatcher.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { insertRecord } from "../support/stored.ts";

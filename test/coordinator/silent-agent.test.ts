@@ -1,7 +1,7 @@
 // An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Presences } from "../../src/coordinator/leader/presence.ts";
+import { Presences } from "../../src/coordinator/requests/presence.ts";
 import { agentId, assignmentNumber } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
@@ -113,7 +113,7 @@ describe("whose batch is stored long after it fell silent", () => {
         held: [],
         seen: assignmentNumber(seen),
       };
-      return presences.beat(state, row, beat).missing.map((attempt) => attempt.number);
+      return presences.heartbeat(state, row, beat).missing.map((attempt) => attempt.number);
     };
     expect([lacks(0), lacks(0), lacks(number)]).toEqual([[number], [number], []]);
   });

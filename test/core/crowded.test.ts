@@ -1,7 +1,7 @@
 // Tables that are full of the busy take nobody in, those with idle rows do, and agents that left give way.
 
 import { expect, it } from "vitest";
-import { contentHash, taskSpec } from "../../src/coordinator/requests/task-spec.ts";
+import { contentHash, taskSpec } from "../../src/coordinator/requests/project-handlers.ts";
 import type { Reply } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { Turn } from "../../src/core/step.ts";

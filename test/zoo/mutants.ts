@@ -332,7 +332,7 @@ export const mutants: readonly Mutant[] = [
       {
         find: "      take: (held) => this.#commits.take(held),\n",
         replace:
-          "      take: (held) => {\n        this.#telling.outbox.perform(held.turn.effects, this.committed);\n        this.#commits.take(held);\n      },\n",
+          "      take: (held) => {\n        this.#dispatcher.outbox.perform(held.turn.effects, this.committed);\n        this.#commits.take(held);\n      },\n",
       },
     ],
   },
@@ -350,7 +350,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets-what-is-unconfirmed",
     breaks: "A new leader does not send again what its predecessor's agents may never have got.",
-    file: "src/coordinator/leader/telling.ts",
+    file: "src/coordinator/leader/dispatcher.ts",
     edits: [
       {
         find: "[...unconfirmedAssignments(state), ...standingGrants(state)]",
@@ -402,7 +402,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "expires-agents-at-fail-over",
     breaks: "Whoever a new leader has not heard yet counts as silent for H.",
-    file: "src/coordinator/leader/presence.ts",
+    file: "src/coordinator/requests/presence.ts",
     edits: [
       {
         find: "const silentMs = now - presence.heardMonotonicMs;",
@@ -417,7 +417,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-soon",
     breaks: "Three lost heartbeats lose an agent and all it runs.",
-    file: "src/coordinator/leader/presence.ts",
+    file: "src/coordinator/requests/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -428,7 +428,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-late",
     breaks: "A dead agent keeps what it ran for six times H.",
-    file: "src/coordinator/leader/presence.ts",
+    file: "src/coordinator/requests/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -439,7 +439,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "never-sends-again",
     breaks: "An assignment that was lost on the wire stays lost.",
-    file: "src/coordinator/leader/presence.ts",
+    file: "src/coordinator/requests/presence.ts",
     edits: [
       {
         find: "if (seen >= dueNumber) return [];",
@@ -610,7 +610,7 @@ export const mutants: readonly Mutant[] = [
     name: "stalls-what-waits",
     breaks:
       "A prefetched attempt is taken back as stalled while it waits for a place, and may start all the same.",
-    file: "src/coordinator/leader/presence.ts",
+    file: "src/coordinator/requests/presence.ts",
     edits: [
       {
         find: "if (placed > agent.maxConcurrent) break;",
@@ -636,11 +636,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "assigns-to-the-silent",
     breaks: "An assignment that was on its way for long begins just before its agent is given up.",
-    file: "src/coordinator/leader/outbox.ts",
+    file: "src/coordinator/requests/outbox.ts",
     edits: [
       {
-        find: "const isSilent = this.#presences.isSilent(agent, incarnation);",
-        replace: "const isSilent = this.#presences.isSilent(agent, incarnation) && term < 0;",
+        find: "const isSilent = this.#deps.presences.isSilent(agent, incarnation);",
+        replace: "const isSilent = this.#deps.presences.isSilent(agent, incarnation) && term < 0;",
       },
     ],
   },

@@ -13,8 +13,8 @@
 // Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or ended of its own accord
 // (`end`), asked to or because no other party can reach it: it closes its segment, so that a standby need not wait.
 //
-// Not here: what goes into a turn (turns.ts), what only time brings (pulse.ts), what is told (telling.ts), how turns
-// are committed and segments changed (commits.ts).
+// Not here: what goes into a turn (turns.ts), periodic work (pulse.ts), what leaves after a commit (dispatcher.ts), how
+// turns are committed and segments changed (commits.ts), requests (requests/).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -32,29 +32,23 @@ import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { Compaction, type CompactionDeps, type CompactionStatus } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import { AuditReader } from "../requests/audit-reader.ts";
-import { Awaiting } from "../requests/awaiting.ts";
+import { AuditReader } from "../reading/audit-reader.ts";
+import type { JournalReads } from "../reading/journal-reads.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { JournalReads } from "../requests/journal-reads.ts";
-import { Reception } from "../requests/reception.ts";
+import type { Intake } from "../requests/intake.ts";
+import { Presences } from "../requests/presence.ts";
+import { Router } from "../requests/router.ts";
 import type { TakeLeadDeps, TakenLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
-import { AgentDesk } from "./agent-desk.ts";
-import { AwaitDesk } from "./await-desk.ts";
 import { Commits } from "./commits.ts";
+import { Dispatcher } from "./dispatcher.ts";
 import { FullJournal } from "./full-journal.ts";
 import { HandOver } from "./hand-over.ts";
 import { Isolation } from "./isolation.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { Monitor } from "./monitor.ts";
-import { Presences } from "./presence.ts";
 import { Pulse } from "./pulse.ts";
-import { RefusalTally } from "./refusal-tally.ts";
-import { RequestDesk } from "./request-desk.ts";
-import { RetryDesk } from "./retry-desk.ts";
-import { Telling } from "./telling.ts";
 import { Turns } from "./turns.ts";
-import { Upkeep } from "./upkeep.ts";
 import type { PendingBatch } from "./writer.ts";
 
 /** How the journal is kept short. */
@@ -102,16 +96,15 @@ export class Leader {
   readonly presences: Presences;
   readonly monitor: Monitor;
   readonly reader: AuditReader;
-  readonly desk: RequestDesk;
   readonly state: SwarmState;
 
   readonly #deps: LeaderDeps;
   readonly #onEnd: (end: LeaderEnd) => void;
   readonly #turns: Turns;
-  readonly #telling: Telling;
+  readonly #dispatcher: Dispatcher;
   readonly #full: FullJournal;
   readonly #handOver: HandOver;
-  readonly #reception: Reception;
+  readonly #router: Router;
   readonly #commits: Commits;
   readonly #compaction: Compaction | undefined;
   readonly #pulse: Pulse;
@@ -138,11 +131,8 @@ export class Leader {
     this.monitor = new Monitor(this.state, logger);
     this.reader = new AuditReader(deps);
     this.#turns = this.#startTurns();
-    const awaiting = new Awaiting();
-    const refusals = new RefusalTally(clock.monotonicMs());
-    this.#telling = new Telling({
+    this.#dispatcher = new Dispatcher({
       ...this.#shared,
-      awaiting,
       answer: (entries) => this.#turns.answer(entries, this.committed),
     });
     this.#full = new FullJournal(room, logger);
@@ -152,17 +142,16 @@ export class Leader {
       { ...deps, term: () => this.term },
       { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
     );
-    this.desk = this.#startDesk(awaiting, refusals);
-    this.#reception = new Reception(deps, this.desk);
-    this.#pulse = this.#startPulse(refusals);
+    this.#router = this.#startRouter();
+    this.#pulse = this.#startPulse();
   }
 
   /** Takes office: sends again what was not confirmed, and takes requests. */
   begin(): void {
     this.presences.restart(this.state);
     this.#startTerm(this.#commits.segment);
-    this.#turns.enqueue(this.#telling.again());
-    this.#reception.open();
+    this.enqueue(this.#dispatcher.resend());
+    this.#router.open();
     this.#pulse.begin();
   }
 
@@ -192,7 +181,7 @@ export class Leader {
 
   /** The first batch of the record that is kept. */
   get auditFirstIdx(): BatchIndex {
-    return this.#telling.firstIdx;
+    return this.#dispatcher.firstIdx;
   }
 
   /** What the state contains and is not committed, oldest first. */
@@ -218,16 +207,20 @@ export class Leader {
     return this.#commits.journalId;
   }
 
-  /** Puts an entry before the next turn. @returns false when the inbox is full */
+  get intake(): Intake {
+    return this.#router.intake;
+  }
+
+  /** Puts an entry before the next turn. @returns false when the inbox is full, or the term ends */
   enqueue(entry: InboxEntry): boolean {
-    return this.#phase === "leading" && this.#turns.enqueue(entry);
+    return this.#turns.enqueue(entry);
   }
 
   /** Ends the term of its own accord: takes nothing new, settles what is in flight, closes its segment. */
   end(): void {
     if (this.#phase !== "leading") return;
     this.#phase = "ending";
-    this.#reception.close();
+    this.#router.close();
     this.#turns.schedule();
   }
 
@@ -253,28 +246,21 @@ export class Leader {
   #startTurns(): Turns {
     return new Turns(this.#shared, {
       isOver: () => this.#isOver,
+      isLeading: () => this.#phase === "leading",
       onTime: () => this.#takeTurn(),
       nextIdx: () => this.#commits.nextIdx,
       take: (held) => this.#commits.take(held),
     });
   }
 
-  #startDesk(awaiting: Awaiting, refusals: RefusalTally): RequestDesk {
-    const parts = {
+  #startRouter(): Router {
+    return new Router({
       ...this.#shared,
-      awaiting,
-      outbox: this.#telling.outbox,
+      outbox: this.#dispatcher.outbox,
       reader: this.reader,
-      enqueue: (entry: InboxEntry) => this.enqueue(entry),
+      enqueue: (entry) => this.#turns.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
-    };
-    return new RequestDesk({
-      ...parts,
-      agents: new AgentDesk(parts),
-      awaited: new AwaitDesk(parts),
-      retries: new RetryDesk({ ...parts, refusals }),
-      refusals,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
@@ -289,7 +275,7 @@ export class Leader {
         room.stored(bytes);
         this.#compaction?.committed(turn.recorded, bytes);
       },
-      tell: (held, commit) => this.#telling.tell(held, commit),
+      tell: (held, commit) => this.#dispatcher.dispatch(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: () => this.#committed(),
       onRenewing: () => this.#compaction?.pause(),
@@ -323,21 +309,21 @@ export class Leader {
     });
   }
 
-  #startPulse(refusals: RefusalTally): Pulse {
+  #startPulse(): Pulse {
     const parts = {
       ...this.#shared,
-      refusals,
+      refusals: this.intake.refusals,
       turns: this.#turns,
       commits: this.#commits,
       compaction: this.#compaction,
     };
     return new Pulse(
-      { ...parts, isolation: new Isolation(parts), upkeep: new Upkeep(parts) },
+      { ...parts, isolation: new Isolation(parts) },
       {
         isOver: () => this.#isOver,
         isLeading: () => this.#phase === "leading",
-        onConnected: () => this.enqueue(this.#telling.again()),
-        onDeaf: () => {
+        onConnected: () => this.enqueue(this.#dispatcher.resend()),
+        onIsolated: () => {
           this.#handOver.standAside();
           this.end();
         },
@@ -430,7 +416,7 @@ export class Leader {
     if (this.#isOver) return;
     this.#phase = "over";
     this.#ending.abort();
-    this.#reception.close();
+    this.#router.close();
     this.#pulse.stop();
     this.#turns.stop();
     this.#compaction?.end();

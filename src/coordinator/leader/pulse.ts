@@ -1,18 +1,21 @@
-// What only time brings a leader: several times in T it looks who was silent, whether anybody hears it (isolation.ts),
-// what is due beside its turns, and what is no turn's at all (upkeep.ts). Not here: what is due by the state, which a
-// timer of its own brings (due-timer.ts).
+// A leader's periodic work, several times in T: it looks for silent agents, for commands that are due beside the turns, for
+// its own isolation (isolation.ts), and keeps the monitor, the journal's room, its segment and compaction up to date. Not
+// here: what is due by the state; a timer of the turns runs a turn then (turns.ts).
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
+import type { Compaction } from "../compacting/compaction.ts";
+import type { JournalRoom } from "../journal-room.ts";
+import type { RefusalTally } from "../requests/intake.ts";
+import type { Presences } from "../requests/presence.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
 import type { Isolation } from "./isolation.ts";
-import type { Presences } from "./presence.ts";
-import type { RefusalTally } from "./refusal-tally.ts";
+import type { JournalClock } from "./journal-clock.ts";
+import type { Monitor } from "./monitor.ts";
 import type { Turns } from "./turns.ts";
-import type { Upkeep } from "./upkeep.ts";
 
 export interface PulseDeps {
   readonly timing: Timing;
@@ -25,7 +28,11 @@ export interface PulseDeps {
   readonly turns: Turns;
   readonly commits: Commits;
   readonly isolation: Isolation;
-  readonly upkeep: Upkeep;
+  readonly time: JournalClock;
+  readonly monitor: Monitor;
+  readonly room: JournalRoom;
+  /** Undefined: the journal is never compacted. */
+  readonly compaction: Compaction | undefined;
 }
 
 export interface PulseHooks {
@@ -34,8 +41,8 @@ export interface PulseHooks {
   readonly isLeading: () => boolean;
   /** The connection is back. */
   readonly onConnected: () => void;
-  /** Nobody can reach this leader, which reaches the journal. */
-  readonly onDeaf: () => void;
+  /** The leader reaches the journal, and no agent or client reaches the leader. */
+  readonly onIsolated: () => void;
   /** The term cannot go on. */
   readonly onBroken: (cause: unknown) => void;
 }
@@ -44,7 +51,7 @@ export class Pulse {
   readonly #deps: PulseDeps;
   readonly #hooks: PulseHooks;
   #lastMonotonicMs: number;
-  /** What only time brings was not looked at since the last pulse. */
+  /** No look was taken since the last pulse. */
   #isLookDue = false;
   #cancel: (() => void) | undefined;
   #stopStatus: (() => void) | undefined;
@@ -64,10 +71,10 @@ export class Pulse {
     this.#tick();
   }
 
-  /** Once a pulse, when a turn can decide what is found: by then, whoever was silent before may have been heard. */
+  /** Once per pulse, when a turn can decide: an agent that was silent at the pulse may have been heard by then. */
   look(): void {
     const { state, clock, random, presences, refusals, turns, commits } = this.#deps;
-    // While what an earlier look found is undecided, finding it again would only pile up.
+    // The same commands would pile up while those of an earlier look are undecided.
     if (!this.#isLookDue || turns.hasOwn) return;
     this.#isLookDue = false;
     const overdue = presences.overdue(state, () => random.next());
@@ -83,30 +90,34 @@ export class Pulse {
   /** Whatever throws in here is a bug, and leading on with it would do harm. */
   #tick(): void {
     if (this.#hooks.isOver()) return;
-    const { clock, timing, upkeep } = this.#deps;
+    const { clock, timing, time, monitor, room, commits, compaction } = this.#deps;
     try {
-      this.#lookWhoHears();
-      this.#lookWhatIsDue();
-      upkeep.look();
+      this.#lookForSilence();
+      this.#lookForDue();
+      const now = time.now();
+      monitor.pulse(now);
+      room.look();
+      commits.look();
+      compaction?.look(now);
       this.#cancel = clock.after(timing.pulseMs, () => this.#tick());
     } catch (cause) {
       this.#hooks.onBroken(cause);
     }
   }
 
-  /** A process that stood still, or was cut off, heard nobody, nor does who takes no requests any more: whose silence
-   *  that was is not known. */
-  #lookWhoHears(): void {
+  /** A coordinator hears no agent while its process stalls, while it is cut off, or after it closed its subjects. The
+   *  silence then proves nothing about agents. */
+  #lookForSilence(): void {
     const { state, clock, timing, transport, presences, isolation } = this.#deps;
     const now = clock.monotonicMs();
     const isLate = now - this.#lastMonotonicMs > timing.pulseLateMs + timing.pulseMs;
     const isConnected = transport.status() === "connected";
     this.#lastMonotonicMs = now;
-    if (this.#hooks.isLeading() && isolation.isBelieved({ isLate, isConnected })) this.#hooks.onDeaf();
+    if (this.#hooks.isLeading() && isolation.isBelieved({ isLate, isConnected })) this.#hooks.onIsolated();
     if (isLate || !isConnected || !this.#hooks.isLeading()) presences.restart(state);
   }
 
-  #lookWhatIsDue(): void {
+  #lookForDue(): void {
     const { state, presences, turns, commits } = this.#deps;
     this.#isLookDue = true;
     if (commits.takesTurns) this.look();

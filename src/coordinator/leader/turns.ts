@@ -8,17 +8,15 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import { Turn } from "../../core/step.ts";
-import type { BatchIndex } from "../../ids.ts";
+import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { type Commit, Inbox, type InboxEntry } from "../requests/inbox.ts";
-import { DueTimer } from "./due-timer.ts";
 import type { Held } from "./in-flight.ts";
 import type { JournalClock } from "./journal-clock.ts";
-import { takeCommands, takeEntries } from "./turn-intake.ts";
 
 export interface TurnsDeps {
   /** Which turns change. */
@@ -32,6 +30,8 @@ export interface TurnsDeps {
 
 export interface TurnsHooks {
   readonly isOver: () => boolean;
+  /** Whether entries are taken. */
+  readonly isLeading: () => boolean;
   /** It is time for a turn. */
   readonly onTime: () => void;
   /** Of the next turn's batch. */
@@ -78,9 +78,9 @@ export class Turns {
     return this.#isHeldBack && !this.#deps.room.isTight;
   }
 
-  /** Puts an entry before the next turn. @returns false where as many wait as may */
+  /** Puts an entry before the next turn. @returns false when the inbox is full, or the term ends */
   enqueue(entry: InboxEntry): boolean {
-    if (this.#unanswered >= limits.inboxDepthMax) return false;
+    if (!this.#hooks.isLeading() || this.#unanswered >= limits.inboxDepthMax) return false;
     this.#unanswered += 1;
     this.#inbox.push(entry);
     this.schedule();
@@ -145,5 +145,73 @@ export class Turns {
     const turnMs = this.#deps.clock.monotonicMs() - startedMs;
     if (turnMs > limits.turnMsAlarm)
       this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
+  }
+}
+
+/** Takes commands off the front of `commands`. @returns whether none is left */
+function takeCommands(turn: Turn, commands: Command[]): boolean {
+  for (let command = commands[0]; command !== undefined; command = commands[0]) {
+    if (turn.isFull || turn.take(command).kind === "again") return false;
+    commands.shift();
+  }
+  return true;
+}
+
+interface EntriesOfTurn {
+  readonly inbox: Inbox;
+  /** Which the turn changes. */
+  readonly state: SwarmState;
+  /** Whether the turn has taken its time. */
+  readonly isLate: () => boolean;
+  /** Gets the entries whose commands are all decided. */
+  readonly done: InboxEntry[];
+}
+
+/** Takes entries off the front of `inbox`; one that does not fit as a whole goes on in the next turn.
+ *  @returns whether none is left */
+function takeEntries(turn: Turn, { inbox, state, isLate, done }: EntriesOfTurn): boolean {
+  let commands = 0;
+  for (let entry = inbox.peek(); entry !== undefined; entry = inbox.peek()) {
+    while (entry.replies.length < entry.commands.length) {
+      if (turn.isFull || commands >= limits.turnCommandsMax) return false;
+      if (commands % limits.turnClockCommands === limits.turnClockCommands - 1 && isLate()) return false;
+      const reply = turn.take(entry.commands[entry.replies.length] as Command);
+      commands += 1;
+      if (reply.kind === "again") return false;
+      entry.replies.push(reply);
+    }
+    entry.look?.(state);
+    done.push(entry);
+    inbox.shift();
+    if (entry.look !== undefined && isLate()) return inbox.depth === 0;
+  }
+  return true;
+}
+
+/** Runs a turn when time alone makes something due (scheduling/wake.ts). */
+class DueTimer {
+  readonly #clock: Clock;
+  readonly #onDue: () => void;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, onDue: () => void) {
+    this.#clock = clock;
+    this.#onDue = onDue;
+  }
+
+  /** Unless it is set for an earlier instant. @param dueAt journal time, as `now`; undefined when nothing is due */
+  set(dueAt: Instant | undefined, now: Instant): void {
+    if (dueAt === undefined || dueAt >= this.#dueAt) return;
+    this.#cancel?.();
+    this.#dueAt = dueAt;
+    this.#cancel = this.#clock.after(Math.max(0, dueAt - now), () => {
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      this.#onDue();
+    });
+  }
+
+  stop(): void {
+    this.#cancel?.();
   }
 }

@@ -5,7 +5,7 @@ import { limits } from "../../limits.ts";
 import type { ExplainResponse, TaskObstacle } from "../../protocol/explain-schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
 import type { SwarmState } from "../../state/state.ts";
-import { rowsWithin } from "../requests/fitting.ts";
+import { rowsWithin } from "./fitting.ts";
 import { taskStatusOf } from "./status.ts";
 
 export interface Moment {

@@ -36,10 +36,9 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { Leader } from "../leader/leader.ts";
-import { backpressure, codedError } from "../requests/answers.ts";
-import { AuditReader } from "../requests/audit-reader.ts";
-import { sendFitting } from "../requests/fitting.ts";
-import type { JournalReads } from "../requests/journal-reads.ts";
+import { AuditReader } from "../reading/audit-reader.ts";
+import type { JournalReads } from "../reading/journal-reads.ts";
+import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
 import { taskNamed } from "./named-task.ts";
@@ -100,7 +99,7 @@ export class Queries {
   take(message: Message): void {
     const { reply } = message;
     if (reply === undefined || !isInbox(reply))
-      return this.#deps.leader()?.desk.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
+      return this.#deps.leader()?.intake.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
     if (leader !== undefined && whatOf(message) === "tasks" && leader.stuckReason === undefined)
       return this.#listTasks(message, reply, leader);
@@ -123,7 +122,7 @@ export class Queries {
     const stateOf = () => leader?.state ?? this.#deps.log().state;
     const listing = this.#scans.run(stateOf, query.value);
     if (listing === undefined) {
-      if (leader?.desk.mayRefuse() !== false)
+      if (leader?.intake.mayRefuse !== false)
         this.#send(reply, encode(backpressure("too-many-lists", limits.retryAfterMs)));
       return;
     }
@@ -180,7 +179,7 @@ export class Queries {
         if (answer !== undefined) this.#send(reply, answer(idx));
       },
     });
-    if (!isTaken && leader.desk.mayRefuse())
+    if (!isTaken && leader.intake.mayRefuse)
       this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
   }
 
@@ -229,7 +228,7 @@ export class Queries {
         ...(project === NO_PROJECT ? {} : { project }),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),
-        counters: leader?.desk.counters ?? {},
+        counters: leader?.intake.counters ?? {},
       }),
     );
   }
@@ -324,7 +323,7 @@ export class Queries {
   #refuse(reply: string, { message, retryAfterMs }: BackpressureError): void {
     const leader = this.#deps.leader();
     if (leader === undefined) return;
-    leader.desk.count("refused");
+    leader.intake.count("refused");
     this.#deps.transport.publish(reply, encode(codedError("WAGGLE_BACKPRESSURE", message, { retryAfterMs })));
   }
 

@@ -11,7 +11,7 @@ import {
   type ResourceRow,
   type SwarmState,
 } from "../../state/state.ts";
-import { rowsWithin } from "../requests/fitting.ts";
+import { rowsWithin } from "./fitting.ts";
 
 export interface SettingsSources {
   /** Only this project, and the policy. Absent: all of the swarm. */

@@ -20,11 +20,11 @@ import {
 } from "../../state/state.ts";
 import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import type { Monitor } from "../leader/monitor.ts";
-import type { Presences } from "../leader/presence.ts";
 import { notYetRead, unknownTask } from "../requests/answers.ts";
-import { mostWithin, rowsWithin } from "../requests/fitting.ts";
+import type { Presences } from "../requests/presence.ts";
 import { standingOf } from "./agent-standing.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
+import { mostWithin, rowsWithin } from "./fitting.ts";
 import { resourceStatuses } from "./resource-status.ts";
 import { observedBy, swarmMetricsOf } from "./swarm-status.ts";
 

@@ -8,7 +8,7 @@
 import type { Instant } from "../../ids.ts";
 import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
 import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../state/state.ts";
-import { rowsWithin } from "../requests/fitting.ts";
+import { rowsWithin } from "./fitting.ts";
 
 /** Where a task stands in an order: by rank, then by key, then by sequence, which no other task has. */
 interface Place {

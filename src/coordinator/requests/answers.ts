@@ -1,4 +1,4 @@
-// From the core's replies to the answers on the wire: the one place that words a refusal.
+// From the core's replies to the answers on the wire. Every refusal is worded here.
 
 import { assert, unreachable } from "../../assert.ts";
 import { duration } from "../../audit/describe.ts";
@@ -14,6 +14,7 @@ import type {
   SubmitAnswer,
 } from "../../protocol/schemas.ts";
 import type { EstimateSource } from "../../state/estimate.ts";
+import type { Transport } from "../../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
 
 export function codedError(
@@ -24,7 +25,7 @@ export function codedError(
   return { ok: false, code, message, ...more };
 }
 
-/** One answer an item, in order: its own refusal, or what was decided of it. */
+/** One answer per item, in order: the error of an invalid item, or the decision. */
 export function answersOf<Answer>(
   items: readonly Decoded<unknown>[],
   replies: readonly Reply[],
@@ -32,11 +33,6 @@ export function answersOf<Answer>(
 ): readonly (Answer | CodedError)[] {
   let next = 0;
   return items.map((item) => (item.ok ? toAnswer(replies[next++] ?? { kind: "none" }) : item));
-}
-
-/** …as one message, with up to where the journal is committed. */
-export function answerMessage({ term, idx }: Commit, answers: readonly unknown[]): Uint8Array {
-  return encode({ term, idx, answers });
 }
 
 export function submitAnswer(reply: Reply): SubmitAnswer {
@@ -334,4 +330,15 @@ export function suggestion(nearMisses: readonly string[]): string {
 /** A reply that its command does not have: a bug. */
 export function unexpected(reply: Reply): never {
   assert(false, `reply ${reply.kind} belongs to another command`);
+}
+
+/** Sends an answer; one that is too large for the server is replaced by an error. */
+export function sendFitting(
+  transport: Pick<Transport, "publish" | "maxPayloadBytes">,
+  subject: string,
+  answer: Uint8Array,
+): void {
+  if (answer.length <= transport.maxPayloadBytes) return transport.publish(subject, answer);
+  const sentence = "the answer is larger than the server takes: ask again, for fewer at once";
+  transport.publish(subject, encode(codedError("WAGGLE_OUTCOME_UNKNOWN", sentence)));
 }

@@ -7,18 +7,16 @@
 import type { Clock } from "../../clock.ts";
 import { projectOf } from "../../core/effect.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, NO_PROJECT } from "../../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, NO_PROJECT, type TaskRef } from "../../ids.ts";
 import type { StoredBatch } from "../../journal/log-reader.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
 import { type Batch, decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-import type { TaskSpec } from "../../state/event.ts";
+import type { Event, TaskSpec } from "../../state/event.ts";
 import type { EndedTask } from "../../state/state.ts";
-import type { JournalReads } from "./journal-reads.ts";
-import { outcomeOf, placeOf } from "./outcome.ts";
-import { costOf } from "./read-budget.ts";
+import { costOf, type JournalReads } from "./journal-reads.ts";
 
 /** A batch that was asked for and not found, time after time. */
 interface Miss {
@@ -232,4 +230,59 @@ function joinPage({ project, from, last }: PageRange, batches: readonly Uint8Arr
   }
   parts.push(Buffer.from("]}"));
   return Buffer.concat(parts);
+}
+
+/** The outcome in a terminal event; undefined for any other.
+ *  @param ended the task's last attempt number, and the round that ended */
+export function outcomeOf(
+  event: Event,
+  ended: { readonly attempts: number; readonly round: number },
+): Outcome | undefined {
+  const place = placeOf(ended);
+  switch (event.type) {
+    case "TaskCompleted":
+      return {
+        ...taskOf(event),
+        state: "completed",
+        ...place,
+        agent: event.agent,
+        result: event.result,
+        ...(event.encoding === undefined ? {} : { encoding: event.encoding }),
+        ...(event.tokens === undefined ? {} : { tokens: event.tokens }),
+        latencyMs: event.latencyMs,
+      };
+    case "TaskFailed":
+      return { ...failureOf(event, place), state: "failed" };
+    case "TaskDeadLettered":
+      return { ...failureOf(event, place), state: "dead-lettered", reason: event.reason };
+    case "TaskCancelled":
+      return { ...taskOf(event), state: "cancelled", ...place, reason: event.reason };
+    case "TaskExpired":
+      return { ...taskOf(event), state: "expired", ...place, reason: "deadline" };
+    default:
+      return undefined;
+  }
+}
+
+/** The round of a task that was never retried goes without saying. */
+export function placeOf({ attempts, round }: { readonly attempts: number; readonly round: number }) {
+  return { attempts, ...(round === 1 ? {} : { round }) };
+}
+
+function taskOf({ project, task }: TaskRef): TaskRef {
+  return { project, task };
+}
+
+function failureOf(
+  event: Extract<Event, { type: "TaskFailed" | "TaskDeadLettered" }>,
+  place: ReturnType<typeof placeOf>,
+) {
+  return {
+    ...taskOf(event),
+    ...place,
+    agent: event.agent,
+    failureClass: event.failure.class,
+    error: event.failure.error,
+    latencyMs: event.latencyMs,
+  };
 }

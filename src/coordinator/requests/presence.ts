@@ -21,7 +21,7 @@ interface Presence {
   sentNumber: number;
   /** `sentNumber` at the previous heartbeat, and at the last two pulses: what was sent by the older of them, or by
    *  the previous heartbeat, should have arrived by now. */
-  sentByPreviousBeat: number;
+  sentByPreviousHeartbeat: number;
   sentByPulse: number;
   sentByPulseBefore: number;
   /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
@@ -32,7 +32,7 @@ interface Presence {
 }
 
 /** What a heartbeat calls for. */
-export interface BeatVerdict {
+export interface HeartbeatVerdict {
   /** To be decided; undefined when the state already agrees with the agent. */
   readonly command: Command | undefined;
   /** Assignments that should have arrived and did not: to be sent again. */
@@ -72,7 +72,7 @@ export class Presences {
       lagging: 0,
       missedNumber: 0,
       sentNumber: 0,
-      sentByPreviousBeat: 0,
+      sentByPreviousHeartbeat: 0,
       sentByPulse: 0,
       sentByPulseBefore: 0,
       withheldNumber: 0,
@@ -83,19 +83,19 @@ export class Presences {
     return presence;
   }
 
-  beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
+  heartbeat(state: SwarmState, row: AgentRow, heartbeat: Heartbeat): HeartbeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
-    presence.reported = beat;
-    presence.waiting = this.#waitingIn(beat, presence.waiting);
-    const { sentByPreviousBeat, sentByPulseBefore, withheldNumber } = presence;
-    const dueNumber = Math.max(sentByPreviousBeat, sentByPulseBefore, withheldNumber);
-    const missing = missingAssignments(row, beat.seen, dueNumber);
-    const sentInTime = Math.max(sentByPreviousBeat, sentByPulseBefore);
+    presence.reported = heartbeat;
+    presence.waiting = this.#waitingIn(heartbeat, presence.waiting);
+    const { sentByPreviousHeartbeat, sentByPulseBefore, withheldNumber } = presence;
+    const dueNumber = Math.max(sentByPreviousHeartbeat, sentByPulseBefore, withheldNumber);
+    const missing = missingAssignments(row, heartbeat.seen, dueNumber);
+    const sentInTime = Math.max(sentByPreviousHeartbeat, sentByPulseBefore);
     noteMissing(
       presence,
       missing.filter(({ number }) => number <= sentInTime),
     );
-    presence.sentByPreviousBeat = presence.sentNumber;
+    presence.sentByPreviousHeartbeat = presence.sentNumber;
     if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
       return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
     }
@@ -103,14 +103,14 @@ export class Presences {
       type: "ReconcileAgent",
       agent: row.id,
       incarnation: row.incarnation,
-      held: beat.held,
-      seen: beat.seen,
-      ...(beat.draining === true ? { draining: true } : {}),
-      ...(beat.maxConcurrent === undefined ? {} : { maxConcurrent: beat.maxConcurrent }),
-      ...(beat.slots === undefined ? {} : { slots: beat.slots }),
+      held: heartbeat.held,
+      seen: heartbeat.seen,
+      ...(heartbeat.draining === true ? { draining: true } : {}),
+      ...(heartbeat.maxConcurrent === undefined ? {} : { maxConcurrent: heartbeat.maxConcurrent }),
+      ...(heartbeat.slots === undefined ? {} : { slots: heartbeat.slots }),
     };
     return {
-      command: agrees(row, beat) && slotsAgree(state, row.id, beat.slots) ? undefined : command,
+      command: agrees(row, heartbeat) && slotsAgree(state, row.id, heartbeat.slots) ? undefined : command,
       missing,
     };
   }

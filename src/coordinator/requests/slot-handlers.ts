@@ -1,10 +1,10 @@
-// Messages about slots at the edge of the coordinator: `acquire` and `release`, from the wire to a command and from
-// its reply to an answer. Not here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
+// Handlers of `agent.<g>.<a>.acquire` and `.release`: from a message to a command, and from its reply to an answer. Not
+// here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
 
 import type { Command, Reply } from "../../core/command.ts";
-import type { AgentId } from "../../ids.ts";
+import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { decode, encode } from "../../protocol/codec.ts";
+import { decode } from "../../protocol/codec.ts";
 import type { CodedError } from "../../protocol/schemas.ts";
 import {
   type AcquireResponse,
@@ -12,21 +12,25 @@ import {
   releaseRequestSchema,
 } from "../../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
+import type { Message } from "../../transport/transport.ts";
 import { codedError, suggestion, unexpected } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
-import type { RequestEdge } from "./request-edge.ts";
+import type { Intake } from "./intake.ts";
 
-export class SlotRequests {
-  readonly #edge: RequestEdge;
+export class SlotHandlers {
+  readonly #intake: Intake;
+  readonly #heard: (agent: AgentId, incarnation: Incarnation) => void;
 
-  constructor(edge: RequestEdge) {
-    this.#edge = edge;
+  /** @param heard notes that an agent lives */
+  constructor(intake: Intake, heard: (agent: AgentId, incarnation: Incarnation) => void) {
+    this.#intake = intake;
+    this.#heard = heard;
   }
 
-  acquire(agent: AgentId, data: Uint8Array, reply: string): void {
-    const request = decode(data, acquireRequestSchema);
-    if (!request.ok) return this.#edge.refuse(reply, request);
-    const { incarnation, handle, resources, weight = 1, holder, timeoutMs } = request.value;
+  acquire(agent: AgentId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, acquireRequestSchema));
+    if (request === undefined) return;
+    const { incarnation, handle, resources, weight = 1, holder, timeoutMs } = request.body;
     const command: Command = {
       type: "AcquireSlots",
       agent,
@@ -37,14 +41,14 @@ export class SlotRequests {
       ...(holder === undefined ? {} : { holder }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
-    this.#decide(reply, command, acquireAnswer);
+    this.#decide(request.reply, command, acquireAnswer);
   }
 
-  release(agent: AgentId, data: Uint8Array, reply: string): void {
-    const request = decode(data, releaseRequestSchema);
-    if (!request.ok) return this.#edge.refuse(reply, request);
-    const { incarnation, handle } = request.value;
-    this.#decide(reply, { type: "ReleaseSlots", agent, incarnation, handle }, releaseAnswer);
+  release(agent: AgentId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, releaseRequestSchema));
+    if (request === undefined) return;
+    const { incarnation, handle } = request.body;
+    this.#decide(request.reply, { type: "ReleaseSlots", agent, incarnation, handle }, releaseAnswer);
   }
 
   #decide(
@@ -52,21 +56,18 @@ export class SlotRequests {
     command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" }>,
     answerOf: (reply: Reply, commit: Commit) => object,
   ): void {
-    const { target } = this.#edge;
-    target.agents.heard(command.agent, command.incarnation);
-    this.#edge.enqueue(reply, {
+    this.#heard(command.agent, command.incarnation);
+    this.#intake.decide({
+      reply,
       commands: [command],
-      replies: [],
-      finish(commit) {
-        target.send(reply, encode(answerOf(this.replies[0] ?? { kind: "none" }, commit)));
-      },
+      answer: ([decided], commit) => answerOf(decided ?? { kind: "none" }, commit),
     });
   }
 }
 
-/** What concerns the agent's life is a refusal of the message; what concerns the slot lease is its answer. */
+/** An agent whose session is over has its message refused. Every other answer concerns the slot lease. */
 function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
-  if (reply.kind === "life-over") return lifeOver(reply.agent);
+  if (reply.kind === "life-over") return sessionOver(reply.agent);
   return { term, idx, answer: slotLeaseAnswer(reply) };
 }
 
@@ -152,13 +153,13 @@ function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
         { field: "handle" },
       );
     case "life-over":
-      return lifeOver(reply.agent);
+      return sessionOver(reply.agent);
     default:
       return unexpected(reply);
   }
 }
 
-function lifeOver(agent: AgentId): CodedError {
+function sessionOver(agent: AgentId): CodedError {
   return codedError(
     "WAGGLE_UNKNOWN_AGENT",
     `this life of agent ${agent} is over, or never began: join, and acquire again`,

@@ -1,9 +1,5 @@
 // What fits a message: the server takes no more than it said, and a message beyond that cannot be sent at all.
 
-import { encode } from "../../protocol/codec.ts";
-import type { Transport } from "../../transport/transport.ts";
-import { codedError } from "./answers.ts";
-
 /** As many rows, from the first, as fit so many bytes of JSON; the others are not even made. */
 export function rowsWithin<Row>(
   rows: Iterable<Row>,
@@ -66,15 +62,4 @@ function highest<Item>(items: readonly Item[], rankOf: (item: Item) => number, c
   }
   cut();
   return kept.map(({ item }) => item);
-}
-
-/** Sends an answer, or, where it would be too large, one that says so. */
-export function sendFitting(
-  transport: Pick<Transport, "publish" | "maxPayloadBytes">,
-  subject: string,
-  answer: Uint8Array,
-): void {
-  if (answer.length <= transport.maxPayloadBytes) return transport.publish(subject, answer);
-  const sentence = "the answer is larger than the server takes: ask again, for fewer at once";
-  transport.publish(subject, encode(codedError("WAGGLE_OUTCOME_UNKNOWN", sentence)));
 }

@@ -1,10 +1,10 @@
-// From a message on `operator.<verb>` to a command, and from what was decided of it to the answer. One request a
-// setting; nothing here knows what a setting means. Not here: the other requests (requests.ts).
+// Handlers of `operator.<verb>`: from a message to a command, and from its reply to an answer. One request changes one
+// setting. Not here: what a setting means (core/).
 
 import type { z } from "zod";
 import type { Command, Reply } from "../../core/command.ts";
 import type { RatePatch } from "../../core/settings-patch.ts";
-import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
+import { type Decoded, decode, invalid } from "../../protocol/codec.ts";
 import { agentRequestSchema, transferRequestSchema } from "../../protocol/schemas.ts";
 import {
   kindRequestSchema,
@@ -15,31 +15,43 @@ import {
   resourceRequestSchema,
 } from "../../protocol/settings-schemas.ts";
 import { isOperatorVerb, type OperatorVerb } from "../../protocol/subjects.ts";
+import type { Message } from "../../transport/transport.ts";
 import { codedError, unknownProject } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
-import type { RequestEdge } from "./request-edge.ts";
+import type { Intake, LeaderParts } from "./intake.ts";
 
-/** Takes one message of `verb`, to be answered on `reply`. */
-export function takeOperator(verb: string, data: Uint8Array, reply: string, edge: RequestEdge): void {
-  if (!isOperatorVerb(verb)) return edge.refuse(reply, invalid(`operator: there is no verb ${verb}`));
-  if (verb === "transfer") return takeTransfer(data, reply, edge);
-  const command = commandOf[verb](data);
-  if (!command.ok) return edge.refuse(reply, command);
-  edge.enqueue(reply, {
-    commands: [command.value],
-    replies: [],
-    finish(commit) {
-      edge.target.send(reply, encode(operatorAnswer(this.replies.at(-1), commit)));
-    },
-  });
-}
+export class OperatorHandlers {
+  readonly #intake: Intake;
+  readonly #transfer: LeaderParts["transfer"];
 
-function takeTransfer(data: Uint8Array, reply: string, edge: RequestEdge): void {
-  const request = decode(data, transferRequestSchema);
-  if (!request.ok) return edge.refuse(reply, request);
-  const { of, to } = request.value;
-  const answer = (message: object) => edge.target.send(reply, encode(message));
-  if (!edge.target.transfer({ of, to, answer })) edge.refuseFull(reply);
+  constructor(intake: Intake, { transfer }: LeaderParts) {
+    this.#intake = intake;
+    this.#transfer = transfer;
+  }
+
+  take([verb = ""]: readonly string[], message: Message): void {
+    const { reply } = message;
+    if (reply === undefined) return this.#intake.count("no-reply");
+    if (!isOperatorVerb(verb))
+      return this.#intake.refuse(reply, invalid(`operator: there is no verb ${verb}`));
+    if (verb === "transfer") return this.#takeTransfer(message);
+    const request = this.#intake.read(message, commandOf[verb]);
+    if (request === undefined) return;
+    this.#intake.decide({
+      reply: request.reply,
+      commands: [request.body],
+      answer: ([decided], commit) => operatorAnswer(decided, commit),
+    });
+  }
+
+  #takeTransfer(message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, transferRequestSchema));
+    if (request === undefined) return;
+    const { reply } = request;
+    const { of, to } = request.body;
+    const isQueued = this.#transfer({ of, to, answer: (answer) => this.#intake.send(reply, answer) });
+    if (!isQueued) this.#intake.refuseFull(reply);
+  }
 }
 
 const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8Array) => Decoded<Command>>> =

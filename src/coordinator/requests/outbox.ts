@@ -1,22 +1,23 @@
-// Performs effects: tells agents and clients what a committed batch obliges the coordinator to tell them. Many of one
-// batch for one receiver leave as one message. Not here: answers and events (telling.ts).
+// Messages to agents and clients that follow from a committed batch: performs the batch's effects. All effects of one batch
+// for one receiver leave as one message. Here too: which clients await which tasks. Not here: answers (inbox.ts) and the
+// live events (leader/dispatcher.ts).
 
 import type { Effect } from "../../core/effect.ts";
-import type { AgentId, GroupId, Incarnation } from "../../ids.ts";
+import { type AgentId, type GroupId, type Incarnation, NO_GROUP, type TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type { Assignment, Outcome } from "../../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
-import type { SlotEnding } from "../../state/state.ts";
+import type { SlotEnding, SwarmState } from "../../state/state.ts";
+import { TaskMap } from "../../state/task-map.ts";
 import type { Transport } from "../../transport/transport.ts";
-import type { Awaiting } from "../requests/awaiting.ts";
-import type { Commit } from "../requests/inbox.ts";
-import { outcomeOf } from "../requests/outcome.ts";
+import { outcomeOf } from "../reading/audit-reader.ts";
+import type { Commit } from "./inbox.ts";
 import type { Presences } from "./presence.ts";
 
 type Tell = Extract<Effect, { kind: "tell" }>["what"];
 
-/** What one agent is told at once, in this order: what it must stop, what it may start, what it is to become. */
+/** All pushes to one agent, sent in this order: stop, start, slots, new status. */
 interface AgentMail {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -33,33 +34,25 @@ interface NamedAttempt {
   readonly attempt: number;
 }
 
-/** A wait that is over, as an agent is told. */
+/** An ended wait for slots. */
 export interface EndedWait {
   readonly handle: string;
   readonly reason: SlotEnding | "unknown";
 }
 
 export interface OutboxDeps {
+  readonly state: SwarmState;
   readonly transport: Transport;
   readonly subjects: Subjects;
-  readonly awaiting: Awaiting;
   readonly presences: Presences;
-  readonly groupOf: (agent: AgentId) => GroupId;
 }
 
 export class Outbox {
-  readonly #transport: Transport;
-  readonly #subjects: Subjects;
-  readonly #awaiting: Awaiting;
-  readonly #presences: Presences;
-  readonly #groupOf: (agent: AgentId) => GroupId;
+  readonly awaiting = new Awaiting();
+  readonly #deps: OutboxDeps;
 
-  constructor({ transport, subjects, awaiting, presences, groupOf }: OutboxDeps) {
-    this.#transport = transport;
-    this.#subjects = subjects;
-    this.#awaiting = awaiting;
-    this.#presences = presences;
-    this.#groupOf = groupOf;
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
   }
 
   perform(effects: readonly Effect[], commit: Commit): void {
@@ -93,7 +86,7 @@ export class Outbox {
     for (const [inbox, ended] of endedByInbox) this.announce(inbox, ended, commit);
   }
 
-  /** Tells an agent what it must stop. */
+  /** Has an agent stop attempts. */
   revoke(
     {
       agent,
@@ -108,24 +101,28 @@ export class Outbox {
     { term }: Commit,
   ): void {
     for (const part of this.#fitting(attempts, ({ task }) => task.length))
-      this.tellAgent(agent, { type: "revoke", term, ...rest, attempts: part });
+      this.push(agent, { type: "revoke", term, ...rest, attempts: part });
   }
 
-  /** Tells a client how tasks ended. */
+  /** Sends a client the outcomes of tasks. */
   announce(inbox: string, ended: readonly Outcome[], { term, idx }: Commit): void {
     for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
-      this.#transport.publish(doneSubject(inbox), encode({ term, idx, ended: part }));
+      this.#deps.transport.publish(doneSubject(inbox), encode({ term, idx, ended: part }));
     }
   }
 
-  /** Tells one agent something outside of any batch: what it must stop, or that it must join anew.
-   *  @param group default: the group in which it joined */
-  tellAgent(agent: AgentId, push: object, group = this.#groupOf(agent)): void {
-    this.#transport.publish(this.#subjects.assign(group, agent), encode(push));
+  /** Sends one message to an agent. @param group default: the group in which it joined */
+  push(agent: AgentId, message: object, group = this.#groupOf(agent)): void {
+    const { transport, subjects } = this.#deps;
+    transport.publish(subjects.assign(group, agent), encode(message));
+  }
+
+  #groupOf(agent: AgentId): GroupId {
+    return this.#deps.state.agentById.get(agent)?.group ?? NO_GROUP;
   }
 
   #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByInbox: Map<string, Outcome[]>): void {
-    const inboxes = this.#awaiting.take(effect);
+    const inboxes = this.awaiting.take(effect);
     if (inboxes.length === 0) return;
     const outcome = outcomeOf(effect.event, effect);
     if (outcome === undefined) return;
@@ -136,8 +133,8 @@ export class Outbox {
     }
   }
 
-  /** Tells an agent what became of its slot leases; what it was granted only where it is heard, as an assignment. */
-  tellSlots(
+  /** Sends an agent the changes of its slot leases. Like assignments, grants are not sent to a silent agent. */
+  sendSlots(
     { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
     slots: {
       readonly granted?: readonly string[];
@@ -147,11 +144,11 @@ export class Outbox {
     { term }: Commit,
   ): void {
     const { ended = [], revoked = [] } = slots;
-    const granted = this.#presences.isSilent(agent, incarnation) ? [] : (slots.granted ?? []);
+    const granted = this.#deps.presences.isSilent(agent, incarnation) ? [] : (slots.granted ?? []);
     const head = { term, incarnation };
-    if (revoked.length > 0) this.tellAgent(agent, { type: "slots-revoked", ...head, handles: revoked });
-    if (ended.length > 0) this.tellAgent(agent, { type: "slot-waits-ended", ...head, waits: ended });
-    if (granted.length > 0) this.tellAgent(agent, { type: "slots-granted", ...head, handles: granted });
+    if (revoked.length > 0) this.push(agent, { type: "slots-revoked", ...head, handles: revoked });
+    if (ended.length > 0) this.push(agent, { type: "slot-waits-ended", ...head, waits: ended });
+    if (granted.length > 0) this.push(agent, { type: "slots-granted", ...head, handles: granted });
   }
 
   #deliver(mail: AgentMail, commit: Commit): void {
@@ -159,30 +156,30 @@ export class Outbox {
     const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
       this.revoke({ agent, incarnation, attempts, reason }, commit);
-    // Its batch was on its way for long, and the agent's lease of something new would begin when the leader's count is
-    // nearly over: given up at the next pulse, it would run beside the next. Its next heartbeat has it told.
-    const isSilent = this.#presences.isSilent(agent, incarnation);
-    if (isSilent) this.#presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
+    // The append took long, and the agent is silent. Its lease of a new attempt would begin shortly before the leader
+    // declares it lost, and the attempt would run beside the next one. The agent's next heartbeat has it sent.
+    const isSilent = this.#deps.presences.isSilent(agent, incarnation);
+    if (isSilent) this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     else this.#assign(mail, commit);
-    this.tellSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
-    for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
+    this.sendSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
+    for (const type of tell) this.push(agent, { type, term, incarnation });
   }
 
   #assign({ agent, incarnation, assignments }: AgentMail, { term }: Commit): void {
-    // Kept until the connection is back, it could be told after its attempt was taken back. The agent's next heartbeat
-    // has it told.
-    if (this.#transport.status() !== "connected")
-      return this.#presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
+    // The connection would keep the message, and could deliver it after the attempt was taken back. The agent's next
+    // heartbeat has it sent.
+    if (this.#deps.transport.status() !== "connected")
+      return this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
-      this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
-      this.#presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
+      this.push(agent, { type: "assign", term, incarnation, assignments: part });
+      this.#deps.presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
     }
   }
 
-  /** Cuts a list so that each part fits a message even where JSON writes every character in six bytes. One item
-   *  alone always fits: the schema of payloads and results sees to it. */
+  /** Cuts a list into parts that fit a message even if JSON escapes every character to six bytes. A single item always
+   *  fits: schemas limit payloads and results. */
   *#fitting<Item>(list: readonly Item[], charactersOf: (item: Item) => number): Generator<readonly Item[]> {
-    const charactersMax = this.#transport.maxPayloadBytes / 8;
+    const charactersMax = this.#deps.transport.maxPayloadBytes / 8;
     let from = 0;
     let characters = 0;
     for (const [at, item] of list.entries()) {
@@ -239,4 +236,34 @@ function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): A
     maxAttempts: spec.maxAttempts,
     ...(spec.stallMs === undefined ? {} : { stallMs: spec.stallMs }),
   };
+}
+
+/** Where outcomes go: `<inbox>.done`. */
+type Inbox = string;
+
+/** Which clients await which tasks. In memory only: after a fail-over clients ask again. */
+export class Awaiting {
+  readonly #inboxesByTask = new TaskMap<readonly Inbox[]>();
+
+  /** @returns false when there is no room: the client asks again later */
+  add(task: TaskRef, inbox: Inbox): boolean {
+    const inboxes = this.#inboxesByTask.get(task);
+    if (inboxes?.includes(inbox) === true) return true;
+    if (inboxes === undefined && this.#inboxesByTask.size >= limits.awaitedTasksMax) return false;
+    if (inboxes !== undefined && inboxes.length >= limits.awaitersPerTaskMax) return false;
+    this.#inboxesByTask.set(task, inboxes === undefined ? [inbox] : [...inboxes, inbox]);
+    return true;
+  }
+
+  of(task: TaskRef): readonly Inbox[] {
+    return this.#inboxesByTask.get(task) ?? [];
+  }
+
+  /** Removes an ended task. @returns the inboxes of the clients that awaited it */
+  take(task: TaskRef): readonly Inbox[] {
+    const inboxes = this.#inboxesByTask.get(task);
+    if (inboxes === undefined) return [];
+    this.#inboxesByTask.delete(task);
+    return inboxes;
+  }
 }

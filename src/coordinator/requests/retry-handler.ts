@@ -1,83 +1,91 @@
-// What the leader does to retry ended tasks: reads from the journal what each was asked to do, and has the next turn
-// open its round. The state keeps no payloads of ended tasks.
+// Handler of `project.<p>.retry`: reads from the journal what each ended task was asked to do, and has the next turn open
+// its round. The state keeps no payloads of ended tasks.
 //
 //   look at the state → commit → read payloads from the journal → decide → commit → answer
 //
 // The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
-// Bounded: one request is carried out at a time, others wait. Payloads are held only for one part of a request, and
-// a few are read at once.
+// Bounded: requests are carried out one at a time, and a limited number waits. A request is carried out in parts. Only the
+// payloads of one part are held.
 
-import type { Logger } from "pino";
-import type { Clock } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
 import { toRetry } from "../../core/decide.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
-import type { BatchIndex, Instant, ProjectId } from "../../ids.ts";
+import type { Instant, ProjectId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { encode } from "../../protocol/codec.ts";
-import type { CodedError, RetryAnswer } from "../../protocol/schemas.ts";
+import { decode } from "../../protocol/codec.ts";
+import {
+  type CodedError,
+  type RetryAnswer,
+  retryItemSchema,
+  retryRequestSchema,
+} from "../../protocol/schemas.ts";
 import type { TaskSpec } from "../../state/event.ts";
 import type { EndedTask, SwarmState } from "../../state/state.ts";
-import type { Transport } from "../../transport/transport.ts";
-import { backpressure, codedError, retryAnswer } from "../requests/answers.ts";
-import type { AuditReader } from "../requests/audit-reader.ts";
-import { sendFitting } from "../requests/fitting.ts";
-import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { RetryItem, RetryRequest, RetryTarget } from "../requests/request-target.ts";
-import type { RefusalTally } from "./refusal-tally.ts";
+import type { Message } from "../../transport/transport.ts";
+import { backpressure, codedError, retryAnswer } from "./answers.ts";
+import type { Commit } from "./inbox.ts";
+import type { Intake, LeaderParts } from "./intake.ts";
 
-export interface RetryDeskDeps {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly reader: AuditReader;
-  readonly refusals: RefusalTally;
-  /** Puts an entry before the next turn. @returns false when there is no room */
-  readonly enqueue: (entry: InboxEntry) => boolean;
-  /** The first batch that is kept to be read. */
-  readonly auditFirstIdx: () => BatchIndex;
+type RetryItem = typeof retryItemSchema._output;
+
+interface RetryRequest {
+  readonly items: readonly (RetryItem | CodedError)[];
+  readonly deadline: Instant | undefined;
+  readonly project: ProjectId;
+  readonly reply: string;
 }
 
-/** A task whose next round may be opened, at its place in the request. */
+/** A task whose next round may be opened. */
 interface Found {
+  /** Position in the request. */
   readonly place: number;
   readonly item: RetryItem;
   readonly ended: EndedTask;
-  /** Once it was read. */
+  /** After it was read. */
   readonly spec?: TaskSpec;
 }
 
-export class RetryDesk implements RetryTarget {
-  readonly #deps: RetryDeskDeps;
+export class RetryHandler {
+  readonly #intake: Intake;
+  readonly #parts: LeaderParts;
   readonly #waiting: RetryRequest[] = [];
   #isBusy = false;
 
-  constructor(deps: RetryDeskDeps) {
-    this.#deps = deps;
+  constructor(intake: Intake, parts: LeaderParts) {
+    this.#intake = intake;
+    this.#parts = parts;
   }
 
-  ask(request: RetryRequest): boolean {
-    if (this.#waiting.length >= limits.retriesWaitingMax) return false;
-    this.#waiting.push(request);
+  take(project: ProjectId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, retryRequestSchema));
+    if (request === undefined) return;
+    const { reply } = request;
+    const { tasks, deadline } = request.body;
+    if (this.#intake.isClosed(reply, project, tasks.length)) return;
+    const items = tasks.map((item, at) => {
+      const checked = this.#intake.checkItem(item, retryItemSchema, `tasks[${at}]`);
+      return checked.ok ? checked.value : checked;
+    });
+    if (this.#waiting.length >= limits.retriesWaitingMax)
+      return this.#intake.refuse(reply, backpressure("too-many-retries", limits.retryAfterMs));
+    this.#waiting.push({ items, deadline, project, reply });
     if (!this.#isBusy) void this.#run();
-    return true;
   }
 
-  /** Never rejects. Where the term ends meanwhile, nothing is answered, and the client asks the next leader. */
+  /** Never rejects. When the term ends meanwhile, nothing is answered, and the client asks the next leader. */
   async #run(): Promise<void> {
     this.#isBusy = true;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       try {
         await this.#carryOut(next);
       } catch (cause) {
-        this.#deps.logger.error({ err: cause }, "a request to retry tasks failed");
+        this.#parts.logger.error({ err: cause }, "a request to retry tasks failed");
       }
     }
     this.#isBusy = false;
   }
 
   async #carryOut({ items, deadline, project, reply }: RetryRequest): Promise<void> {
-    const { transport } = this.#deps;
     const answers: (RetryAnswer | undefined)[] = items.map((item) => ("code" in item ? item : undefined));
     const found: Found[] = [];
     const look = (state: SwarmState) => {
@@ -89,10 +97,9 @@ export class RetryDesk implements RetryTarget {
       }
     };
     let done = await this.#decided([], look);
-    if (done === undefined)
-      return sendFitting(transport, reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
+    if (done === undefined) return this.#intake.send(reply, backpressure("inbox-full", limits.retryAfterMs));
     let commit = done.commit;
-    const readUntilMs = this.#deps.clock.monotonicMs() + limits.awaitReadMs;
+    const readUntilMs = this.#parts.clock.monotonicMs() + limits.awaitReadMs;
     while (found.length > 0) {
       const part = await this.#read(found, answers, readUntilMs);
       const commands = part.map(
@@ -113,10 +120,10 @@ export class RetryDesk implements RetryTarget {
       for (const [at, { place }] of part.entries())
         answers[place] = this.#answered(done.replies[at], project);
     }
-    sendFitting(transport, reply, encode({ ...commit, answers }));
+    this.#intake.send(reply, { ...commit, answers });
   }
 
-  /** Takes tasks off the front of `found` and reads what they were asked to do, as much as may be held at once. What
+  /** Takes tasks off the front of `found` and reads their specifications, up to `limits.retryBytesMax`. A task that
    *  cannot be read is answered. */
   async #read(
     found: Found[],
@@ -146,7 +153,7 @@ export class RetryDesk implements RetryTarget {
   }
 
   async #specOf(ended: EndedTask, readUntilMs: number): Promise<TaskSpec | CodedError> {
-    const { clock, logger, reader, auditFirstIdx } = this.#deps;
+    const { clock, logger, reader, auditFirstIdx } = this.#parts;
     if (clock.monotonicMs() >= readUntilMs) return notReadYet(ended.id);
     try {
       const spec = await reader.spec(ended, auditFirstIdx());
@@ -160,17 +167,17 @@ export class RetryDesk implements RetryTarget {
 
   #answered(reply: Reply | undefined, project: ProjectId): RetryAnswer {
     if (reply?.kind === "refused" || reply?.kind === "budget-exceeded")
-      this.#deps.refusals.add(project, reply.reason, 1);
+      this.#intake.refusals.add(project, reply.reason, 1);
     return retryAnswer(reply ?? { kind: "none" });
   }
 
-  /** Has commands decided in a turn, and waits for their commit; undefined where there is no room for them. */
+  /** Has commands decided in a turn, and waits for their commit. Undefined when the inbox is full. */
   #decided(
     commands: readonly Command[],
     look?: (state: SwarmState) => void,
   ): Promise<{ readonly replies: readonly Reply[]; readonly commit: Commit } | undefined> {
     return new Promise((resolve) => {
-      const isTaken = this.#deps.enqueue({
+      const isTaken = this.#parts.enqueue({
         commands,
         replies: [],
         ...(look === undefined ? {} : { look }),
@@ -183,7 +190,7 @@ export class RetryDesk implements RetryTarget {
   }
 }
 
-/** Its times were meant for the round before. */
+/** Leaves out the times that belong to the previous round. */
 function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
   const { deadline: _, notBefore: __, ...rest } = spec;
   return deadline === undefined ? rest : { ...rest, deadline };

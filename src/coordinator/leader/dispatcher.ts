@@ -1,0 +1,126 @@
+// What leaves the leader after a commit, in this order: effects to agents and clients (requests/outbox.ts), answers to
+// requests, and the live events. Followers of the journal save polling by the live events: one message per batch and
+// subject `event.<project or _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
+
+import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
+import type { RecordedEvent } from "../../core/step.ts";
+import type { BatchIndex, Instant } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { Subjects } from "../../protocol/subjects.ts";
+import type { EventType } from "../../state/event.ts";
+import type { SwarmState } from "../../state/state.ts";
+import type { Transport } from "../../transport/transport.ts";
+import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import { Outbox } from "../requests/outbox.ts";
+import type { Presences } from "../requests/presence.ts";
+import type { Held } from "./in-flight.ts";
+import type { Monitor } from "./monitor.ts";
+
+export interface DispatcherDeps {
+  readonly state: SwarmState;
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly presences: Presences;
+  readonly monitor: Monitor;
+  readonly answer: (entries: readonly InboxEntry[]) => void;
+}
+
+export class Dispatcher {
+  readonly outbox: Outbox;
+  readonly #deps: DispatcherDeps;
+  readonly #publisher: EventPublisher;
+  /** By committed batches only: the state runs ahead of them. */
+  #firstIdx: BatchIndex;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+    this.outbox = new Outbox(deps);
+    this.#publisher = new EventPublisher(deps.transport, deps.subjects);
+    this.#firstIdx = deps.state.auditFirstIdx;
+  }
+
+  /** The first batch that readers find in the journal. */
+  get firstIdx(): BatchIndex {
+    return this.#firstIdx;
+  }
+
+  /** An entry for the next turn that sends again all that agents have not confirmed. The previous leader may not have sent
+   *  it, or it was lost while the connection was away. */
+  resend(): InboxEntry {
+    let unconfirmed: readonly Effect[] = [];
+    return {
+      commands: [],
+      replies: [],
+      look: (state) => {
+        unconfirmed = unconfirmedOf(state);
+      },
+      finish: (commit) => this.outbox.perform(unconfirmed, commit),
+    };
+  }
+
+  /** Sends what follows from a committed turn. */
+  dispatch({ turn, entries, at }: Held, commit: Commit): void {
+    for (const { event } of turn.recorded) if (event.type === "AuditTrimmed") this.#firstIdx = event.firstIdx;
+    this.outbox.perform(turn.effects, commit);
+    this.#deps.answer(entries);
+    this.#publisher.publish(turn.recorded, commit, at);
+    this.#deps.monitor.committed(turn.recorded);
+  }
+}
+
+function unconfirmedOf(state: SwarmState): readonly Effect[] {
+  return [...unconfirmedAssignments(state), ...standingGrants(state)];
+}
+
+const encoder = new TextEncoder();
+
+class EventPublisher {
+  readonly #transport: Transport;
+  readonly #subjects: Subjects;
+  readonly #namesByType = new Map<EventType, { readonly noun: string; readonly verb: string }>();
+  /** By subject: its last batch in this term, oldest first. Followers detect gaps by it. */
+  readonly #lastIdxBySubject = new Map<string, number>();
+
+  constructor(transport: Transport, subjects: Subjects) {
+    this.#transport = transport;
+    this.#subjects = subjects;
+  }
+
+  publish(recorded: readonly RecordedEvent[], commit: Commit, at: Instant): void {
+    const jsonBySubject = new Map<string, string[]>();
+    for (const { event, json, project } of recorded) {
+      const subject = this.#subjectOf(event.type, project);
+      const list = jsonBySubject.get(subject);
+      if (list === undefined) jsonBySubject.set(subject, [json]);
+      else list.push(json);
+    }
+    for (const [subject, list] of jsonBySubject) {
+      const prevIdx = this.#lastIdxBySubject.get(subject) ?? 0;
+      this.#remember(subject, commit.idx);
+      const head = `{"term":${commit.term},"idx":${commit.idx},"prevIdx":${prevIdx},"at":${at},"events":[`;
+      this.#transport.publish(subject, encoder.encode(`${head}${list.join(",")}]}`));
+    }
+  }
+
+  #remember(subject: string, idx: BatchIndex): void {
+    this.#lastIdxBySubject.delete(subject);
+    this.#lastIdxBySubject.set(subject, idx);
+    const oldest = this.#lastIdxBySubject.keys().next();
+    if (this.#lastIdxBySubject.size > limits.eventSubjectsMax && oldest.done === false) {
+      this.#lastIdxBySubject.delete(oldest.value);
+    }
+  }
+
+  #subjectOf(type: EventType, project: string): string {
+    const known = this.#namesByType.get(type);
+    const { noun, verb } = known ?? nounAndVerb(type);
+    if (known === undefined) this.#namesByType.set(type, { noun, verb });
+    return this.#subjects.event(project, noun, verb);
+  }
+}
+
+/** `TaskDeadLettered` → `task.dead-lettered`. */
+export function nounAndVerb(type: EventType): { readonly noun: string; readonly verb: string } {
+  const [noun = "", ...verb] = type.split(/(?=[A-Z])/).map((word) => word.toLowerCase());
+  return { noun, verb: verb.join("-") };
+}

@@ -1,0 +1,287 @@
+// Handlers of `agent.<g>.<a>.<verb>`: an agent joins, leaves, sends heartbeats, progress and results; slots are in
+// slot-handlers.ts. Each message is counted first against the agent's limits (agent-gate.ts), and shows that its agent
+// lives (presence.ts). Every decision is left to the turn (core/decide-agent.ts).
+
+import type { Command, Reply } from "../../core/command.ts";
+import { type Effect, sentAgain } from "../../core/effect.ts";
+import { headOf } from "../../cut-text.ts";
+import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { check, decode, encode } from "../../protocol/codec.ts";
+import {
+  agentIdSchema,
+  groupIdSchema,
+  heartbeatSchema,
+  joinRequestSchema,
+  leaveRequestSchema,
+  progressSchema,
+  resultRequestSchema,
+  resultSchema,
+} from "../../protocol/schemas.ts";
+import { progressSubject } from "../../protocol/subjects.ts";
+import type { Message } from "../../transport/transport.ts";
+import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
+import { answersOf, backpressure, joinAnswer, otherGroup, resultAnswer, sendFitting } from "./answers.ts";
+import type { Commit } from "./inbox.ts";
+import type { Intake, LeaderParts } from "./intake.ts";
+import type { HeartbeatVerdict } from "./presence.ts";
+import { SlotHandlers } from "./slot-handlers.ts";
+
+/** One session of an agent. */
+interface Session {
+  readonly agent: AgentId;
+  readonly incarnation: Incarnation;
+}
+
+export class AgentHandlers {
+  readonly #intake: Intake;
+  readonly #parts: LeaderParts;
+  readonly #gate: AgentGate;
+  readonly #slots: SlotHandlers;
+
+  constructor(intake: Intake, parts: LeaderParts) {
+    this.#intake = intake;
+    this.#parts = parts;
+    this.#gate = new AgentGate(parts.clock);
+    this.#slots = new SlotHandlers(intake, (agent, incarnation) => this.#heard({ agent, incarnation }));
+  }
+
+  take([group, id, verb = ""]: readonly string[], message: Message): void {
+    const agent = check(id, agentIdSchema, "agent");
+    if (!agent.ok) return this.#intake.refuseMaybe(message, agent);
+    const of = check(group, groupIdSchema, "group");
+    if (!of.ok) return this.#intake.refuseMaybe(message, of);
+    const name = { group: of.value, agent: agent.value };
+    const sort = sortByVerb.get(verb);
+    if (sort !== undefined && !this.#admits(name, sort)) return this.#turnAway(sort, message.reply);
+    const row = this.#parts.state.agentById.get(name.agent);
+    if (row?.online === true && row.group !== name.group)
+      return this.#intake.refuseMaybe(message, otherGroup(name.agent));
+    switch (verb) {
+      case "heartbeat":
+        return this.#heartbeat(name, message);
+      case "progress":
+        return this.#progress(name.agent, message);
+      case "join":
+        return this.#join(name, message);
+      case "leave":
+        return this.#leave(name.agent, message);
+      case "result":
+        return this.#result(name.agent, message);
+      case "acquire":
+      case "release":
+        return this.#slots[verb](name.agent, message);
+      default:
+        return this.#intake.count("unknown-subject");
+    }
+  }
+
+  /** Whether the message is within the agent's limits. Asked before the message is read. */
+  #admits(name: AgentName, sort: MessageSort): boolean {
+    const { agent } = name;
+    const row = this.#parts.state.agentById.get(agent);
+    if (sort === "progress" && row?.online !== true) return false;
+    const admission = this.#gate.admit(name, row, sort);
+    if (admission === "dropped-first")
+      this.#parts.logger.warn({ agent, sort }, "an agent sends too many messages; the surplus is dropped");
+    return admission === "heard";
+  }
+
+  /** Surplus progress and heartbeats are dropped: the next heartbeat repeats them. Requests are refused. */
+  #turnAway(sort: MessageSort, reply: string | undefined): void {
+    this.#intake.count(sort === "progress" ? "too-much-progress" : `too-many-${sort}`);
+    if (sort === "progress" || sort === "heartbeats" || reply === undefined) return;
+    this.#intake.refuse(reply, backpressure("too-many-messages", limits.retryAfterMs));
+  }
+
+  /** Any valid message shows that its sender lives. */
+  #heard({ agent, incarnation }: Session): void {
+    const { state, presences, logger } = this.#parts;
+    const row = state.agentById.get(agent);
+    if (row?.fencedLives.includes(incarnation) === true) {
+      // A fenced session that still sends is a second process under the same id, and no restart of the first.
+      if (!presences.outlived(agent)) return;
+      const what = "two processes use one agent id; the earlier is fenced and stops. Give each its own id";
+      return logger.warn({ agent, incarnation }, what);
+    }
+    if (row?.online === true && row.incarnation === incarnation) presences.heard(agent, incarnation);
+  }
+
+  // --- heartbeats and progress ----------------------------------------------------------------------
+
+  #heartbeat({ group, agent }: AgentName, message: Message): void {
+    const { term, state, transport, presences, isTrusted } = this.#parts;
+    const heartbeat = decode(message.data, heartbeatSchema);
+    if (!heartbeat.ok) return this.#intake.refuseMaybe(message, heartbeat);
+    const session = { agent, incarnation: heartbeat.value.incarnation };
+    const row = state.agentById.get(agent);
+    if (row?.online !== true || row.incarnation !== session.incarnation) {
+      this.#heard(session);
+      return this.#dismiss(session, group, row?.online === true ? "fenced" : "rejoin");
+    }
+    const verdict = presences.heartbeat(state, row, heartbeat.value);
+    const { reply } = message;
+    const renew = () => {
+      if (reply !== undefined) sendFitting(transport, reply, encode({ term: term(), renewed: true }));
+    };
+    const isInOrder = verdict.command === undefined && verdict.missing.length === 0;
+    if (isInOrder && isTrusted()) renew();
+    else this.#reconcile(session, verdict, renew);
+  }
+
+  /** Has decided what a heartbeat calls for, and sends missing assignments again if the agent still has them then.
+   *  @param renew answers the heartbeat, behind all pushes to the agent */
+  #reconcile(session: Session, { command, missing }: HeartbeatVerdict, renew: () => void): void {
+    const replies: Reply[] = [];
+    const effects: Effect[] = [];
+    this.#parts.enqueue({
+      commands: command === undefined ? [] : [command],
+      replies,
+      look: (state) => {
+        for (const attempt of missing) {
+          if (state.agentById.get(session.agent)?.open.get(attempt.number) === attempt)
+            effects.push(...sentAgain(state, attempt));
+        }
+      },
+      finish: (commit) => {
+        this.#notifyReconciled(session, replies.at(-1), commit);
+        this.#parts.outbox.perform(effects, commit);
+        renew();
+      },
+    });
+  }
+
+  #notifyReconciled(session: Session, reply: Reply | undefined, commit: Commit): void {
+    if (reply?.kind !== "reconciled") return;
+    const { outbox } = this.#parts;
+    const { unknown: attempts, slots } = reply;
+    const reason = "the attempt is no longer yours";
+    if (attempts.length > 0) outbox.revoke({ ...session, attempts, reason }, commit);
+    if (slots !== undefined) outbox.sendSlots(session, slots, commit);
+  }
+
+  #dismiss({ agent, incarnation }: Session, group: GroupId, type: "fenced" | "rejoin"): void {
+    this.#parts.enqueue({
+      commands: [],
+      replies: [],
+      finish: ({ term }) => this.#parts.outbox.push(agent, { type, term, incarnation }, group),
+    });
+  }
+
+  #progress(agent: AgentId, message: Message): void {
+    const report = decode(message.data, progressSchema);
+    if (!report.ok) return this.#intake.refuseMaybe(message, report);
+    const { state, presences, outbox, transport } = this.#parts;
+    const { incarnation, project, task, attempt, fraction, message: text } = report.value;
+    const open = state.taskById.get(report.value)?.open;
+    if (open?.agent !== agent || open.incarnation !== incarnation || open.attempt !== attempt)
+      return this.#intake.count("invalid-publish");
+    presences.heard(agent, incarnation);
+    presences.progressed(report.value);
+    const push = {
+      project,
+      task,
+      attempt,
+      agent,
+      ...(fraction === undefined ? {} : { fraction }),
+      ...(text === undefined ? {} : { message: text }),
+    };
+    for (const inbox of outbox.awaiting.of(report.value))
+      sendFitting(transport, progressSubject(inbox), encode(push));
+  }
+
+  // --- requests -------------------------------------------------------------------------------------
+
+  #join({ group, agent }: AgentName, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, joinRequestSchema));
+    if (request === undefined) return;
+    const {
+      incarnation,
+      kinds,
+      role,
+      type,
+      labels,
+      maxConcurrent,
+      prefetch,
+      held = [],
+      seen = 0 as AssignmentNumber,
+    } = request.body;
+    this.#heard({ agent, incarnation });
+    const command: Command = {
+      type: "JoinAgent",
+      agent,
+      ...(group === NO_GROUP ? {} : { group }),
+      incarnation,
+      kinds: [...new Set(kinds)],
+      ...(role === undefined ? {} : { role }),
+      ...(type === undefined ? {} : { agentType: type }),
+      ...(labels === undefined ? {} : { labels }),
+      maxConcurrent,
+      ...(prefetch === undefined ? {} : { prefetch }),
+      held,
+      seen,
+    };
+    this.#intake.decide({
+      reply: request.reply,
+      commands: [command],
+      answer: ([decided], commit) => joinAnswer(decided, commit),
+    });
+  }
+
+  #leave(agent: AgentId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, leaveRequestSchema));
+    if (request === undefined) return;
+    const { incarnation } = request.body;
+    this.#heard({ agent, incarnation });
+    this.#intake.decide({
+      reply: request.reply,
+      commands: [{ type: "LeaveAgent", agent, incarnation }],
+      answer: (_, commit) => ({ ok: true, ...commit }),
+    });
+  }
+
+  #result(agent: AgentId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, resultRequestSchema));
+    if (request === undefined) return;
+    const { incarnation, results } = request.body;
+    this.#heard({ agent, incarnation });
+    const reports = results.map((item, at) => this.#intake.checkItem(item, resultSchema, `results[${at}]`));
+    const commands = reports.flatMap((report): Command[] => {
+      if (!report.ok) return [];
+      const { project, task, attempt, token } = report.value;
+      const outcome = reportedOutcome(report.value);
+      const jitter = this.#parts.random.next();
+      return [{ type: "ReportResult", agent, incarnation, project, task, attempt, token, outcome, jitter }];
+    });
+    this.#intake.decide({
+      reply: request.reply,
+      commands,
+      answer: (replies, commit) => ({ ...commit, answers: answersOf(reports, replies, resultAnswer) }),
+    });
+  }
+}
+
+function reportedOutcome(
+  report: typeof resultSchema._output,
+): Extract<Command, { type: "ReportResult" }>["outcome"] {
+  const spent = report.tokens === undefined ? {} : { tokens: report.tokens };
+  switch (report.outcome) {
+    case "completed":
+      return {
+        kind: "completed",
+        result: report.result ?? "",
+        ...(report.encoding === undefined ? {} : { encoding: report.encoding }),
+        ...spent,
+      };
+    case "revoked":
+      return { kind: "revoked", ...spent };
+    case "failed":
+    case "infrastructure":
+    case "invalid":
+      return {
+        kind: report.outcome,
+        error: headOf(report.error ?? "", limits.errorCharactersMax),
+        ...spent,
+      };
+  }
+}

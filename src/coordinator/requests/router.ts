@@ -1,0 +1,64 @@
+// The leader's subjects: a router subscribes to them and hands each message to the handlers of its sender. A message takes
+// at most four hops: router → handler → intake → turns, where it waits as an entry of the inbox.
+//
+// A message that does not parse is answered with a coded error that names the field, is counted, and changes nothing. A
+// message without a reply subject, or with one outside of all inboxes, is dropped and counted.
+
+import { isInbox } from "../../protocol/subjects.ts";
+import type { Message, Subscription } from "../../transport/transport.ts";
+import { AgentHandlers } from "./agent-handlers.ts";
+import { codedError } from "./answers.ts";
+import { Intake, type LeaderParts } from "./intake.ts";
+import { OperatorHandlers } from "./operator-handlers.ts";
+import { ProjectHandlers } from "./project-handlers.ts";
+
+export class Router {
+  readonly intake: Intake;
+  readonly #parts: LeaderParts;
+  readonly #projects: ProjectHandlers;
+  readonly #agents: AgentHandlers;
+  readonly #operators: OperatorHandlers;
+  #subscriptions: readonly Subscription[] = [];
+
+  constructor(parts: LeaderParts) {
+    this.#parts = parts;
+    this.intake = new Intake(parts);
+    this.#projects = new ProjectHandlers(this.intake, parts);
+    this.#agents = new AgentHandlers(this.intake, parts);
+    this.#operators = new OperatorHandlers(this.intake, parts);
+  }
+
+  open(): void {
+    const { transport, subjects } = this.#parts;
+    this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
+      transport.subscribe(pattern, (message) => this.take(message)),
+    );
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#subscriptions = [];
+  }
+
+  /** Takes one message. Never throws. */
+  take(message: Message): void {
+    const { subject, reply } = message;
+    const [sender, ...rest] = subject.slice(this.#parts.subjects.prefix.length + 1).split(".");
+    if (reply !== undefined && !isInbox(reply)) return this.intake.count("reply-not-an-inbox");
+    if (sender === "agent") return this.#agents.take(rest, message);
+    if (this.#isStuck(reply)) return;
+    if (sender === "project") return this.#projects.take(rest, message);
+    if (sender === "operator") return this.#operators.take(rest, message);
+    this.intake.count("unknown-subject");
+  }
+
+  /** Tells a client why nothing can be decided now; the client asks again. Agents ask again by themselves. */
+  #isStuck(reply: string | undefined): boolean {
+    const why = this.#parts.stuckReason();
+    if (why === undefined || reply === undefined) return false;
+    this.intake.count("unanswered");
+    this.intake.send(reply, codedError("WAGGLE_UNREACHABLE", why));
+    return true;
+  }
+}
