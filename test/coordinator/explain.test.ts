@@ -2,7 +2,7 @@
 // answers too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
+import { explanationOf } from "../../src/coordinator/queries/task-queries.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Monitor } from "../../src/coordinator/leader/monitor.ts";
-import { swarmMetricsOf } from "../../src/coordinator/queries/swarm-status.ts";
+import { swarmMetricsOf } from "../../src/coordinator/queries/status-rows.ts";
 import { agentId, type Instant, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EventOf } from "../../src/state/event.ts";

@@ -3,8 +3,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
-import { scanTasks, type TaskQuery } from "../../src/coordinator/queries/task-scan.ts";
-import { TaskScans } from "../../src/coordinator/queries/task-scans.ts";
+import { scanTasks, type TaskQuery, TaskScans } from "../../src/coordinator/queries/task-scan.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { taskSorts } from "../../src/protocol/task-list-schemas.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { getInitialSnapshot, getNextSnapshot } from "xstate";
 import { type AgentSignal, agentMachine, agentStanding, loadSignals } from "../../machines/agent.ts";
-import { standingOf } from "../../src/coordinator/queries/agent-standing.ts";
+import { standingOf } from "../../src/coordinator/queries/status-rows.ts";
 import type { AgentRow } from "../../src/state/state.ts";
 
 const slots = 3;

@@ -1,6 +1,6 @@
 // How a leader's turns are committed, and what may be said before: append before visible.
 //
-//   take ─ a batch into the segment (writer.ts) ─ stored, and all before it → told
+//   take ─ a batch into the segment (writer.ts) ─ stored, and all before it → dispatched
 //        ─ nothing to record: answered with the newest batch in flight, or at once while the leader's lease holds
 //
 // The segment is changed in two ways, and no turn is taken meanwhile:
@@ -9,7 +9,7 @@
 //   faulty   the segment does not hold what was stored in it → the lead is taken again from what is held, with a base:
 //            what was in flight is in that base, and so committed; a new term begins
 //
-// Not here: what a turn holds (turns.ts), what is told (telling.ts).
+// Not here: what a turn holds (turns.ts), what leaves after a commit (dispatcher.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -52,8 +52,8 @@ export interface CommitsHooks {
   readonly resume: () => void;
   /** A batch is stored. */
   readonly onStored: (held: Held, bytes: number) => void;
-  /** A batch is committed: tells what was held back with it. */
-  readonly tell: (held: Held, commit: Commit) => void;
+  /** A batch is committed: sends all messages that waited for it. */
+  readonly dispatch: (held: Held, commit: Commit) => void;
   /** Nothing is in flight: answers what was only read. */
   readonly answer: (entries: readonly InboxEntry[]) => void;
   readonly onCommitted: () => void;
@@ -279,7 +279,7 @@ export class Commits {
     if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
     this.#trust.acknowledged(sentMonotonicMs);
     this.#hooks.onStored(held, batch.bytes.length);
-    this.#hooks.tell(held, this.committed);
+    this.#hooks.dispatch(held, this.committed);
     this.#changeWhenSettled();
     this.#hooks.onCommitted();
   }
@@ -389,7 +389,7 @@ export class Commits {
       this.#trust.acknowledged(sentMonotonicMs);
       this.#hooks.onFull(undefined);
       for (const [at, each] of held.entries())
-        this.#hooks.tell(each, { term: live.opened.term, idx: batchIndex(first + at) });
+        this.#hooks.dispatch(each, { term: live.opened.term, idx: batchIndex(first + at) });
       this.#enter(live, true);
     });
   }

@@ -44,8 +44,8 @@ export class Dispatcher {
     return this.#firstIdx;
   }
 
-  /** An entry for the next turn that sends again all that agents have not confirmed. The previous leader may not have sent
-   *  it, or it was lost while the connection was away. */
+  /** An entry for the next turn that sends again all that agents have not confirmed. The previous leader may not
+   *  have sent it, or it was lost while the connection was away. */
   resend(): InboxEntry {
     let unconfirmed: readonly Effect[] = [];
     return {

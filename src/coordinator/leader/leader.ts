@@ -275,7 +275,7 @@ export class Leader {
         room.stored(bytes);
         this.#compaction?.committed(turn.recorded, bytes);
       },
-      tell: (held, commit) => this.#dispatcher.dispatch(held, commit),
+      dispatch: (held, commit) => this.#dispatcher.dispatch(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: () => this.#committed(),
       onRenewing: () => this.#compaction?.pause(),

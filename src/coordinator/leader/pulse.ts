@@ -1,6 +1,6 @@
-// A leader's periodic work, several times in T: it looks for silent agents, for commands that are due beside the turns, for
-// its own isolation (isolation.ts), and keeps the monitor, the journal's room, its segment and compaction up to date. Not
-// here: what is due by the state; a timer of the turns runs a turn then (turns.ts).
+// A leader's periodic work, several times in T: it looks for silent agents, for commands that are due beside the
+// turns, for its own isolation (isolation.ts), and keeps the monitor, the journal's room, its segment and compaction
+// up to date. Not here: what is due by the state; a timer of the turns runs a turn then (turns.ts).
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";

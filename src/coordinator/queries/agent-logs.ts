@@ -12,7 +12,7 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { AgentName } from "../requests/agent-gate.ts";
 import { codedError } from "../requests/answers.ts";
-import { taskNamed } from "./named-task.ts";
+import { taskNamed } from "./task-queries.ts";
 
 export interface AgentLogsDeps {
   readonly subjects: Subjects;

@@ -40,12 +40,10 @@ import { AuditReader } from "../reading/audit-reader.ts";
 import type { JournalReads } from "../reading/journal-reads.ts";
 import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
 import { AgentLogs } from "./agent-logs.ts";
-import { explanationOf } from "./explanation.ts";
-import { taskNamed } from "./named-task.ts";
 import { settingsOf } from "./settings-view.ts";
-import { statusOf, taskStatusOf } from "./status.ts";
-import { placeIn, type TaskPage, type TaskQuery } from "./task-scan.ts";
-import { TaskScans } from "./task-scans.ts";
+import { statusOf } from "./status.ts";
+import { explanationOf, taskNamed, taskStatusOf } from "./task-queries.ts";
+import { placeIn, type TaskPage, type TaskQuery, TaskScans } from "./task-scan.ts";
 
 export interface QueriesDeps {
   readonly swarm: SwarmId;

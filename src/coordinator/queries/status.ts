@@ -1,14 +1,9 @@
-// What `status` and `task` answer: read from the state in one go, bounded by its tables. For people and for
-// dashboards; nothing here is a decision.
+// The answer to `status`: read from the state at once, with the tables' most important rows as far as they fit a
+// message. Not here: what a row holds (status-rows.ts).
 
 import { assert } from "../../assert.ts";
-import { type Instant, instant, NO_GROUP, type ProjectId, type TaskRef } from "../../ids.ts";
-import {
-  type StatusResponse,
-  type StatusTable,
-  statusTables,
-  type TaskStatus,
-} from "../../protocol/schemas.ts";
+import { type Instant, instant, type ProjectId } from "../../ids.ts";
+import { type StatusResponse, type StatusTable, statusTables } from "../../protocol/schemas.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -18,17 +13,17 @@ import {
   type TaskQueue,
   type UserRow,
 } from "../../state/state.ts";
-import { expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import type { Monitor } from "../leader/monitor.ts";
-import { notYetRead, unknownTask } from "../requests/answers.ts";
 import type { Presences } from "../requests/presence.ts";
-import { standingOf } from "./agent-standing.ts";
-import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { mostWithin, rowsWithin } from "./fitting.ts";
-import { resourceStatuses } from "./resource-status.ts";
-import { observedBy, swarmMetricsOf } from "./swarm-status.ts";
-
-type AgentStatus = StatusResponse["agents"][number];
+import {
+  agentStatusOf,
+  budgetStatusOf,
+  observedBy,
+  rateStatusesOf,
+  resourceStatuses,
+  swarmMetricsOf,
+} from "./status-rows.ts";
 
 export interface StatusSources {
   readonly swarm: string;
@@ -82,7 +77,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
   const agents = rowsOf(
     mostWithin(part("agents", state.agentById.values()), {
       bytesMax: room("agents"),
-      rowOf: (row) => agentStatusOf(state, row, sources),
+      rowOf: (row) => agentStatusOf(state, row, sources.presences),
       rankOf: agentRank,
     }),
   );
@@ -163,84 +158,6 @@ function swarmTotals(state: SwarmState) {
 
 function projectCounts(state: SwarmState, project: ProjectId): TaskCounts {
   return state.projectById.get(project)?.counts ?? emptyCounts();
-}
-
-export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean): TaskStatus {
-  const { task } = ref;
-  const head = {
-    ok: true as const,
-    term: state.term,
-    idx: state.idx,
-    at: state.at,
-    ...(isStale ? { stale: true as const } : {}),
-  };
-  const ended = state.endedById.get(ref);
-  if (ended !== undefined) {
-    const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
-    const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
-    return { ...head, ...what, ...(agent === undefined ? {} : { agent }) };
-  }
-  const row = state.taskById.get(ref);
-  if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
-  const { project, user, kind } = row.spec;
-  return {
-    ...head,
-    task,
-    project,
-    user,
-    kind,
-    state: row.state,
-    round: row.round,
-    attempts: row.attempt,
-    submittedIdx: row.submittedIdx,
-    ...(row.open === undefined ? {} : { agent: row.open.agent }),
-  };
-}
-
-function agentStatusOf(state: SwarmState, row: AgentRow, { presences }: StatusSources): AgentStatus {
-  const reported = presences?.reported(row);
-  const silentMs = row.online ? presences?.silentMs(row.id) : undefined;
-  const outlivedMs = presences?.outlivedMs(row.id);
-  return {
-    id: row.id,
-    ...(row.group === NO_GROUP ? {} : { group: row.group as string }),
-    ...standingOf(row),
-    unresponsive: row.unresponsive,
-    kinds: [...row.kinds].map((kind) => {
-      const record = row.recordByKind.get(kind);
-      const suspension = row.suspensionByKind.get(kind);
-      return {
-        kind: kind as string,
-        successRate: successRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
-        completed: record?.completed ?? 0,
-        attempts: record?.attempts ?? 0,
-        latencyMs: latencyMsOf(record),
-        ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
-      };
-    }),
-    ...(row.role === undefined ? {} : { role: row.role }),
-    ...(row.agentType === undefined ? {} : { type: row.agentType }),
-    labels: { ...row.labels },
-    inFlight: row.open.size,
-    maxConcurrent: row.maxConcurrent,
-    prefetch: row.prefetch,
-    load: row.open.size / row.maxConcurrent,
-    completed: row.completed,
-    ...(reported === undefined
-      ? {}
-      : {
-          reported: {
-            status: reported.status,
-            saturated: reported.saturated ?? false,
-            inFlight: reported.inFlight,
-            ...(reported.successRate === undefined ? {} : { successRate: reported.successRate }),
-            ...(reported.latencyMs === undefined ? {} : { latencyMs: reported.latencyMs }),
-          },
-        }),
-    ...(silentMs === undefined ? {} : { silentMs }),
-    ...(row.fencedAt === undefined ? {} : { fencedAt: row.fencedAt }),
-    ...(outlivedMs === undefined ? {} : { outlivedMs }),
-  };
 }
 
 function queueStatusOf(state: SwarmState, queue: TaskQueue): StatusResponse["queues"][number] {

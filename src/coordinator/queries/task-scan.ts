@@ -5,7 +5,9 @@
 // one that ends meanwhile may be seen twice by the scan, and is told once, or be missed. A walk of live tasks is one of
 // a `Map`, which allows changes; the walk of ended ones goes from the newest to the oldest (state/aged-map.ts).
 
+import type { Clock } from "../../clock.ts";
 import type { Instant } from "../../ids.ts";
+import { limits } from "../../limits.ts";
 import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
 import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
@@ -259,4 +261,44 @@ function listed(task: TaskRow | EndedTask, now: Instant): ListedTask {
     submittedIdx: task.submittedIdx,
     ...("endedAt" in task ? { endedIdx: task.endedIdx } : {}),
   };
+}
+
+/** Runs scans one at a time, in slices. Between two slices the loop is free for as long as the slice took. Refuses
+ *  a scan when too many wait. */
+export class TaskScans {
+  readonly #clock: Clock;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @returns undefined when too many scans wait */
+  run(state: () => SwarmState, query: TaskQuery): Promise<TaskPage> | undefined {
+    if (this.#waiting >= limits.taskScansMax) return undefined;
+    this.#waiting += 1;
+    const page = this.#last.then(() => this.#scan(state(), query));
+    this.#last = page.then(
+      () => this.#ended(),
+      () => this.#ended(),
+    );
+    return page;
+  }
+
+  #ended(): void {
+    this.#waiting -= 1;
+  }
+
+  async #scan(state: SwarmState, query: TaskQuery): Promise<TaskPage> {
+    const scan = scanTasks(state, query);
+    for (;;) {
+      const startedMs = this.#clock.monotonicMs();
+      while (this.#clock.monotonicMs() - startedMs < limits.taskScanSliceMs) {
+        const step = scan.next();
+        if (step.done) return step.value;
+      }
+      await new Promise<void>((resolve) => void this.#clock.after(limits.taskScanSliceMs, resolve));
+    }
+  }
 }

@@ -105,7 +105,8 @@ interface ReadSlotsOptions {
   readonly waitingMax: number;
 }
 
-/** Limits how many reads of the journal run at once. A limited number waits, in order; every further read is refused. */
+/** Limits how many reads of the journal run at once. A limited number waits, in order; every further read is
+ *  refused. */
 class ReadSlots {
   readonly #options: ReadSlotsOptions;
   readonly #waiting: (() => void)[] = [];
@@ -150,10 +151,10 @@ interface Bucket {
 /** Of all projects together; no project is named so. */
 const EVERYBODY = "*";
 
-/** Limits how many bytes of the journal are read per project, and for all projects together: two token buckets. Each record
- *  costs its bytes and a fixed overhead, so a page of many small records costs more than a page of one large record. A
- *  small page may still fit the budget where a whole page does not: a follower of the journal's end is served while a flood
- *  of whole pages is held back. */
+/** Limits how many bytes of the journal are read per project, and for all projects together: two token buckets.
+ *  Each record costs its bytes and a fixed overhead, so a page of many small records costs more than a page of one
+ *  large record. A small page may still fit the budget where a whole page does not: a follower of the journal's end
+ *  is served while a flood of whole pages is held back. */
 export class ReadBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** By project; the one asked for longest ago first. */

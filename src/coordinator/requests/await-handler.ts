@@ -1,10 +1,10 @@
-// Handler of `project.<p>.await`: says of each task whether it lives or how it ended, and notes who awaits the live ones.
-// The outbox sends their outcomes when they end. Outcomes of ended tasks are read from the journal, one after the other.
-// An outcome that does not fit the answer follows on the client's own subject.
+// Handler of `project.<p>.await`: says of each task whether it lives or how it ended, and notes who awaits the live
+// ones. The outbox sends their outcomes when they end. Outcomes of ended tasks are read from the journal, one after
+// the other. An outcome that does not fit the answer follows on the client's own subject.
 //
 // The rule: one task never delays the answer for the others. A task whose batch is damaged is answered with
-// `WAGGLE_JOURNAL_DAMAGED` and with its end as the state knows it. A task whose batch is not found yet is asked for again.
-// When the journal cannot be read, or takes too long, so are all tasks not read so far.
+// `WAGGLE_JOURNAL_DAMAGED` and with its end as the state knows it. A task whose batch is not found yet is asked for
+// again. When the journal cannot be read, or takes too long, so are all tasks not read so far.
 
 import { unreachable } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";

@@ -1,6 +1,6 @@
-// What all handlers of requests share: an intake puts commands before the next turn, answers after their commit, refuses
-// invalid requests, and counts refused and dropped messages. Refusals for want of room are summed up in the journal.
-// Not here: what a request says (the handlers), and what is decided (core/).
+// What all handlers of requests share: an intake puts commands before the next turn, answers after their commit,
+// refuses invalid requests, and counts refused and dropped messages. Refusals for want of room are summed up in the
+// journal. Not here: what a request says (the handlers), and what is decided (core/).
 
 import type { Logger } from "pino";
 import type { z } from "zod";

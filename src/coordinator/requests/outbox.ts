@@ -1,6 +1,6 @@
-// Messages to agents and clients that follow from a committed batch: performs the batch's effects. All effects of one batch
-// for one receiver leave as one message. Here too: which clients await which tasks. Not here: answers (inbox.ts) and the
-// live events (leader/dispatcher.ts).
+// Messages to agents and clients that follow from a committed batch: performs the batch's effects. All effects of one
+// batch for one receiver leave as one message. Here too: which clients await which tasks. Not here: answers (inbox.ts)
+// and the live events (leader/dispatcher.ts).
 
 import type { Effect } from "../../core/effect.ts";
 import { type AgentId, type GroupId, type Incarnation, NO_GROUP, type TaskRef } from "../../ids.ts";

@@ -1,11 +1,11 @@
-// Handler of `project.<p>.retry`: reads from the journal what each ended task was asked to do, and has the next turn open
-// its round. The state keeps no payloads of ended tasks.
+// Handler of `project.<p>.retry`: reads from the journal what each ended task was asked to do, and has the next turn
+// open its round. The state keeps no payloads of ended tasks.
 //
 //   look at the state → commit → read payloads from the journal → decide → commit → answer
 //
 // The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
-// Bounded: requests are carried out one at a time, and a limited number waits. A request is carried out in parts. Only the
-// payloads of one part are held.
+// Bounded: requests are carried out one at a time, and a limited number waits. A request is carried out in parts. Only
+// the payloads of one part are held.
 
 import type { Command, Reply } from "../../core/command.ts";
 import { toRetry } from "../../core/decide.ts";

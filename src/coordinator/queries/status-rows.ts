@@ -1,0 +1,202 @@
+// Rows of the tables that `status` answers with: agents, resources, budgets and rates, and the swarm's metrics. Not
+// here: which rows fit the answer (status.ts). No decision reads them.
+
+import type { AgentStanding } from "../../../machines/agent.ts";
+import { type Instant, type Kind, NO_GROUP } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { StatusResponse } from "../../protocol/schemas.ts";
+import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
+import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
+import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
+import { rounded } from "../../scheduling/rounded.ts";
+import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
+import { usedOf } from "../../state/rate.ts";
+import { totalAt } from "../../state/rolling-window.ts";
+import type { BudgetSettings } from "../../state/settings.ts";
+import { utilisationOf } from "../../state/slot-rows.ts";
+import {
+  type AgentRow,
+  placesOf,
+  type ResourceRow,
+  runsTasks,
+  type SlotLeaseRow,
+  type SwarmState,
+  type TokenLedger,
+} from "../../state/state.ts";
+import { type Expectation, expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
+import { thousandthsPerWeight } from "../../state/weight.ts";
+import type { Monitor } from "../leader/monitor.ts";
+import type { Presences } from "../requests/presence.ts";
+
+type AgentStatus = StatusResponse["agents"][number];
+
+/** An agent's status by its row. A test walks the agent's own chart against this function. */
+export function standingOf(row: AgentRow): AgentStanding {
+  const { online, draining, open } = row;
+  if (!online) return { status: "offline", saturated: false, draining };
+  const status = open.size > 0 ? "busy" : "ready";
+  return { status, saturated: open.size >= placesOf(row), draining };
+}
+
+/** @param presences undefined on a standby */
+export function agentStatusOf(
+  state: SwarmState,
+  row: AgentRow,
+  presences: Presences | undefined,
+): AgentStatus {
+  const reported = presences?.reported(row);
+  const silentMs = row.online ? presences?.silentMs(row.id) : undefined;
+  const outlivedMs = presences?.outlivedMs(row.id);
+  return {
+    id: row.id,
+    ...(row.group === NO_GROUP ? {} : { group: row.group as string }),
+    ...standingOf(row),
+    unresponsive: row.unresponsive,
+    kinds: [...row.kinds].map((kind) => {
+      const record = row.recordByKind.get(kind);
+      const suspension = row.suspensionByKind.get(kind);
+      return {
+        kind: kind as string,
+        successRate: successRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
+        completed: record?.completed ?? 0,
+        attempts: record?.attempts ?? 0,
+        latencyMs: latencyMsOf(record),
+        ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
+      };
+    }),
+    ...(row.role === undefined ? {} : { role: row.role }),
+    ...(row.agentType === undefined ? {} : { type: row.agentType }),
+    labels: { ...row.labels },
+    inFlight: row.open.size,
+    maxConcurrent: row.maxConcurrent,
+    prefetch: row.prefetch,
+    load: row.open.size / row.maxConcurrent,
+    completed: row.completed,
+    ...(reported === undefined
+      ? {}
+      : {
+          reported: {
+            status: reported.status,
+            saturated: reported.saturated ?? false,
+            inFlight: reported.inFlight,
+            ...(reported.successRate === undefined ? {} : { successRate: reported.successRate }),
+            ...(reported.latencyMs === undefined ? {} : { latencyMs: reported.latencyMs }),
+          },
+        }),
+    ...(silentMs === undefined ? {} : { silentMs }),
+    ...(row.fencedAt === undefined ? {} : { fencedAt: row.fencedAt }),
+    ...(outlivedMs === undefined ? {} : { outlivedMs }),
+  };
+}
+
+// --- resources, budgets and rates -----------------------------------------------------------------
+
+export function* resourceStatuses(state: SwarmState, now: Instant): Generator<ResourceStatus> {
+  for (const row of state.resourceByName.values()) yield resourceStatusOf(state, row, now);
+}
+
+function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): ResourceStatus {
+  const { autoTune, from } = alphaSettingsAt(state, row);
+  const { resource, settings, inUse, tick, grants, waiting, holdings } = row;
+  return {
+    resource,
+    slots: settings.slots,
+    maxWaiters: settings.maxWaiters,
+    inUse,
+    waiting: waiting.size,
+    waitingWeight: row.waitingWeightThousandths / thousandthsPerWeight,
+    tick,
+    grants,
+    utilisation: rounded(utilisationOf(row, now)),
+    alpha: alphaAt(state, row),
+    autoTune,
+    alphaFrom: from,
+    holders: firstOf(holdings.values(), (slot) => partyOf(slot, slot.grantedAt, now)),
+    waiters: firstOf(waiting.values(), (slot) => partyOf(slot, slot.requestedAt, now)),
+  };
+}
+
+function partyOf({ agent, handle }: SlotLeaseRow, since: Instant | undefined, at: Instant) {
+  return { agent: agent as string, handle: handle as string, forMs: Math.max(0, at - (since ?? at)) };
+}
+
+/** Rows of the oldest items. */
+function firstOf<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): Row[] {
+  const rows: Row[] = [];
+  for (const item of items) {
+    if (rows.length === limits.slotPartiesShownMax) break;
+    rows.push(rowOf(item));
+  }
+  return rows;
+}
+
+type BudgetStatus = NonNullable<StatusResponse["budget"]>;
+type RateStatus = NonNullable<StatusResponse["rates"]>[number];
+
+/** @param at no earlier than the newest event of the state */
+export function budgetStatusOf(ledger: TokenLedger, budget: BudgetSettings, at: Instant): BudgetStatus {
+  const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
+  return { spent, reserved: ledger.reserved, ...budget };
+}
+
+export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateStatus> {
+  for (const row of [...state.ratesByType.values()].flat()) {
+    const { agentType, settings, use } = row;
+    const opens = rateOpensAt(state, row, at);
+    yield {
+      type: agentType,
+      used: usedOf(use, settings, at),
+      reserved: rateReserved(state, row),
+      ...settings,
+      ...(opens !== undefined && opens > at ? { opensAt: opens } : {}),
+    };
+  }
+}
+
+// --- the swarm ------------------------------------------------------------------------------------
+
+type Observed = NonNullable<StatusResponse["observed"]>;
+
+/** VAPORA's seven metrics over the agents that run tasks. As the document says, offline agents count as idle, and
+ *  in the means. */
+export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
+  const expected = new Map<Kind, Expectation>();
+  const expectation = (kind: Kind): Expectation => {
+    const known = expected.get(kind) ?? expectationOf(state.recordByKind.get(kind), state.at);
+    expected.set(kind, known);
+    return known;
+  };
+  const agents: VaporaAgent[] = [];
+  for (const row of state.agentById.values()) {
+    if (!runsTasks(row)) continue;
+    agents.push({
+      id: row.id,
+      status: !row.online ? "offline" : row.open.size === 0 ? "ready" : "busy",
+      inFlight: row.open.size,
+      maxConcurrent: row.maxConcurrent,
+      successRate: meanRate(row, expectation, state.at),
+    });
+  }
+  return collectSwarmMetrics(agents);
+}
+
+/** Mean over the kinds that the agent serves: the document has one rate per agent, Waggle one per agent and kind. */
+function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: Instant): number {
+  let total = 0;
+  for (const kind of row.kinds) total += successRate(row.recordByKind.get(kind), expectation(kind), at);
+  return total / row.kinds.size;
+}
+
+/** The monitor's findings, as many as `status` shows. */
+export function observedBy(monitor: Monitor): Observed {
+  return {
+    windowMs: limits.bottleneckWindowMs,
+    bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
+    concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
+    soleAgents: monitor.soleAgents().slice(0, limits.concentrationAlertsShownMax),
+  };
+}
+
+function withRoundedShare<Row extends { readonly share: number }>(row: Row): Row {
+  return { ...row, share: rounded(row.share) };
+}

@@ -1,0 +1,103 @@
+// Answers about one task: `task` says where the task stands, `explain` also why it waits. In the subject of a project
+// the query means that project's task. In the subject of the swarm (`_`) it means the task of the only project that
+// has one of that id.
+
+import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { Decoded } from "../../protocol/codec.ts";
+import type { ExplainResponse, TaskObstacle } from "../../protocol/explain-schemas.ts";
+import type { TaskStatus } from "../../protocol/schemas.ts";
+import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
+import type { SwarmState } from "../../state/state.ts";
+import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
+import { rowsWithin } from "./fitting.ts";
+
+/** The task that a query means. The project of an unknown task stays `_`. */
+export function taskNamed(state: SwarmState, project: ProjectId, task: TaskId): Decoded<TaskRef> {
+  if (project !== NO_PROJECT) return { ok: true, value: { project, task } };
+  const projects = new Set([...state.taskById.projectsWith(task), ...state.endedById.projectsWith(task)]);
+  if (projects.size > 1) return ambiguous(task, [...projects].sort());
+  const [only = project] = projects;
+  return { ok: true, value: { project: only, task } };
+}
+
+function ambiguous(task: TaskId, projects: readonly ProjectId[]) {
+  const named = projects.slice(0, limits.ambiguousProjectsShown);
+  const more = projects.length - named.length;
+  const list = `${named.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  return codedError(
+    "WAGGLE_AMBIGUOUS_TASK",
+    `${projects.length} projects have a task ${task}: ${list}. Name the project (\`--project ${named[0]}\`, or { project: "${named[0]}" })`,
+    { field: "project" },
+  );
+}
+
+export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean): TaskStatus {
+  const { task } = ref;
+  const head = {
+    ok: true as const,
+    term: state.term,
+    idx: state.idx,
+    at: state.at,
+    ...(isStale ? { stale: true as const } : {}),
+  };
+  const ended = state.endedById.get(ref);
+  if (ended !== undefined) {
+    const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
+    const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
+    return { ...head, ...what, ...(agent === undefined ? {} : { agent }) };
+  }
+  const row = state.taskById.get(ref);
+  if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
+  const { project, user, kind } = row.spec;
+  return {
+    ...head,
+    task,
+    project,
+    user,
+    kind,
+    state: row.state,
+    round: row.round,
+    attempts: row.attempt,
+    submittedIdx: row.submittedIdx,
+    ...(row.open === undefined ? {} : { agent: row.open.agent }),
+  };
+}
+
+export interface Moment {
+  /** Journal time; on a standby, its own clock. */
+  readonly now: Instant;
+  readonly isStale: boolean;
+  /** Limit of the whole answer. */
+  readonly bytesMax: number;
+  /** While the journal has too little room to assign anything. */
+  readonly tightJournal?: JournalFacts | undefined;
+}
+
+export function explanationOf(
+  state: SwarmState,
+  ref: TaskRef,
+  { now, isStale, bytesMax, tightJournal }: Moment,
+): ExplainResponse {
+  const status = taskStatusOf(state, ref, isStale);
+  const row = state.taskById.get(ref);
+  if (!status.ok || row === undefined) return status;
+  const { role } = row.spec;
+  const head = { ...status, ...(role === undefined ? {} : { role }) };
+  if (row.state !== "queued" && row.state !== "delayed") return head;
+
+  const at = instant(Math.max(state.at, now));
+  const { obstacles, agents, ...rest } = explainWait(state, row, { at, tightJournal });
+  const { rows } = rowsWithin(agents, Math.min(limits.explainedAgentsBytesMax, bytesMax / 2));
+  const omitted = agents.length - rows.length;
+  return {
+    ...head,
+    at,
+    waiting: { ...rest, obstacles: obstacles.map(asSent), agents: rows },
+    ...(omitted === 0 ? {} : { omitted: { agents: omitted } }),
+  };
+}
+
+function asSent(obstacle: Obstacle): TaskObstacle {
+  return "nearMisses" in obstacle ? { ...obstacle, nearMisses: [...obstacle.nearMisses] } : obstacle;
+}
