@@ -1,6 +1,6 @@
-// An agent as a program has it: a handler, run for what the swarm assigns, until it is drained or stopped.
-// It puts together the runner, which calls the handler here, and the session, which talks to the leader: in a
-// thread of its own over a connection of its own, or in this thread over a transport that is given.
+// An agent in a user's program: a handler that runs assigned attempts until the agent is drained or stopped.
+// Combines the runner, which calls the handler in this thread, with the session, which talks to the leader. The
+// session runs in its own thread with its own connection, or in this thread over a given transport.
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
@@ -30,23 +30,24 @@ import { handlerOf, type TypedHandler } from "./typed-handler.ts";
 import { isTypedKind, type TypedKind } from "./typed-kind.ts";
 
 export interface AgentOptions {
-  /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
-   *  the earlier. Default: `<host>-<kind>-<4 random>`, forgotten a day after it left; a minute
-   *  after, if it only ever acquired slots. */
+  /** Unique per process, 1–64 characters of `[A-Za-z0-9_-]`: a process that joins later with the same id fences
+   *  the earlier. Forgotten a day after the agent left; after a minute, if the agent only acquired slots.
+   *  Default: `<host>-<kind>-<4 random>`. */
   readonly id?: string;
-  /** What it can do, at most 256; none for an agent that only acquires slots. */
+  /** Kinds of tasks that the agent serves, at most 256; empty for an agent that only acquires slots. */
   readonly kinds: readonly string[];
   readonly handler: Handler;
-  /** Handlers that run at once, 1 to `limits.maxConcurrentMax`. Default 1. */
+  /** Maximum number of concurrent handlers, 1 to `limits.maxConcurrentMax`. Default 1. */
   readonly maxConcurrent?: number;
-  /** Attempts it takes beyond that, so that the next is at hand when one ends. Default 0. */
+  /** Number of further attempts to hold ready while all handlers are busy. Default 0. */
   readonly prefetch?: number;
-  /** Tasks that ask for a role go only to agents that have it. */
+  /** Role of the agent. Tasks with a role go only to agents of the role. Default: none. */
   readonly role?: string;
-  /** What it is, for people and rate limits: `claude-sonnet`, `gpu-a100`. */
+  /** Type of the agent, for display and rate limits: `claude-sonnet`, `gpu-a100`. Default: none. */
   readonly type?: string;
-  /** Agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`. Its messages travel on `agent.<group>.<id>.…`,
-   *  so that a server can permit them to that credential alone. Default: the connection's, else none. */
+  /** Group of agents that share a credential, 1–64 characters of `[A-Za-z0-9_-]`. Messages use
+   *  `agent.<group>.<id>.…`, so that a server can restrict them to the credential. Default: the connection's
+   *  group, else none. */
   readonly group?: string;
   readonly labels?: Readonly<Record<string, string>>;
   /** Stops the agent, as `stop()` does. */
@@ -59,8 +60,9 @@ export interface TypedAgentOptions<Kind extends TypedKind> extends Omit<AgentOpt
   readonly handler: TypedHandler<Kind>;
 }
 
-/** Where the swarm is. A server: the session runs in a thread of its own, over a connection of its own, so that
- *  a handler that blocks costs no lease. A transport: it runs in this thread and leaves the transport open. */
+/** How the agent reaches the swarm. `server`: the session runs in its own thread with its own connection, so a
+ *  handler that blocks loses no lease. `transport`: the session runs in this thread and leaves the transport
+ *  open. */
 export type AgentConnection =
   | { readonly kind: "server"; readonly server: Omit<ThreadStart["server"], "name"> }
   | { readonly kind: "transport"; readonly transport: Transport };
@@ -68,47 +70,48 @@ export type AgentConnection =
 export interface AgentDeps {
   readonly swarm: SwarmId;
   readonly connection: AgentConnection;
-  /** Of this thread; one with a connection of its own uses the system's. */
+  /** Clock of this thread; a session in its own thread uses the system's clock. */
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Default: silent. Never told payloads, results or credentials. */
+  /** Default: silent. Never receives payloads, results or credentials. */
   readonly logger?: Logger;
 }
 
 export interface Agent extends AsyncDisposable {
   readonly id: AgentId;
-  /** Acquires slots of resources for this agent, all of them or none: contends with every other agent of the swarm.
-   *  A resource mentioned twice is two slots.
+  /** Acquires slots of resources for this agent, all or none, in competition with all agents of the swarm. A
+   *  resource named twice counts as two slots.
    *  @throws InvalidMessageError naming the field
-   *  @throws BackpressureError when as many wait for the resource as may
+   *  @throws BackpressureError when the queue of the resource is full
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
    *    `WAGGLE_ACQUIRE_TIMED_OUT`
-   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
-   *    outlasts its absence
+   *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
+   *    the wait outlasts the absence of a leader
    *  @throws UnreachableError when the agent has ended; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
-  /** Releases by handle what was acquired, here or elsewhere in this agent's name. Idempotent. Resolves when that is
-   *  on the record; where no leader hears of it within 5 s it resolves all the same, and goes on in the background.
+  /** Releases all slots of a handle, also of one acquired elsewhere in this agent's name. Idempotent. Resolves
+   *  when the release is journaled, and after at most 5 s; without an answer of a leader, the release continues
+   *  in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` */
   releaseHandle(handle: string): Promise<void>;
-  /** Takes nothing new, finishes what it has, leaves. With no leader there it goes on trying while there are
-   *  results to hand over, and says so in the log; with none it ends within about six seconds. */
+  /** Accepts nothing new, finishes its attempts, then leaves. Without a leader, an agent with unreported
+   *  results keeps trying and logs the wait; an agent without results ends within about 6 s. */
   drain(): Promise<void>;
-  /** Aborts what runs, has it run elsewhere, leaves. Within about five seconds, leader or not. What had begun counts
-   *  as an attempt: a task with `maxAttempts: 1` does not run again. */
+  /** Aborts running attempts, which other agents then run, and leaves within about 5 s, with or without a
+   *  leader. Started attempts count: a task with `maxAttempts: 1` does not run again. */
   stop(): Promise<void>;
-  /** Resolves when the agent has ended, with the error when nobody asked it to: `WAGGLE_FENCED` when another
-   *  process joined under its id. Never rejects. */
+  /** Resolves when the agent has ended. With an error if the agent was neither drained nor stopped:
+   *  `WAGGLE_FENCED` when another process joined under its id. Never rejects. */
   readonly closed: Promise<WaggleError | undefined>;
-  /** `ready` has nothing in flight, `busy` has something, `offline` is not joined at the moment. */
+  /** `ready`: nothing in flight. `busy`: attempts in flight. `offline`: not joined at present. */
   status(): AgentStatus;
   isDraining(): boolean;
   counts(): RunnerCounts;
 }
 
-/** Resolves when a leader has accepted the agent; waits for one if there is none.
+/** Resolves when a leader has accepted the agent, waiting for a leader if necessary.
  *  @throws InvalidConfigError naming the option
- *  @throws UnreachableError when there is no server
+ *  @throws UnreachableError when no server is reachable
  *  @throws the reason of `signal` */
 export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<Agent> {
   const options = readAgentOptions(given);
@@ -219,7 +222,7 @@ class LinkedAgent implements Agent {
         return this.#slots.obey(notice);
       case "closed":
         this.#slots.close();
-        // A session that ended as it should has said so before; one whose thread died has not.
+        // A session that ends normally has aborted its attempts before. A session whose thread died has not.
         this.#runner.abortAll("stopping");
         this.#status = "offline";
         this.#signal?.removeEventListener("abort", this.#onAbort);
@@ -302,7 +305,7 @@ function hasTypedKind(given: unknown): boolean {
   try {
     return typeof given === "object" && given !== null && "kind" in given && isTypedKind(given.kind);
   } catch {
-    return false; // refused when it is read, with the reason
+    return false; // reading the options reports the reason
   }
 }
 
@@ -317,7 +320,7 @@ function profileOf(options: AgentOptions, random: Random): AgentProfile {
   return { ...rest, id, maxConcurrent };
 }
 
-/** `<host>-<kind>-<4 random>` (`client` where there is no kind), of the characters an id may have. */
+/** `<host>-<kind>-<4 random>` (`client` without a kind), limited to the characters of an id. */
 function defaultId(kinds: readonly string[], random: Random): string {
   const [host = "host"] = hostname().split(".");
   const name = `${host}-${kinds[0] ?? "client"}`.replace(/[^A-Za-z0-9_-]+/g, "-");

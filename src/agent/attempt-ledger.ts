@@ -1,9 +1,10 @@
-// The attempts that one life of an agent holds, and which assignments have reached it. Pure bookkeeping: it
-// sends nothing and starts nothing.
+// The attempts that one incarnation of an agent holds, and the assignments that have reached it. Bookkeeping
+// only: sends nothing and starts nothing.
 //
-// The rules: `seen` is the highest assignment number with none missing; an attempt is held from the moment its
-// assignment arrives until its result was answered; an assignment whose number has arrived before is never
-// started again. The leader closes as lost whatever number is ≤ `seen` and not held, so both change together, here.
+// The rules: `seen` is the highest assignment number without a gap below. An attempt is held from the arrival
+// of its assignment until the leader has answered its result. An assignment whose number has arrived before is
+// never started again. The leader closes attempts as lost when their number is ≤ `seen` and they are not held.
+// So both change together, here.
 
 import { Observable } from "rxjs";
 import {
@@ -24,7 +25,7 @@ import { Listeners } from "../listeners.ts";
 import type { Assignment } from "../protocol/schemas.ts";
 import type { AttemptKey } from "./link.ts";
 
-/** One attempt as the wire names it. */
+/** An attempt as named on the wire. */
 export interface AttemptName {
   readonly project: string;
   readonly task: string;
@@ -37,13 +38,13 @@ export interface HeldAttempt {
   readonly task: TaskId;
   readonly attempt: AttemptNumber;
   readonly token: Token;
-  /** Its handler has not ended. */
+  /** The handler has not ended. */
   isRunning: boolean;
-  /** The leader wants it stopped; its end is reported as that and nothing else. */
+  /** The leader revoked the attempt; its end is reported as `revoked` only. */
   isRevoked: boolean;
-  /** Its handler was told to end. */
+  /** The handler was asked to end. */
   isAborted: boolean;
-  /** When the last confirmed renewal of its lease was sent, monotonic ms. */
+  /** When the last confirmed renewal of the lease was sent, monotonic ms. */
   confirmedAt: number;
 }
 
@@ -58,7 +59,7 @@ export class AttemptLedger {
   readonly #heldByKey = new Map<AttemptKey, HeldAttempt>();
   /** Numbers above `seen` that have arrived. */
   readonly #ahead = new Set<number>();
-  /** Names of attempts revoked before they arrived. */
+  /** Names of attempts revoked before their arrival. */
   readonly #earlyRevokes = new Set<string>();
   readonly #emptiness = new Listeners<[isEmpty: boolean]>();
   #seen = 0;
@@ -68,17 +69,17 @@ export class AttemptLedger {
     this.#incarnation = incarnation;
   }
 
-  /** Highest assignment number with none missing; 0 before the first. */
+  /** Highest assignment number without a gap below; 0 before the first. */
   get seen(): AssignmentNumber {
     return assignmentNumber(this.#seen);
   }
 
-  /** Attempts whose handlers have not ended. */
+  /** Number of attempts whose handlers have not ended. */
   get running(): number {
     return this.#running;
   }
 
-  /** Attempts that have ended and whose results no leader has answered. */
+  /** Number of ended attempts whose results no leader has answered. */
   get unanswered(): number {
     return this.#heldByName.size - this.#running;
   }
@@ -87,7 +88,7 @@ export class AttemptLedger {
     return this.#heldByName.size === 0;
   }
 
-  /** Whether nothing is held: now, and at each change. */
+  /** True if nothing is held: the present value, then each change. */
   readonly isEmpty$ = new Observable<boolean>((subscriber) => {
     subscriber.next(this.isEmpty);
     return this.#emptiness.add((isEmpty) => subscriber.next(isEmpty));
@@ -97,26 +98,26 @@ export class AttemptLedger {
     return [...this.#heldByName.values()];
   }
 
-  /** Those that have not begun: they begin in the order in which they came. @param places for handlers, at least 0 */
-  waiting(places: number): HeldAttempt[] {
+  /** Attempts that have not begun; attempts begin in order of arrival. @param capacity for handlers, at least 0 */
+  waiting(capacity: number): HeldAttempt[] {
     return this.held()
       .filter(({ isRunning }) => isRunning)
-      .slice(places);
+      .slice(capacity);
   }
 
   find(key: AttemptKey): HeldAttempt | undefined {
     return this.#heldByKey.get(key);
   }
 
-  /** Marks every running attempt as told to end; returns those that were not told before. */
+  /** Marks every running attempt as aborted. Returns the attempts that were not aborted before. */
   abortAll(): HeldAttempt[] {
-    const told = this.held().filter(({ isRunning, isAborted }) => isRunning && !isAborted);
-    for (const held of told) held.isAborted = true;
-    return told;
+    const marked = this.held().filter(({ isRunning, isAborted }) => isRunning && !isAborted);
+    for (const held of marked) held.isAborted = true;
+    return marked;
   }
 
-  /** Takes note of assignments; returns those that had not arrived before. One that was revoked before it
-   *  arrived is among them, marked, and must not be started. */
+  /** Records assignments. Returns the new arrivals. An attempt revoked before its arrival is marked as revoked
+   *  and must not be started. */
   receive(assignments: readonly Assignment[], confirmedAt: number): Arrival[] {
     const arrivals: Arrival[] = [];
     const wasEmpty = this.isEmpty;
@@ -144,22 +145,22 @@ export class AttemptLedger {
     return arrivals;
   }
 
-  /** Marks attempts as revoked; returns those whose handlers must be told. */
+  /** Marks attempts as revoked. Returns the attempts whose handlers must be aborted. */
   revoke(attempts: readonly AttemptName[]): HeldAttempt[] {
-    const told: HeldAttempt[] = [];
+    const marked: HeldAttempt[] = [];
     for (const attempt of attempts) {
       const held = this.#heldByName.get(attemptKey(attempt));
       if (held === undefined) this.#rememberRevoke(attemptKey(attempt));
       else if (held.isRunning && !held.isRevoked) {
         held.isRevoked = true;
         held.isAborted = true;
-        told.push(held);
+        marked.push(held);
       }
     }
-    return told;
+    return marked;
   }
 
-  /** The handler ended; the attempt stays held. Undefined when that was known, or the attempt is not. */
+  /** The handler ended; the attempt stays held. Undefined when the attempt is unknown or had ended. */
   end(key: AttemptKey): HeldAttempt | undefined {
     const held = this.#heldByKey.get(key);
     if (held?.isRunning !== true) return undefined;
@@ -168,7 +169,7 @@ export class AttemptLedger {
     return held;
   }
 
-  /** The leader has answered the result: the attempt is held no longer. */
+  /** The leader answered the result: the attempt is no longer held. */
   release(key: AttemptKey): void {
     const held = this.#heldByKey.get(key);
     if (held === undefined) return;
@@ -178,10 +179,10 @@ export class AttemptLedger {
     if (this.isEmpty) this.#emptiness.tell(true);
   }
 
-  /** @returns whether the number had not arrived before */
+  /** @returns true if the number had not arrived before */
   #note(number: number): boolean {
     if (number <= this.#seen || this.#ahead.has(number)) return false;
-    // A leader never has more under way than the agent has places; what lies further ahead is sent again.
+    // A leader never exceeds the agent's capacity; assignments further ahead are sent again.
     if (number > this.#seen + limits.assignmentsAheadMax) return false;
     this.#ahead.add(number);
     while (this.#ahead.delete(this.#seen + 1)) this.#seen += 1;

@@ -1,4 +1,4 @@
-// How an agent drains and leaves: the actors of its chart that say so to a leader and wait for what is still owed.
+// How an agent drains and leaves: the actors of its chart that notify a leader and wait for unfinished work.
 
 import {
   distinctUntilChanged,
@@ -17,18 +17,18 @@ import { limits } from "../limits.ts";
 import { okResponseSchema } from "../protocol/schemas.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { AttemptLedger } from "./attempt-ledger.ts";
-import type { Answer, LeaderLine } from "./leader-line.ts";
-import type { Life } from "./life.ts";
+import type { IncarnationState } from "./incarnation-state.ts";
+import type { Answer, LeaderClient } from "./leader-client.ts";
 import type { SessionLog } from "./link.ts";
 
 export interface DepartureDeps {
-  readonly line: LeaderLine;
+  readonly leader: LeaderClient;
   readonly pace: RetryPace;
   readonly log: SessionLog;
-  /** The present incarnation. */
-  readonly life: () => Life;
-  /** Sends a heartbeat at once, where heartbeats are sent. */
-  readonly beatNow: () => void;
+  /** State of the present incarnation. */
+  readonly current: () => IncarnationState;
+  /** Sends a heartbeat at once, in states with heartbeats. */
+  readonly heartbeatNow: () => void;
 }
 
 export class Departure {
@@ -39,12 +39,12 @@ export class Departure {
   }
 
   drainLog(): Observable<never> {
-    const { life, log, pace } = this.#deps;
+    const { current, log, pace } = this.#deps;
     return interval(limits.agentDrainLookMs, schedulerOn(pace.clock)).pipe(
-      map(() => waitOf(life().ledger)),
+      map(() => waitOf(current().ledger)),
       distinctUntilChanged(),
       tap((wait) => {
-        const { running, unanswered } = life().ledger;
+        const { running, unanswered } = current().ledger;
         log.info({ running, unanswered }, `draining: the agent waits for ${wait}`);
       }),
       ignoreElements(),
@@ -52,16 +52,16 @@ export class Departure {
   }
 
   announcement(): Observable<AgentSignal> {
-    const { life, pace, beatNow } = this.#deps;
-    beatNow();
-    return life().ledger.isEmpty$.pipe(
+    const { current, pace, heartbeatNow } = this.#deps;
+    heartbeatNow();
+    return current().ledger.isEmpty$.pipe(
       lasting(limits.agentDrainUnheardMs, pace.clock),
       map(() => ({ type: "UNHEARD" })),
     );
   }
 
   debts(): Observable<AgentSignal> {
-    return this.#deps.life().ledger.isEmpty$.pipe(
+    return this.#deps.current().ledger.isEmpty$.pipe(
       filter((isEmpty) => isEmpty),
       map(() => ({ type: "SETTLED" })),
     );
@@ -71,10 +71,10 @@ export class Departure {
     return retryPaused(() => from(this.farewell()).pipe(map(signalOfFarewell)), this.#deps.pace);
   }
 
-  /** Tells a leader once that the agent leaves. */
+  /** Notifies a leader once that the agent leaves. */
   async farewell(): Promise<Answer<unknown>> {
-    const { line, life } = this.#deps;
-    return await line.ask("leave", { incarnation: life().incarnation }, okResponseSchema);
+    const { leader, current } = this.#deps;
+    return await leader.ask("leave", { incarnation: current().incarnation }, okResponseSchema);
   }
 }
 
@@ -86,5 +86,5 @@ function signalOfFarewell({ kind }: Answer<unknown>): AgentSignal {
 
 function waitOf({ isEmpty, running }: AttemptLedger): string {
   if (isEmpty) return "a leader";
-  return running > 0 ? "handlers" : "a leader to take its results";
+  return running > 0 ? "handlers" : "a leader to accept its results";
 }

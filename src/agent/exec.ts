@@ -1,17 +1,16 @@
 // A handler that runs a command for each attempt: payload on stdin, result on stdout, verdict by exit code.
+// - 0 → completed, with stdout · 65 (EX_DATAERR) → invalid input
+// - 75 (EX_TEMPFAIL), 126 and 127 (the shell cannot run the command) → infrastructure
+// - any other → failed, with the end of stderr
 //
-//   0 → completed, with stdout · 65 → invalid input · 75, 126, 127 → infrastructure · else → failed, with the
-//   end of stderr (65 and 75 are sysexits' EX_DATAERR and EX_TEMPFAIL; 126 and 127 the shell's "cannot run")
+// Used tokens: numbers on descriptor 4, one per line, which are added up (`echo 1200 >&4`). Other lines count
+// nothing, and the log reports them at the end of the attempt.
 //
-// Tokens it used: numbers, one a line, on descriptor 4 (`echo 1200 >&4`), which are added up. A line that is none
-// counts for nothing, and the attempt's end says so in the log.
-//
-// Every attempt is a session and process group of its own. It ends as one: TERM, then KILL, when the attempt is
-// aborted; KILL for what is left when the command has ended; and KILL when this process is gone, however it
-// went. Nobody can run code after a kill -9, so the last is the work of a watcher inside the group: a shell that
-// reads from a pipe of which only this process holds the other end, and kills its group when that ends. It is
-// there before the command, so there is no moment without it. A shell around both waits for the command, then
-// ends the watcher: so none is left for init to reap, which in a container may be nobody.
+// Each attempt has its own session and process group, which ends as a whole. An aborted attempt gets TERM, then
+// KILL. When the command has ended, KILL ends its remaining processes. When this process is gone, even by kill
+// -9, a watcher in the group sends KILL. The watcher is a shell that reads from a pipe; this process holds the
+// only write end. The watcher starts before the command, so no moment is unguarded. A shell around both waits
+// for the command, then ends and reaps the watcher, because a container may have no init to reap it.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -32,11 +31,11 @@ import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
 export interface ExecOptions {
-  /** Run by `sh -c`. */
+  /** Command line for `sh -c`. */
   readonly command: string;
-  /** Default: that of this process. */
+  /** Working directory. Default: this process's. */
   readonly cwd?: string;
-  /** Default: that of this process. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`,
+  /** Environment. Default: this process's. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`,
    *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -50,7 +49,9 @@ const readOptions = readerOf<ExecOptions>(
   InvalidConfigError,
 );
 
-/** Runs `command` for each attempt. On systems with a POSIX `sh`. @throws InvalidConfigError naming the option */
+/** A handler that runs `command` for each attempt: payload on stdin, result on stdout. Exit code 0 completes,
+ *  65 means invalid input, 75, 126 and 127 mean infrastructure, any other fails. Requires a POSIX `sh`.
+ *  @throws InvalidConfigError naming the option */
 export function execHandler(given: ExecOptions): Handler {
   const options = readOptions("execHandler", given);
   return async (task, context) => {
@@ -60,8 +61,8 @@ export function execHandler(given: ExecOptions): Handler {
   };
 }
 
-/** `$1` is the command. Descriptor 3 is the pipe; the command itself does not get it. TERM is for the command:
- *  the shell around it goes on until that has ended. */
+/** `$1` is the command. Descriptor 3 is the pipe, closed for the command itself. TERM is for the command: the
+ *  outer shell continues until the command has ended. */
 const guardedCommand = `trap : TERM
 { trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
 sh -c "$1" 3<&-
@@ -71,7 +72,7 @@ exit $code`;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** @throws InfrastructureError when the system starts no process */
+/** @throws InfrastructureError when the system cannot start a process */
 async function launch({ command, cwd, env = process.env }: ExecOptions, task: HandlerTask): Promise<Child> {
   try {
     const child = spawn("sh", ["-c", guardedCommand, "sh", command], {
@@ -121,7 +122,7 @@ class CommandRun {
     this.#context = context;
   }
 
-  /** @throws InvalidInputError, InfrastructureError or Error, by how the command ended */
+  /** @throws InvalidInputError, InfrastructureError or Error, depending on the exit code */
   async outcome(payload: Uint8Array): Promise<string | Uint8Array> {
     const { signal } = this.#context;
     const terminate = () => this.#terminate();
@@ -152,8 +153,8 @@ class CommandRun {
     return { code, signal: killedBy };
   }
 
-  /** The command has ended: what it left behind in its group, the watcher included, must not outlive it. What
-   *  left the group may still hold its output open; it gets a moment to finish. */
+  /** The command has ended: remaining processes of its group, including the watcher, must not outlive the
+   *  attempt. Processes outside the group may hold the output open; they get a moment to finish. */
   #cleanUp(): void {
     this.#signalGroup("SIGKILL");
     this.#hasExited = true;
@@ -171,11 +172,13 @@ class CommandRun {
     const said = this.#lastWords();
     switch (code) {
       case 65:
-        throw new InvalidInputError(said === "" ? "the command calls its input invalid (exit 65)" : said);
+        throw new InvalidInputError(said === "" ? "the command reports invalid input (exit 65)" : said);
       case 75:
-        throw new InfrastructureError(said === "" ? "the command could not work for now (exit 75)" : said);
+        throw new InfrastructureError(
+          said === "" ? "the command reports a temporary failure (exit 75)" : said,
+        );
       case 126:
-        throw new InfrastructureError(`the shell found the command and may not run it (exit 126): ${said}`);
+        throw new InfrastructureError(`the shell found the command but cannot run it (exit 126): ${said}`);
       case 127:
         throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`);
       default:
@@ -207,19 +210,19 @@ class CommandRun {
     }
   }
 
-  /** Once an attempt, however much it writes there. */
+  /** Once per attempt, however much is written. */
   #warnOfUnreadable(): void {
     const { lines, first } = this.#unreadable;
     if (lines === 0) return;
     const read = JSON.stringify(first.slice(0, limits.tokensLineCharactersMax));
-    const more = lines === 1 ? "" : `, the first of ${lines} such lines`;
+    const more = lines === 1 ? "" : `, the first of ${lines} invalid lines`;
     this.#context.logger.warn(
-      `not counted as tokens: the command wrote ${read} to descriptor 4${more}; expected is a whole number a ` +
-        "line, as of `echo 1200 >&4`",
+      `not counted as tokens: the command wrote ${read} to descriptor 4${more}; expected one whole number ` +
+        "per line, as with `echo 1200 >&4`",
     );
   }
 
-  /** The end of stderr, short enough to be kept with the attempt after a few words of ours. */
+  /** The end of stderr, short enough to be stored with the attempt after a prefix. */
   #lastWords(): string {
     return tailOf(this.#stderrTail.toString().trim(), limits.errorCharactersMax / 2);
   }
@@ -232,23 +235,23 @@ class CommandRun {
 
   #signalGroup(signal: NodeJS.Signals): void {
     const { pid } = this.#child;
-    if (pid === undefined || this.#hasExited) return; // the number may be somebody else's by now
+    if (pid === undefined || this.#hasExited) return; // the pid may be reused by now
     try {
       process.kill(-pid, signal);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EPERM") this.#warnOfWhatGoesOn(pid);
-      else if (code !== "ESRCH") throw error; // ESRCH: all of it is gone already
+      else if (code !== "ESRCH") throw error; // ESRCH: the whole group is gone
     }
   }
 
-  /** All that is left of the group runs as another user. Once an attempt, however often it is told. */
+  /** The remaining processes run as a different user. Logged once per attempt. */
   #warnOfWhatGoesOn(group: number): void {
     if (this.#isBeyondUs) return;
     this.#isBeyondUs = true;
     this.#context.logger.warn(
-      `what is left of the command, process group ${group}, runs as another user and may not be ended by this one: ` +
-        "it goes on",
+      `processes left by the command (process group ${group}) run as another user, so this process cannot end them: ` +
+        "they go on",
     );
   }
 }
@@ -258,13 +261,13 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Shells say 128 + n for a command that signal n ended. */
+/** Shells report 128 + n for a command ended by signal n. */
 function describeExit({ code, signal }: Exit): string {
   const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? signal;
   return name === null || name === undefined ? `exit ${code}` : `killed by ${name}`;
 }
 
-/** A command need not read its input: a broken pipe says no more than that. The exit code is the verdict. */
+/** A command may ignore its input, so a broken pipe means nothing. The exit code is the verdict. */
 function ignore(): void {
   return;
 }

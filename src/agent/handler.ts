@@ -1,75 +1,75 @@
-// What a handler is given and what it may answer: the interface between this package and the code that does
-// the work. Not how handlers are run (runner.ts). The one thing to know: what is thrown says whose fault it was.
+// The interface between this package and user code that does the work: input, context and result of a handler.
+// runner.ts runs handlers. The class of a thrown error says what is at fault.
 
 import { Buffer } from "node:buffer";
 import type { Logger } from "pino";
 import { messageOf } from "../errors.ts";
 import type { AcquireOptions, Slot } from "./slots.ts";
 
-/** Does one attempt of a task. What it returns is the task's result: text as it is, bytes as base64, any other
- *  value as JSON, nothing as no result. What it throws is the attempt's failure: `InvalidInputError` ends the
- *  task, `InfrastructureError` has it run elsewhere at no cost, anything else counts against the agent. Whatever is
- *  thrown once `context.signal` was aborted, the attempt had begun, and counts as one. */
+/** Runs one attempt of a task. The return value is the result: a string as is, bytes as base64, any other value
+ *  as JSON, undefined as no result. A thrown error fails the attempt. `InvalidInputError` ends the task.
+ *  `InfrastructureError` requeues the task without counting the attempt. Any other error counts against the
+ *  agent. After `context.signal` was aborted, the attempt counts, whatever is thrown. */
 export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;
 
-/** The attempt's input is at fault: trying again is no use, and the task ends as failed. */
+/** The input is at fault: the task ends as failed, without a retry. */
 export class InvalidInputError extends Error {
   override readonly name = "InvalidInputError";
 }
 
-/** The surroundings are at fault (a quota, a network, a missing program): neither task nor agent is blamed, and no
- *  attempt is counted, not even of a task with `maxAttempts: 1`. Throw it where nothing was done that must not be
- *  done again. */
+/** The environment is at fault (a quota, a network, a missing program). Blames neither task nor agent, and the
+ *  attempt does not count, even with `maxAttempts: 1`. Throw it only when nothing was done that must not be
+ *  repeated. */
 export class InfrastructureError extends Error {
   override readonly name = "InfrastructureError";
 }
 
 export interface HandlerContext {
   readonly task: HandlerTask;
-  /** Aborted when the attempt was cancelled or given to another, takes too long, lost its lease, or the agent
-   *  stops. Whatever is returned or thrown after that hardly matters; ending soon does: until then the attempt
-   *  keeps its place. */
+  /** Aborted when the attempt is cancelled, revoked, too slow, or without a lease, and when the agent stops.
+   *  End soon after: until then the attempt occupies capacity. The result no longer matters. */
   readonly signal: AbortSignal;
-  /** Writes a line to the attempt's log, with values as `console.log` takes them. The agent keeps the last 16 KiB while
-   *  it lives: `waggle task ID` shows them to whoever may read the task. The line also goes to the agent's logger, at
+  /** Writes a line to the attempt's log, formatted as `console.log` does. The agent keeps the last 16 KiB until
+   *  it ends; `waggle task ID` shows them to readers of the task. The line also goes to the agent's logger at
    *  level `info`. Never throws. */
   readonly log: HandlerLog;
-  /** The agent's logger, with the task's id and attempt in each line. Silent unless the agent was given one. Not shown
-   *  by `waggle task`. */
+  /** The agent's logger, with the task id and attempt number in each line. Silent without a configured logger.
+   *  `waggle task` does not show its lines. */
   readonly logger: Logger;
-  /** Tells waiting clients how far it is, and resets the task's stall limit. Never throws: a value of a wrong type is
-   *  a report all the same.
-   *  @param fraction in [0, 1]; a number outside is moved to the border, what is no finite number counts as absent
-   *  @param message at most 1,024 characters, the rest is cut; what is no text is shown as `console.log` shows it */
+  /** Reports progress to waiting clients, and resets the task's stall limit. Never throws: values of a wrong
+   *  type still count as a report.
+   *  @param fraction in [0, 1]; clamped; ignored unless a finite number
+   *  @param message at most 1,024 characters, longer text is cut; other values are formatted as `console.log`
+   *    does */
   readonly progress: (fraction?: number, message?: string) => void;
-  /** Acquires slots of resources for this attempt, all of them or none, in competition with every agent of the
-   *  swarm. Slots that the handler forgets are released when it ends, which the log says. An attempt that holds
-   *  something may acquire only what comes later in name order. Rejects as `Agent.acquire` does, and with an
-   *  AbortError when the attempt's `signal` is aborted. */
+  /** Acquires slots of resources for this attempt, all or none, in competition with all agents of the swarm.
+   *  When the handler ends, unreleased slots are released and logged. An attempt that holds slots may acquire
+   *  only resources later in name order. Rejects as `Agent.acquire` does, and with an AbortError when `signal`
+   *  is aborted. */
   readonly acquire: (resources: string | readonly string[], options?: AcquireOptions) => Promise<Slot>;
-  /** Adds tokens spent by this attempt. They are charged to its project's budget, however the attempt ends; one that
-   *  reports none is charged what was estimated. At most 400,000,000 count. @throws RangeError unless `count` is an
-   *  integer ≥ 0 */
+  /** Adds tokens used by this attempt. The project's budget is charged with the sum, however the attempt ends;
+   *  an attempt without a report is charged the estimate. At most 400,000,000 count per attempt.
+   *  @throws RangeError unless `count` is an integer ≥ 0 */
   readonly reportTokens: (count: number) => void;
 }
 
 export interface HandlerLog {
   (...values: unknown[]): void;
-  /** Adds text, or bytes of UTF-8, as they are, to the attempt's log alone: `child.stderr.on("data", log.write)`. */
+  /** Adds text or UTF-8 bytes unchanged to the attempt's log only: `child.stderr.on("data", log.write)`. */
   readonly write: (text: string | Uint8Array) => void;
 }
 
 /** A task as its handler sees it. */
 export class HandlerTask {
   readonly id: string;
-  /** From 1; more than 1 means that it was tried before. */
+  /** Number of the attempt, from 1; above 1 after an earlier attempt. */
   readonly attempt: number;
-  /** Attempts of the task that may begin; 1: it is to be done at most once. */
+  /** Maximum number of attempts. 1: the task must run at most once. */
   readonly maxAttempts: number;
   readonly kind: string;
   readonly project: string;
   readonly user: string;
-  /** As submitted: text, or base64 when `encoding` says so. */
+  /** As submitted: text, or base64 when `encoding` is set. */
   readonly payload: string;
   readonly encoding: "base64" | undefined;
 
@@ -93,17 +93,17 @@ export class HandlerTask {
     this.encoding = of.encoding;
   }
 
-  /** The payload as text, decoded where it is base64. */
+  /** The payload as text, decoded from base64 if necessary. */
   text(): string {
     return this.encoding === undefined ? this.payload : Buffer.from(this.payload, "base64").toString();
   }
 
-  /** The payload's bytes, decoded where it is base64. */
+  /** The payload's bytes, decoded from base64 if necessary. */
   bytes(): Uint8Array {
     return Buffer.from(this.payload, this.encoding ?? "utf8");
   }
 
-  /** The payload as JSON. @throws InvalidInputError when it is none, which ends the task */
+  /** The payload parsed as JSON. @throws InvalidInputError when the payload is not JSON, which ends the task */
   json(): unknown {
     try {
       return JSON.parse(this.text());

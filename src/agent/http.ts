@@ -1,17 +1,17 @@
-// A handler that posts each attempt to a URL: payload as the body, answer as the result, verdict by status.
+// A handler that posts each attempt to a URL: payload as the body, response as the result, verdict by status.
+// - 2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no response → infrastructure
+// - any other, including redirects and responses that break off → failed
 //
-//   2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no answer at all → infrastructure ·
-//   else, redirects and answers that break off included → failed
+// A response that began counts as an attempt, because the endpoint has begun its work. No response does not
+// count. The exception is a task with `maxAttempts: 1` whose request was sent completely: the endpoint may have
+// done the work. Such a task gets a new connection. The endpoint might close a kept connection at the same
+// moment, which would cost the task its only attempt.
 //
-// An answer that began counts as the attempt, for the endpoint has begun its work. No answer costs no attempt, except
-// for a task with `maxAttempts: 1` whose request was sent whole: the endpoint may have done the work. Such a task gets
-// a connection of its own. A kept one that the endpoint closes at that moment would cost the task its only attempt.
+// Used tokens: a number in the response header `waggle-tokens`, with any status. Other values count nothing,
+// and the log reports them.
 //
-// Tokens it used: a number in the answer's header `waggle-tokens`, whatever the status. What is none counts for
-// nothing, and the log says so.
-//
-// Not `fetch`: that gives up after five minutes without an answer, and an attempt may take as long as its task
-// allows. The URL's user, password and query never stand in an error or a log.
+// Not `fetch`: it gives up after five minutes without a response, and an attempt may take as long as its task
+// allows. Errors and logs never contain the URL's user, password and query.
 
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
@@ -23,9 +23,9 @@ import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
 export interface HttpOptions {
-  /** `http://` or `https://`; a user and password in it become basic authorization. */
+  /** `http://` or `https://`; a user and password become basic authorization. */
   readonly url: string;
-  /** Added to each request; they win over ours. */
+  /** Added to each request. Take precedence over the default headers. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -38,13 +38,14 @@ const readOptions = readerOf<HttpOptions>(
   InvalidConfigError,
 );
 
-/** Posts each attempt to `url`. Besides the content type, a request has the headers `waggle-task-id`,
- *  `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where they are not
- *  plain ASCII.
+/** A handler that posts each attempt to `url`. Each request has a content type and the headers
+ *  `waggle-task-id`, `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where
+ *  not plain ASCII.
  *
- *  An answer that breaks off counts as an attempt. No answer costs no attempt, except that of a task with
- *  `maxAttempts: 1` whose request was sent whole.
- *  @throws InvalidConfigError naming the option; when the URL is none of HTTP */
+ *  Status 2xx completes; 400 and 422 mean invalid input; 429, 502, 503, 504 and no response mean
+ *  infrastructure; any other fails. A response that breaks off counts as an attempt. No response does not
+ *  count, except for a task with `maxAttempts: 1` whose request was sent completely.
+ *  @throws InvalidConfigError naming the option; when the URL is not an HTTP URL */
 export function httpHandler(given: HttpOptions): Handler {
   const { url: address, headers = {} } = readOptions("httpHandler", given);
   const url = parseUrl(address);
@@ -67,7 +68,7 @@ export function httpHandler(given: HttpOptions): Handler {
     else if (tokens !== "")
       logger.warn(
         `not counted as tokens: ${place} answered with the header waggle-tokens: ` +
-          `${JSON.stringify(tokens.slice(0, limits.tokensLineCharactersMax))}; expected is a whole number`,
+          `${JSON.stringify(tokens.slice(0, limits.tokensLineCharactersMax))}; expected a whole number`,
       );
     return isFine(answer) ? resultOf(answer) : verdict(answer, place);
   };
@@ -78,26 +79,26 @@ interface Endpoint {
   readonly request: typeof requestHttp;
   readonly agent: HttpAgent;
   readonly headers: Readonly<Record<string, string>>;
-  /** What is said of it: without user, password and query. */
+  /** For messages: without user, password and query. */
   readonly place: string;
 }
 
 interface Answer {
   readonly status: number;
-  /** As the endpoint says, whatever that is; empty when it does not. */
+  /** As sent by the endpoint, unchecked; empty without the header. */
   readonly tokens: string;
   readonly bytes: Uint8Array;
-  /** There was more than was to be kept. */
+  /** The body was longer than the maximum. */
   readonly isCut: boolean;
 }
 
-/** @throws InfrastructureError without an answer, where that costs no attempt; Error where it does */
+/** @throws InfrastructureError without a response, if the attempt does not count; else Error */
 async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal): Promise<Answer> {
   const response = await responseTo(endpoint, task, signal);
   const status = response.statusCode ?? 0;
   const bytesMax = isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes;
   const body = await read(response, bytesMax).catch((cause: unknown) => {
-    throw new Error(`${endpoint.place} answered ${status}, and its answer broke off (${codeOf(cause)})`);
+    throw new Error(`${endpoint.place} answered ${status}, but the response broke off (${codeOf(cause)})`);
   });
   return { status, tokens: String(response.headers["waggle-tokens"] ?? ""), ...body };
 }
@@ -123,8 +124,7 @@ async function responseTo(
     request.once("response", resolve);
     request.on("error", (cause) => {
       const text = `no answer from ${place} (${codeOf(cause)})`;
-      const mayBeDone =
-        "the request was sent whole and may have been carried out, and the task has one attempt";
+      const mayBeDone = "the endpoint may have done the work, and the task has only one attempt";
       reject(isSent && isAtMostOnce ? new Error(`${text}: ${mayBeDone}`) : new InfrastructureError(text));
     });
     request.end(body);
@@ -140,7 +140,7 @@ async function read(
   for await (const chunk of response) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > bytesMax) break; // ends the connection too: what follows is not wanted
+    if (length > bytesMax) break; // also closes the connection
   }
   return { bytes: Buffer.concat(chunks).subarray(0, bytesMax), isCut: length > bytesMax };
 }
@@ -155,7 +155,8 @@ function resultOf({ bytes, isCut }: Answer): string | Uint8Array {
 }
 
 function verdict({ status, bytes }: Answer, place: string): never {
-  // A stream's decoder leaves the part of a character at the end out: the answer may have been cut there.
+  // In stream mode, the decoder drops an incomplete last character: the body may have been cut inside a
+  // character.
   const said = new TextDecoder().decode(bytes, { stream: true }).trim();
   const words = `${place} answered ${status}${said === "" ? "" : `: ${said}`}`;
   switch (status) {
@@ -180,7 +181,7 @@ function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
     throw new InvalidConfigError(
-      "the URL of an HTTP handler is not one. Write it as http://host/path or https://…",
+      "the URL of an HTTP handler is invalid. Write http://host/path or https://…",
     );
   }
   return url;
@@ -209,7 +210,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    return false; // that was the question
+    return false;
   }
 }
 

@@ -1,15 +1,15 @@
-// Watches the leases of running attempts and of held slots: calls out before one could expire, so that whoever the
-// task is given to next never works beside us. A lease counts from the sending of the last renewal that was
-// confirmed, which is never later than the leader's own count. One timer for all.
+// Watches the leases of running attempts and held slots, and aborts the work before a lease can expire. So the
+// next agent with the task never works at the same time. A lease counts from the sending of the last confirmed
+// renewal, which is never later than the leader's own count. One timer serves all leases.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 
-/** What a lease is for. */
+/** Work under a lease. */
 export interface Leased {
-  /** Somebody works under it. */
+  /** The work has not ended. */
   isRunning: boolean;
-  /** Whoever does was told to end. */
+  /** The work was asked to end. */
   isAborted: boolean;
   /** When the last confirmed renewal was sent, monotonic ms. */
   confirmedAt: number;
@@ -19,7 +19,7 @@ export interface LeaseWatchDeps<Held extends Leased> {
   readonly clock: Clock;
   readonly leaseTtlMs: () => number;
   readonly held: () => readonly Held[];
-  /** Their leases are about to run out. Called once for each. */
+  /** The leases are about to expire. Called once for each. */
   readonly onLosing: (losing: readonly Held[]) => void;
 }
 
@@ -32,7 +32,7 @@ export class LeaseWatch<Held extends Leased> {
     this.#deps = deps;
   }
 
-  /** How long a lease counts for sure, from its last renewal: then it is called out. */
+  /** Time from the last renewal for which a lease certainly holds. Then its work is aborted. */
   get safeMs(): number {
     return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
   }
@@ -48,7 +48,7 @@ export class LeaseWatch<Held extends Leased> {
     };
   }
 
-  /** To be called when something begins to run. */
+  /** Must be called when work begins. */
   noteRunning(): void {
     if (this.#isOn && this.#cancelTimer === undefined) this.#arm();
   }

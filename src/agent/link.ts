@@ -1,20 +1,20 @@
-// What crosses between the session, which talks to the leader, and the agent, which runs handlers. The two
-// may live in two threads, so all of it is plain values. Not the wire: those messages are in protocol/.
+// Messages between the session, which talks to the leader, and the agent, which runs handlers. The two may run
+// in separate threads, so messages are plain values. protocol/ defines the messages of the wire.
 
 import type { AgentStatus } from "../../machines/agent.ts";
 import type { WaggleErrorCode } from "../errors.ts";
 import type { Assignment } from "../protocol/schemas.ts";
 
-/** Names an attempt between session and runner: unique over all lives of an agent. */
+/** Identifies an attempt between session and runner. Unique over all incarnations of an agent. */
 export type AttemptKey = string;
 
-/** Names a slot lease of slots between session and agent. */
+/** Identifies a slot lease between session and agent. */
 export type SlotKey = string;
 
 /** Slots to acquire. */
 export interface AcquireOrder {
   readonly key: SlotKey;
-  /** One slot for each mention. */
+  /** One slot per mention. */
   readonly resources: readonly string[];
   /** ≥ 1 */
   readonly weight?: number;
@@ -22,7 +22,7 @@ export interface AcquireOrder {
   readonly timeoutMs?: number;
 }
 
-/** A refusal as it crosses between threads. */
+/** A refusal in the form that crosses between threads. */
 export interface PlainError {
   readonly code: WaggleErrorCode;
   readonly message: string;
@@ -30,18 +30,18 @@ export interface PlainError {
   readonly retryAfterMs?: number;
 }
 
-/** Who an agent is and what it takes: what it says when it joins. */
+/** Identity and abilities of an agent, sent when joining. */
 export interface AgentProfile {
   readonly id: string;
-  /** Absent: none. */
+  /** Absent: no group. */
   readonly group?: string;
   readonly kinds: readonly string[];
   readonly role?: string;
   readonly type?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Handlers that run at once, at least 1. */
+  /** Maximum number of concurrent handlers, at least 1. */
   readonly maxConcurrent: number;
-  /** Attempts it takes beyond that, to have the next at hand. */
+  /** Number of further attempts to hold ready. */
   readonly prefetch?: number;
 }
 
@@ -50,11 +50,11 @@ export type AttemptOrder = Omit<Assignment, "number" | "token" | "stallMs"> & { 
 
 /** Why an attempt's signal is aborted. */
 export type AbortReason =
-  /** The leader said so: cancelled, expired, timed out, given to another. */
+  /** The leader revoked the attempt: cancelled, expired, timed out, or reassigned. */
   | "revoked"
-  /** Its lease could not be renewed in time: by now another agent may have it. */
+  /** The lease could not be renewed in time: another agent may have the attempt by now. */
   | "lease"
-  /** The leader gave all attempts of this agent away. */
+  /** The leader reassigned all attempts of this agent. */
   | "lapsed"
   /** Another process joined under this agent's id. */
   | "fenced"
@@ -63,13 +63,13 @@ export type AbortReason =
 /** How an attempt ended. */
 export interface AttemptEnd {
   readonly key: AttemptKey;
-  /** `aborted`: its handler had begun, was told to end, and did not complete. */
+  /** `aborted`: the handler had begun, was asked to end, and did not complete. */
   readonly outcome: "completed" | "failed" | "infrastructure" | "invalid" | "aborted";
   readonly result?: string;
   readonly encoding?: "base64";
   readonly error?: string;
   readonly tokens?: number;
-  /** From the handler's start to its end, ms; absent when it never started. */
+  /** Duration of the handler, ms; absent if the handler never started. */
   readonly latencyMs?: number;
 }
 
@@ -80,11 +80,11 @@ export interface ProgressReport {
   readonly message?: string;
 }
 
-/** What an attempt wrote to its log. */
+/** Text that an attempt wrote to its log. */
 export interface WrittenText {
   readonly key: AttemptKey;
   readonly text: string;
-  /** Written before it and left out, for more came than is kept. */
+  /** Bytes before the text that were dropped, because more came than is kept. */
   readonly droppedBytes?: number;
 }
 
@@ -92,22 +92,22 @@ export interface WrittenText {
 export type SessionNotice =
   | { readonly type: "run"; readonly attempts: readonly AttemptOrder[] }
   | { readonly type: "abort"; readonly keys: readonly AttemptKey[]; readonly reason: AbortReason }
-  /** The leader accepted the agent; once for each life. */
+  /** The leader accepted the agent. Sent once per incarnation. */
   | { readonly type: "joined" }
   | { readonly type: "status"; readonly status: AgentStatus; readonly draining: boolean }
   | SlotNotice
-  /** Nothing follows. */
+  /** The last notice. */
   | {
       readonly type: "closed";
       readonly error?: { readonly code: WaggleErrorCode; readonly message: string };
     };
 
-/** What became of a slot lease. */
+/** A change of a slot lease. */
 export type SlotNotice =
   | { readonly type: "slot-granted"; readonly key: SlotKey; readonly handle: string }
-  /** It ended without a slot. */
+  /** The request ended without a slot. */
   | { readonly type: "slot-refused"; readonly key: SlotKey; readonly error: PlainError }
-  /** It is about to be somebody else's, or already is. */
+  /** The lease is about to expire, or has expired. */
   | { readonly type: "slot-lost"; readonly key: SlotKey; readonly reason: AbortReason }
   | { readonly type: "slot-released"; readonly key: SlotKey; readonly error?: PlainError };
 
@@ -117,21 +117,21 @@ export type SessionOrder =
   | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
   | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
-  /** Give slots back, or up. Answered with `slot-released`. */
+  /** Release slots, or give up the request. Answered with `slot-released`. */
   | { readonly type: "release"; readonly key: SlotKey }
-  /** The same for a handle that is not of this process's present slot leases. */
+  /** Release a handle that this process does not hold. */
   | { readonly type: "release-handle"; readonly key: SlotKey; readonly handle: string }
-  /** Take nothing new, finish, leave. */
+  /** Accept nothing new, finish, leave. */
   | { readonly type: "drain" }
-  /** Abort everything, say so, leave. */
+  /** Abort everything, report, leave. */
   | { readonly type: "stop" };
 
-/** The agent's end of the link. What the session says arrives at the listener that the link was made with. */
+/** The agent's end of the link. Notices of the session go to the listener given at construction. */
 export interface SessionLink {
   tell(order: SessionOrder): void;
 }
 
-/** The part of a pino logger that a session needs; the one in a thread passes lines on. */
+/** The part of a pino logger that a session needs. A session in a thread passes its lines on. */
 export interface SessionLog {
   debug(fields: object, text: string): void;
   info(fields: object, text: string): void;

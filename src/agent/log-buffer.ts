@@ -1,5 +1,5 @@
-// What handlers write, on its way to the session: at once, so that a handler that then blocks its thread hides
-// nothing, and together where it comes in a flood.
+// Log text of handlers on its way to the session. Small amounts pass at once, so that a handler that then
+// blocks its thread hides nothing. Floods are batched.
 
 import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
@@ -11,7 +11,7 @@ export class LogBuffer {
   readonly #clock: Clock;
   readonly #pass: (written: WrittenText) => void;
   readonly #waiting = new Map<AttemptKey, { text: string; droppedBytes: number }>();
-  /** Since when what was passed on is counted, monotonic ms. */
+  /** Start of the interval in which `#passed` counts, monotonic ms. */
   #countedSince = Number.NEGATIVE_INFINITY;
   #passed = 0;
   #isTimed = false;
@@ -26,13 +26,13 @@ export class LogBuffer {
     const waiting = this.#waiting.get(key) ?? { text: "", droppedBytes: 0 };
     this.#waiting.set(key, waiting);
     waiting.text += text;
-    // Each of these characters takes a byte at least: what is before them is never shown.
+    // Each character takes at least one byte, so earlier text is never shown.
     if (waiting.text.length > 2 * limits.attemptLogBytes) shorten(waiting);
     if (this.#mayPass()) this.flush(key);
     else this.#flushLater();
   }
 
-  /** Passes on what an attempt wrote. */
+  /** Passes on the text of an attempt. */
   flush(key: AttemptKey): void {
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) return;

@@ -1,24 +1,24 @@
-// What the attempts of an agent wrote, for whoever asks while the agent lives: the end of each, within bounds. Kept
-// where the session is, so that it can be read while a handler blocks its thread. Nothing of it is journaled.
+// The last log text of the agent's attempts, within bounds, readable until the agent ends. Kept in the
+// session's thread, so that a handler that blocks its thread does not prevent reading. Not journaled.
 
 import { Buffer } from "node:buffer";
 import { limits } from "../limits.ts";
 import type { AttemptText } from "../protocol/log-schemas.ts";
 import type { AttemptKey } from "./link.ts";
 
-/** Whose text it is. */
+/** The attempt that wrote the text. */
 export interface LoggedAttempt {
   readonly project: string;
   readonly task: string;
   readonly attempt: number;
 }
 
-/** Which attempts are asked for. */
+/** Selects attempts. */
 export interface LogQuestion {
-  /** Attempts of other projects are not shown. */
+  /** Attempts of other projects are excluded. */
   readonly project: string;
   readonly task: string;
-  /** Only this one. */
+  /** Only the attempt of this number. */
   readonly attempt?: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export class LogStore {
   /** @param droppedBytes written before the text and left out */
   append(key: AttemptKey, text: string, droppedBytes = 0): void {
     const kept = this.#running.get(key);
-    if (kept === undefined) return; // it has ended
+    if (kept === undefined) return; // has ended
     if (droppedBytes > 0) {
       kept.droppedBytes += kept.tail.length + droppedBytes;
       kept.tail = nothing;
@@ -50,7 +50,7 @@ export class LogStore {
     if (kept.tail.length > 2 * limits.attemptLogBytes) cut(kept);
   }
 
-  /** The attempt writes nothing more. */
+  /** The attempt has ended and writes nothing more. */
   end(key: AttemptKey): void {
     const kept = this.#running.get(key);
     if (kept === undefined) return;
@@ -59,7 +59,8 @@ export class LogStore {
     this.#ended.add(kept);
   }
 
-  /** What attempts of a task wrote, the one that began last first, as many as fit. @param bytesMax of all, as JSON */
+  /** Texts of a task's attempts, newest start first, as many as fit. @param bytesMax of the whole answer, as
+   *  JSON */
   read({ project, task, attempt }: LogQuestion, bytesMax: number): AttemptText[] {
     const isAsked = ({ of }: Kept) =>
       of.task === task && of.project === project && (attempt === undefined || of.attempt === attempt);
@@ -77,7 +78,7 @@ export class LogStore {
   }
 }
 
-/** A ring: the oldest make room for the newest, in constant time. */
+/** A ring buffer: the oldest logs make room for the newest, in constant time. */
 class EndedLogs {
   readonly #ring: (Kept | undefined)[] = [];
   #added = 0;
@@ -92,7 +93,7 @@ class EndedLogs {
     while (this.#bytes > limits.endedLogsBytesMax) this.#removeOldest();
   }
 
-  /** In the order in which they ended. */
+  /** In order of their end. */
   *all(): Generator<Kept> {
     for (let at = this.#removed; at < this.#added; at += 1) {
       const kept = this.#ring[at % limits.endedLogsMax];
@@ -108,7 +109,7 @@ class EndedLogs {
   }
 }
 
-/** Leaves the end that may be kept. */
+/** Cuts to the newest part that may be kept. */
 function cut(kept: Kept): void {
   const from = tailStart(kept.tail, limits.attemptLogBytes);
   if (from === 0) return;
@@ -118,8 +119,8 @@ function cut(kept: Kept): void {
 
 const LINE_FEED = 0x0a;
 
-/** Where the last `bytesMax` bytes of UTF-8 begin: at a line, where one begins in their first half, else at a
- *  character. */
+/** Start of the last `bytesMax` bytes of UTF-8. Prefers the start of a line within the first half, else takes
+ *  the start of a character. */
 function tailStart(bytes: Buffer, bytesMax: number): number {
   let from = bytes.length - bytesMax;
   if (from <= 0) return 0;
@@ -129,7 +130,7 @@ function tailStart(bytes: Buffer, bytesMax: number): number {
   return from;
 }
 
-/** Not the first byte of a character. */
+/** True for a byte inside a character. */
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }

@@ -1,7 +1,7 @@
-// Checks the options and arguments of every public call: unknown names, missing ones, wrong types. TypeScript catches
-// most of that; plain JavaScript would convert a value or pass over a name. Not for the wire: there, an unknown field
-// may be of a later version. The one thing to know: a call uses what its reader returns, never what it was given.
-// So each value is read once, and no getter or Proxy can answer differently later.
+// Checks the options and arguments of every public call: unknown names, missing names, wrong types. TypeScript
+// catches most mistakes; plain JavaScript would convert a value or ignore a name. Not for the wire, where an
+// unknown field may come from a later version. A call uses only the values that its reader returns. So each
+// value is read once, and no getter or Proxy can answer differently later.
 
 import { z } from "zod";
 import { InvalidMessageError, type WaggleError, type WaggleErrorOptions } from "../errors.ts";
@@ -11,25 +11,25 @@ import { nearMisses } from "../state/near-miss.ts";
 import { isA, wordsOf } from "./words.ts";
 
 export interface OptionRules<Options extends object> {
-  /** What each option must be where it is given. */
+  /** Schema of each option, when given. */
   readonly each: { readonly [Name in keyof Options]-?: z.ZodType<Options[Name]> };
   readonly required?: readonly (keyof Options & string)[];
-  /** What people write, and the name it has here, or what to write instead. */
+  /** Common wrong names, with the correct name or a hint. */
   readonly otherwise?: Readonly<Record<string, string>>;
-  /** Shown where something else than an object was given. */
+  /** Shown when the value is not an object. */
   readonly example: string;
-  /** Begins that refusal. Default `its options`. */
+  /** Prefix of the refusal of a value that is not an object. Default `its options`. */
   readonly subject?: string;
 }
 
-/** The class of the refusal. */
+/** Class of the error. */
 type Refusal = new (message: string, options: WaggleErrorOptions) => WaggleError;
 
-/** Of `otherwise`, where a model is known to the command line only. */
+/** Hint in `otherwise` for `model`, which only the command line knows. */
 export const weightOfModel = "weight: weightOf(model, prompt.length)";
 
-/** Reads the options of a call: a new object with the options that have a value. `call` begins each refusal; empty:
- *  nothing does. @throws the refusal, naming the option as `field` */
+/** Returns a reader of a call's options: a new object with the options that have a value. `call` is the prefix
+ *  of each refusal; may be empty. @throws the refusal, naming the option as `field` */
 export function readerOf<Options extends object>(
   rules: OptionRules<Options>,
   Refused: Refusal = InvalidMessageError,
@@ -56,7 +56,7 @@ export function argument<Schema extends z.ZodType>(
   throw refusalOf(Refused, call, read);
 }
 
-/** An option that is an object of options itself. */
+/** Schema of an option that is itself an object of options. */
 export function objectOf<Options extends object>(rules: OptionRules<Options>): z.ZodType<Options> {
   return z.unknown().transform((given, context): Options => {
     const read = readIn(given, { ...rules, subject: "" });
@@ -81,14 +81,14 @@ function refusalOf(Refused: Refusal, call: string, { message, field }: Problem):
 function readIn<Options extends object>(given: unknown, rules: OptionRules<Options>): Read<Options> {
   return safely(() => {
     if (!isObject(given) || Array.isArray(given)) {
-      const must = `must be an object, as ${rules.example}, not ${shown(given)}`;
+      const must = `must be an object such as ${rules.example}, not ${shown(given)}`;
       return { ok: false, message: `${rules.subject} ${must}`.trimStart() };
     }
     return unknownName(given, rules) ?? readEach(given, rules);
   });
 }
 
-/** Of each rules: tasks are read by the thousand. */
+/** Cached per rules: a program may read thousands of tasks. */
 const entriesByRules = new WeakMap<object, readonly (readonly [name: string, schema: z.ZodType])[]>();
 
 function entriesOf(each: object): readonly (readonly [name: string, schema: z.ZodType])[] {
@@ -119,7 +119,7 @@ function readEach<Options extends object>(
   return { ok: true, value: read as Options };
 }
 
-/** The first name that has a value and that there is not: `maxAttempt: is unknown; did you mean maxAttempts?` */
+/** The first name with a value that is no option: `maxAttempt: is unknown; did you mean maxAttempts?` */
 function unknownName<Options extends object>(
   given: object,
   { each, otherwise = {} }: OptionRules<Options>,
@@ -148,20 +148,20 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** @param problemOf what is wrong with a value, after the name of its field; undefined: nothing */
+/** @param problemOf returns the problem of a value, to follow the name of its field; undefined: no problem */
 export function judged<Value>(problemOf: (input: unknown) => string | undefined): z.ZodType<Value> {
   return z.custom<Value>((input) => problemOf(input) === undefined, {
     error: ({ input }) => problemOf(input) ?? "is not valid",
   });
 }
 
-/** A length of time, ms ≥ 0. Infinity: without limit. */
+/** A duration, ms ≥ 0. Infinity: no limit. */
 export const waitMs = judged<number>((input) => {
   if (typeof input !== "number" || Number.isNaN(input)) return `must be a number, not ${shown(input)}`;
   return input >= 0 ? undefined : `must be at least 0, not ${input}`;
 });
 
-/** What `schema` takes, or Infinity. */
+/** Accepts the values of `schema`, or Infinity. */
 export function orInfinity(schema: z.ZodType<number | undefined>): z.ZodType<number> {
   return judged((input) =>
     input === Number.POSITIVE_INFINITY
@@ -198,7 +198,7 @@ export function callback<Function extends (...given: any[]) => unknown>(): z.Zod
   );
 }
 
-/** An object of this package or of a library, known by methods that it must have. */
+/** An object of this package or a library, recognised by methods that it must have. */
 export function having<Thing extends object>(
   what: string,
   ...methods: (keyof Thing & string)[]

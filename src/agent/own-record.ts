@@ -1,25 +1,25 @@
-// What an agent observes of itself and says in its heartbeats: shown beside what the coordinator observed,
-// never scored.
+// The agent's own statistics, sent in heartbeats. Shown beside the coordinator's observations, never scored.
 //
-// Each mean is the plain mean of what is remembered. It fades as the coordinator's own records do: by half with each
-// `limits.forgetHalfLifeAttempts` later attempts, and by half with each `limits.forgetHalfLifeMs` that pass.
+// Each mean is the plain mean of the remembered values. Weights fade as in the coordinator's records: by half
+// with each `limits.forgetHalfLifeAttempts` later attempts, and by half with each `limits.forgetHalfLifeMs`
+// that pass.
 
 import { limits } from "../limits.ts";
 import type { AttemptEnd } from "./link.ts";
 
-/** The most attempts that a record remembers, where attempts follow one another without a pause. */
+/** Maximum sum of weights, reached by attempts without pauses. */
 const rememberedMax = 1 / (1 - 2 ** (-1 / limits.forgetHalfLifeAttempts));
 
 export class OwnRecord {
   readonly #success = new FadingMean();
   readonly #latency = new FadingMean();
 
-  /** In [0, 1]; undefined before the first attempt that says anything about the agent. */
+  /** In [0, 1]. Undefined before the first completed or failed attempt. */
   get successRate(): number | undefined {
     return this.#success.mean;
   }
 
-  /** Mean of completed attempts, ms. */
+  /** Mean duration of completed attempts, ms. */
   get latencyMs(): number | undefined {
     return this.#latency.mean;
   }
@@ -34,7 +34,7 @@ export class OwnRecord {
 
 class FadingMean {
   mean: number | undefined;
-  /** Values that the mean is made of, as far as they are remembered. */
+  /** Sum of the faded weights of the values in the mean. */
   #remembered = 0;
   #notedAt = 0;
 

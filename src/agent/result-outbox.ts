@@ -1,31 +1,31 @@
-// Results on their way to the leader, each sent with the same content until it is answered for good. All that
-// wait go in one message; few messages are under way at a time, so that a busy agent sends large ones and an
-// idle one sends at once. Belongs to one life of an agent and ends with it.
+// Results on their way to the leader, each repeated with the same content until a definite answer. All waiting
+// results share a message, and few messages are in flight. So a busy agent sends large messages and an idle
+// agent sends at once. Belongs to one incarnation of an agent and ends with it.
 
 import { limits } from "../limits.ts";
 import { type ResultAnswer, type ResultReport, resultResponseSchema } from "../protocol/schemas.ts";
 import { pauseAfter, type RetryPace } from "../retry-paused.ts";
-import type { Answer, LeaderLine } from "./leader-line.ts";
+import type { Answer, LeaderClient } from "./leader-client.ts";
 import type { AttemptKey, SessionLog } from "./link.ts";
 
 export interface ResultOutboxDeps {
   readonly incarnation: string;
-  readonly line: LeaderLine;
+  readonly leader: LeaderClient;
   readonly pace: RetryPace;
   readonly log: SessionLog;
-  /** The leader has spoken: the attempt need not be held any longer. */
+  /** The leader gave a definite answer: the attempt is no longer held. */
   readonly onSettled: (key: AttemptKey) => void;
-  /** The leader refuses to hear this agent at all. */
+  /** The leader refuses all messages of this agent. */
   readonly onRefused: (refusal: Answer<never> & { readonly kind: "refused" }) => void;
   readonly onTerm: (term: number) => void;
-  /** A bug, not the wire. */
+  /** A bug, not a failure of the connection. */
   readonly onFailure: (error: unknown) => void;
 }
 
 interface Waiting {
   readonly key: AttemptKey;
   readonly report: ResultReport;
-  /** The report as JSON, made once: a repetition is byte-identical. */
+  /** The report as JSON, encoded once: repetitions are byte-identical. */
   readonly json: string;
   readonly bytes: number;
 }
@@ -48,13 +48,13 @@ export class ResultOutbox {
     this.#pump();
   }
 
-  /** Somebody else leads now: what is under way is sent again at once. */
+  /** A new leader begins: results in flight are sent again at once. */
   sendAgain(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
   }
 
-  /** Sends and reports nothing more. */
+  /** From now on, sends and reports nothing. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
@@ -72,12 +72,12 @@ export class ResultOutbox {
 
   #nextBatch(): Waiting[] {
     const first = this.#waiting[0];
-    // The server we came back to may take less than the one the report was made for.
+    // After a reconnect, the server's maximum may be smaller than when the report was encoded.
     if (first !== undefined) this.#waiting[0] = this.#fitting(first);
     let bytes = this.#frameBytes();
     let count = 0;
     for (const { bytes: more } of this.#waiting) {
-      if (count === limits.itemsPerMessageMax || (count > 0 && bytes + more > this.#deps.line.roomBytes))
+      if (count === limits.itemsPerMessageMax || (count > 0 && bytes + more > this.#deps.leader.roomBytes))
         break;
       bytes += more;
       count += 1;
@@ -88,7 +88,7 @@ export class ResultOutbox {
   async #send(batch: readonly Waiting[]): Promise<void> {
     const { signal: hurry } = this.#hurry;
     const message = `${this.#frame()}${batch.map(({ json }) => json).join(",")}]}`;
-    const answer = await this.#deps.line.ask("result", Buffer.from(message), resultResponseSchema, hurry);
+    const answer = await this.#deps.leader.ask("result", Buffer.from(message), resultResponseSchema, hurry);
     this.#underWay -= 1;
     if (this.#isClosed) return;
     if (answer.kind === "refused") return this.#deps.onRefused(answer);
@@ -99,10 +99,10 @@ export class ResultOutbox {
     }
     this.#waiting.unshift(...left);
     if (hurry.aborted) return this.#pump();
-    this.#pause(answer.kind === "unanswered" ? answer.why : "the leader left some results open");
+    this.#pause(answer.kind === "unanswered" ? answer.why : "the leader did not decide on some results");
   }
 
-  /** @returns what is to be sent again */
+  /** @returns the results to send again */
   #settle(
     batch: readonly Waiting[],
     response: { term: number; answers: readonly ResultAnswer[] },
@@ -131,7 +131,7 @@ export class ResultOutbox {
       case "WAGGLE_FENCED":
         return undefined;
       default:
-        return waiting; // no verdict on the result: backpressure, and whatever later leaders may say
+        return waiting; // no verdict on the result: backpressure, or a code of a later version
     }
   }
 
@@ -139,20 +139,20 @@ export class ResultOutbox {
     if (this.#isPausing) return;
     this.#isPausing = true;
     this.#failures += 1;
-    this.#deps.log.debug({ why, failures: this.#failures }, "results are sent again");
+    this.#deps.log.debug({ why, failures: this.#failures }, "sending results again");
     pauseAfter(this.#failures, this.#deps.pace).subscribe(() => {
       this.#isPausing = false;
       this.#pump();
     });
   }
 
-  /** A result that no message can carry fails its attempt, with the reason. */
+  /** A result too large for any message fails its attempt, with the reason. */
   #fitting(waiting: Waiting): Waiting {
-    const room = this.#deps.line.roomBytes - this.#frameBytes();
+    const room = this.#deps.leader.roomBytes - this.#frameBytes();
     if (waiting.bytes <= room) return waiting;
     return this.#refusedResult(
       waiting,
-      `it takes ${waiting.bytes} bytes on the wire, and the server takes ${room}`,
+      `it needs ${waiting.bytes} bytes on the wire, and the server accepts ${room}`,
     );
   }
 

@@ -1,10 +1,10 @@
-// From what a handler returned to what the wire carries.
+// Converts a handler's return value to its form on the wire.
 
 import { Buffer } from "node:buffer";
 import { limits } from "../limits.ts";
 import { wordsOf } from "./words.ts";
 
-/** A result as the wire carries it; no field at all where there is none. */
+/** A result in its form on the wire; both fields absent without a result. */
 export interface ResultText {
   readonly result?: string;
   readonly encoding?: "base64";
@@ -15,7 +15,7 @@ export class UnusableResultError extends Error {
   override readonly name = "UnusableResultError";
 }
 
-/** @throws UnusableResultError when it is no JSON value, or larger than `limits.payloadBytesMax` */
+/** @throws UnusableResultError when the value is not JSON, or larger than `limits.payloadBytesMax` */
 export function resultText(value: unknown): ResultText {
   if (value === undefined) return {};
   if (value instanceof Uint8Array) {
@@ -27,7 +27,7 @@ export function resultText(value: unknown): ResultText {
   return { result: checked(typeof value === "string" ? value : jsonOf(value)) };
 }
 
-/** Bytes as text where they are UTF-8, as base64 where they are not. */
+/** Text for valid UTF-8, the bytes otherwise. */
 export function textOrBase64(bytes: Uint8Array): string | Uint8Array {
   try {
     return utf8.decode(bytes);
@@ -53,6 +53,6 @@ function checked(text: string): string {
   const bytes = Buffer.byteLength(text);
   if (bytes <= limits.payloadBytesMax) return text;
   throw new UnusableResultError(
-    `the result takes ${bytes} bytes and may take ${limits.payloadBytesMax}: store it elsewhere and return where`,
+    `the result has ${bytes} bytes, above the maximum of ${limits.payloadBytesMax}: store it elsewhere and return a reference`,
   );
 }

@@ -1,6 +1,6 @@
-// Runs a handler for each attempt, so many at a time, and says how each ended. Knows no leader and no lease:
-// it is told when to stop, and never gives up a handler that has not ended, because until then it may still
-// do something.
+// Runs handlers for attempts, up to a maximum at a time, and reports how each ended. Knows neither leader nor
+// leases: the session says when to abort. Never abandons a running handler, because a running handler may still
+// have effects.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -29,24 +29,24 @@ import { isA, lineOf, textOf, wordsOf } from "./words.ts";
 export interface RunnerDeps {
   readonly handler: Handler;
   readonly slots: Slots;
-  /** Handlers that run at once, at least 1. */
+  /** Maximum number of concurrent handlers, at least 1. */
   readonly maxConcurrent: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What ended and how far things are, in few messages for many attempts. */
+  /** Sends ends and progress to the session, with many attempts per message. */
   readonly tell: (order: SessionOrder) => void;
 }
 
-/** Attempts by how they ended, over the agent's life; none is counted twice. */
+/** Numbers of attempts by outcome since the agent started; each attempt counts once. */
 export interface RunnerCounts {
   running: number;
-  /** Prefetched: here, and not started. */
+  /** Prefetched and not started. */
   waiting: number;
   completed: number;
   failed: number;
   infrastructure: number;
   invalid: number;
-  /** Begun, told to end, and not completed. */
+  /** Begun, aborted, and not completed. */
   aborted: number;
 }
 
@@ -70,14 +70,14 @@ export class Runner {
     return { running: this.#running.size, waiting: this.#waiting.size, ...this.#counts };
   }
 
-  /** Starts attempts, or keeps them until there is room. */
+  /** Starts attempts, or queues them until a handler is free. */
   run(orders: readonly AttemptOrder[]): void {
     const receivedAt = this.#deps.clock.monotonicMs();
     for (const order of orders) this.#waiting.set(order.key, { order, receivedAt });
     this.#startWaiting();
   }
 
-  /** Tells handlers to end; attempts that have not started end at once. */
+  /** Aborts handlers. Attempts that have not started end at once. */
   abort(keys: readonly AttemptKey[], reason: AbortReason): void {
     for (const key of keys) {
       if (this.#waiting.delete(key))
@@ -128,7 +128,7 @@ export class Runner {
   }
 }
 
-/** One call of the handler, and the context it is given. */
+/** One call of the handler, and its context. */
 class RunningAttempt implements HandlerContext {
   readonly task: HandlerTask;
   readonly progress: HandlerContext["progress"];
@@ -141,7 +141,7 @@ class RunningAttempt implements HandlerContext {
   #logger: Logger | undefined;
   #log: HandlerLog | undefined;
   #abortedFor: AbortReason | "timeout" | undefined;
-  /** As reported, which may be more than counts. */
+  /** As reported; may exceed the maximum that counts. */
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
 
@@ -166,7 +166,7 @@ class RunningAttempt implements HandlerContext {
     };
   }
 
-  // Made when asked for: most handlers of short tasks never look at either.
+  // Created on first use: most handlers of short tasks use neither.
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -210,10 +210,7 @@ class RunningAttempt implements HandlerContext {
     const before = this.#tokens ?? 0;
     this.#tokens = before + count;
     if (before <= most && this.#tokens > most)
-      this.#tellLogger(
-        "warn",
-        `${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`,
-      );
+      this.#tellLogger("warn", `${this.#tokens} tokens were reported; at most ${most} count per attempt`);
   }
 
   abort(reason: AbortReason | "timeout"): void {
@@ -222,18 +219,19 @@ class RunningAttempt implements HandlerContext {
     this.#controller?.abort(abortError(reason));
   }
 
-  /** Never rejects, whatever the handler throws or returns: what rejects here would cost the agent a place for good. */
+  /** Never rejects, whatever the handler throws or returns: a rejection would block the agent's capacity for
+   *  good. */
   async run(receivedAt: number): Promise<AttemptEnd> {
     const { clock, handler } = this.#deps;
     const startedAt = clock.monotonicMs();
-    // The leader's count began when it assigned; ours at the arrival is the nearest we know.
+    // The leader's timeout counts from the assignment. The agent only knows the time of arrival.
     const leftMs = Math.max(0, this.#order.timeoutMs - (startedAt - receivedAt));
     const cancelTimeout = clock.after(leftMs, () => this.abort("timeout"), { unref: true });
     const verdict = await this.#verdictOf(handler);
     cancelTimeout();
     const forgotten = this.#slots?.end() ?? [];
     if (forgotten.length > 0)
-      this.#tellLogger("warn", "the handler ended with slots it had not released: released now", {
+      this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
         resources: forgotten,
       });
     const latencyMs = clock.monotonicMs() - startedAt;
@@ -253,16 +251,16 @@ class RunningAttempt implements HandlerContext {
     }
   }
 
-  /** The logger is the user's, too, and may throw. */
+  /** The logger is user code as well, and may throw. */
   #tellLogger(level: "info" | "warn", text: string, fields: object = {}): void {
     try {
       this.logger[level](fields, text);
     } catch {
-      return; // a line that cannot be written must not cost the attempt
+      return; // a log line that cannot be written must not fail the attempt
     }
   }
 
-  /** What a handler throws once it was told to end says nothing of what it did before. */
+  /** An error thrown after an abort says nothing about the work before. */
   #classOf(error: unknown): "failed" | "infrastructure" | "invalid" | "aborted" {
     if (isA(error, InvalidInputError)) return "invalid";
     if (this.#abortedFor === "timeout") return "failed";
@@ -276,7 +274,7 @@ class RunningAttempt implements HandlerContext {
   }
 }
 
-/** What one attempt acquires, so that nothing of it outlives the attempt. */
+/** The slots of one attempt, released when the attempt ends. */
 class AttemptSlots {
   readonly #slots: Slots;
   readonly #holder: string;
@@ -297,11 +295,11 @@ class AttemptSlots {
     const slot = await this.#slots.acquire(resources, options, attempt);
     for (const held of this.#held) if (held.isReleased) this.#held.delete(held);
     this.#held.add(slot);
-    if (this.#over.signal.aborted) void slot.release(); // granted in the moment in which the handler ended
+    if (this.#over.signal.aborted) void slot.release(); // granted at the moment the handler ended
     return slot;
   }
 
-  /** Gives up what waits and releases what is held. @returns the resources of what was held */
+  /** Gives up pending requests and releases held slots. @returns the resources that were still held */
   end(): string[] {
     this.#over.abort(new DOMException("the handler has ended", "AbortError"));
     const forgotten = [...this.#held].filter((slot) => !slot.isReleased);
@@ -310,7 +308,7 @@ class AttemptSlots {
   }
 }
 
-/** The newest report of each attempt, passed on now and then. */
+/** The newest report of each attempt, passed on periodically. */
 class ProgressBuffer {
   readonly #clock: Clock;
   readonly #pass: (reports: readonly ProgressReport[]) => void;
@@ -322,7 +320,8 @@ class ProgressBuffer {
     this.#pass = pass;
   }
 
-  /** Takes any values, for plain JavaScript passes any: a report of a wrong shape is a report all the same. */
+  /** Accepts any values, because plain JavaScript may pass any: a report of a wrong shape still counts as a
+   *  report. */
   note(key: AttemptKey, fraction: unknown, message: unknown): void {
     this.#newest.set(key, {
       key,
@@ -348,9 +347,9 @@ class ProgressBuffer {
 }
 
 const whyAborted: Readonly<Record<AbortReason | "timeout", string>> = {
-  revoked: "the leader took the attempt back",
+  revoked: "the leader revoked the attempt",
   lease: "the lease could not be renewed in time",
-  lapsed: "the leader gave the attempt away",
+  lapsed: "the leader reassigned the attempt",
   fenced: "another process joined under the agent's id",
   stopping: "the agent was stopped",
   timeout: "the attempt ran longer than the task's timeoutMs",

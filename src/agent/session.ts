@@ -1,19 +1,20 @@
-// One agent's side of the conversation with the leader: joining, heartbeats, leases, assignments, results,
-// leaving. It runs no handler; it lives in a thread of its own where the connection is a real one, so that a
-// handler that blocks its thread costs no lease.
+// One agent's conversation with the leader: joining, heartbeats, leases, assignments, results, leaving. Runs no
+// handler. With a server connection the session runs in its own thread, so a handler that blocks loses no
+// lease.
 //
-// What is authoritative. The leader's journal says which agent holds what. The session believes pushes of its present
-// incarnation and of a term not lower than the highest it has heard. Where it stands is the state of the agent's chart
-// (machines/agent.ts): the session runs it, provides what its states do, and keeps no second account of it. What is
-// held and owed belongs to one incarnation (`Life`); when the leader has given that away (`rejoin`), all of it is
-// aborted and forgotten, and the next incarnation joins. Handlers of earlier incarnations keep their slots until they
-// end: the session offers the free ones, joins once there is one, and says in its heartbeats when there are more.
+// What is authoritative. The leader's journal says which agent holds which attempt. The session accepts pushes
+// for its present incarnation from a term not lower than the highest term it has heard. Its state is the state
+// of the agent's chart (machines/agent.ts): the session runs the chart and implements its actors and actions.
+// Held attempts and owed results belong to one incarnation (`IncarnationState`). When the leader has reassigned
+// them (`rejoin`), they are aborted and forgotten, and the next incarnation joins. Handlers of earlier
+// incarnations occupy their capacity until they end: the session offers the free capacity, joins when some is
+// free, and reports more in its heartbeats.
 //
-// Failures. A lost assignment shows as a gap below `seen` and is sent again. A lost answer has the same result
-// sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. What is
-// assigned or granted while none was confirmed for long waits until one is: its lease may be over already. With no
-// leader everything waits, except an agent that drains and owes nothing: it leaves soon, heard or not. Running
-// attempts are aborted before their leases end.
+// Failures. A lost assignment shows as a gap below `seen` and is sent again. After a lost answer, the same
+// result is sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed
+// heartbeat. After a long time without a confirmed heartbeat, new assignments and grants wait for the next,
+// because their leases may have ended. Without a leader everything waits, except an agent that drains and owes
+// nothing: it leaves soon, acknowledged or not. Running attempts are aborted before their leases end.
 
 import {
   concat,
@@ -62,9 +63,9 @@ import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import { Departure } from "./departure.ts";
-import { type Answer, LeaderLine } from "./leader-line.ts";
+import { attemptName, IncarnationState } from "./incarnation-state.ts";
+import { type Answer, LeaderClient } from "./leader-client.ts";
 import { LeaseWatch } from "./lease-watch.ts";
-import { attemptName, Life } from "./life.ts";
 import type {
   AbortReason,
   AgentProfile,
@@ -94,12 +95,12 @@ export interface AgentSessionDeps {
   readonly notify: (notice: SessionNotice) => void;
 }
 
-/** 36¹² of them. */
+/** 36¹² values. */
 const INCARNATION_LENGTH = 12;
 
 export class AgentSession implements SessionLink {
   readonly #deps: AgentSessionDeps;
-  readonly #line: LeaderLine;
+  readonly #leader: LeaderClient;
   readonly #pace: RetryPace;
   readonly #leases: LeaseWatch<HeldAttempt>;
   readonly #slotLeases: SlotLeases;
@@ -108,17 +109,17 @@ export class AgentSession implements SessionLink {
   readonly #record = new OwnRecord();
   readonly #logs = new LogStore();
   readonly #chart: Actor<typeof agentMachine>;
-  /** Ends the pauses before questions to a leader are repeated. */
+  /** Ends the pauses before repeated requests. */
   readonly #hurry$ = new Subject<void>();
-  readonly #beatNow$ = new Subject<void>();
+  readonly #heartbeatNow$ = new Subject<void>();
   readonly #closed$ = new Subject<void>();
   #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
-  #life: Life;
-  /** What the chart was last told is in flight. */
+  #current: IncarnationState;
+  /** Number of running handlers last reported to the chart. */
   #load = 0;
-  /** Handlers of lives before this one that have not ended, each in a place. */
+  /** Running handlers of earlier incarnations. Each occupies capacity. */
   readonly #lingering = new Set<AttemptKey>();
-  /** The highest heard; 0 before the first. */
+  /** The highest term heard; 0 before the first. */
   #term = 0;
   #heartbeatMs: number = limits.heartbeatMs;
   #leaseTtlMs: number = limits.leaseTtlMs;
@@ -128,25 +129,25 @@ export class AgentSession implements SessionLink {
     const { clock, random } = deps;
     const horizon = new Horizon(clock);
     horizon.onLoss(({ message, known, found }) =>
-      deps.log.error({ known, found }, `${message} Results that this agent reported may be among it.`),
+      deps.log.error({ known, found }, `${message} Results that this agent reported may be lost.`),
     );
-    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile, horizon);
+    this.#leader = new LeaderClient(deps.transport, subjectsOf(deps.swarm), deps.profile, horizon);
     const backOff = { pauseMs: limits.agentRetryMs, pauseMsMax: limits.agentRetryMsMax };
     this.#pace = { clock, random, backOff, hurry$: this.#hurry$, stop$: this.#closed$ };
     this.#leases = new LeaseWatch({
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
-      held: () => this.#life.ledger.held(),
+      held: () => this.#current.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
     });
     this.#slotLeases = new SlotLeases({
       ...deps,
-      line: this.#line,
+      leader: this.#leader,
       pace: this.#pace,
-      whyApart: () => (this.#places > 0 ? undefined : waitsForHandlers),
-      life: () => (this.#isIn("online") ? this.#life.incarnation : undefined),
+      whyApart: () => (this.#capacity > 0 ? undefined : waitsForHandlers),
+      incarnation: () => (this.#isIn("online") ? this.#current.incarnation : undefined),
       hear: (term) => this.#hear(term),
-      confirmedAt: () => this.#life.confirmedAt,
+      confirmedAt: () => this.#current.confirmedAt,
       isRecent: (sentAt) => this.#isRecent(sentAt),
       onRefused: (refusal) => this.#signal(signalOfRefusal(refusal)),
       onHeld: () => this.#slotWatch.noteRunning(),
@@ -161,13 +162,13 @@ export class AgentSession implements SessionLink {
       },
     });
     this.#departure = new Departure({
-      line: this.#line,
+      leader: this.#leader,
       pace: this.#pace,
       log: deps.log,
-      life: () => this.#life,
-      beatNow: () => this.#beatNow$.next(),
+      current: () => this.#current,
+      heartbeatNow: () => this.#heartbeatNow$.next(),
     });
-    this.#life = this.#newLife();
+    this.#current = this.#newIncarnation();
     this.#chart = createActor(this.#providedChart(), { clock: chartClock(clock) });
     this.#chart.subscribe({
       next: (snapshot) => this.#show(agentStanding(snapshot)),
@@ -175,7 +176,7 @@ export class AgentSession implements SessionLink {
     });
   }
 
-  /** Subscribes and begins to join; how that goes is told by notices. Call once. */
+  /** Subscribes and begins to join. Notices report the progress. Call once. */
   start(): void {
     this.#chart.start();
     this.#signal({ type: "START" });
@@ -205,8 +206,6 @@ export class AgentSession implements SessionLink {
     }
   }
 
-  // --- the chart --------------------------------------------------------------------------------------
-
   #providedChart(): typeof agentMachine {
     return agentMachine.provide({
       actors: {
@@ -223,22 +222,22 @@ export class AgentSession implements SessionLink {
       },
       actions: {
         nextIncarnation: () => this.#act(() => this.#beginNext()),
-        endIncarnation: (_, { signal }) => this.#act(() => this.#endLife(signal)),
+        endIncarnation: (_, { signal }) => this.#act(() => this.#endIncarnation(signal)),
         logWait: () => this.#act(() => this.#logWait()),
-        abortAttempts: () => this.#act(() => this.#abort(this.#life.ledger.abortAll(), "stopping")),
+        abortAttempts: () => this.#act(() => this.#abort(this.#current.ledger.abortAll(), "stopping")),
         reportTheRest: () => this.#act(() => this.#reportTheRest()),
         sayFarewell: () => this.#act(() => this.#sayFarewell()),
         logUnheard: () => this.#act(() => this.#logUnheard()),
       },
       guards: {
         hasFreeSlot: () =>
-          this.#lingering.size + this.#life.ledger.running < this.#deps.profile.maxConcurrent,
-        isSettled: () => this.#life.ledger.isEmpty,
+          this.#lingering.size + this.#current.ledger.running < this.#deps.profile.maxConcurrent,
+        isSettled: () => this.#current.ledger.isEmpty,
       },
     });
   }
 
-  /** What fails in an action ends the agent, and leaves the chart in a state. */
+  /** A failure in an action ends the agent, and leaves the chart in a valid state. */
   #act(run: () => void): void {
     try {
       run();
@@ -247,7 +246,7 @@ export class AgentSession implements SessionLink {
     }
   }
 
-  /** Nothing to a chart that has ended. */
+  /** Ignored after the chart has ended. */
   #signal(signal: AgentSignal): void {
     if (this.#chart.getSnapshot().status === "active") this.#chart.send(signal);
   }
@@ -265,7 +264,7 @@ export class AgentSession implements SessionLink {
     if (before.status === "offline" && status !== "offline") this.#deps.notify({ type: "joined" });
   }
 
-  /** Watches the connection, and answers what a leader asks of an attempt's log. */
+  /** Watches the connection, and answers a leader's queries for an attempt's log. */
   #connection(): Observable<AgentSignal> {
     const { transport, swarm, profile } = this.#deps;
     return new Observable((subscriber) => {
@@ -281,7 +280,7 @@ export class AgentSession implements SessionLink {
           });
         if (status !== "connected") return;
         this.#hurry$.next();
-        this.#beatNow$.next();
+        this.#heartbeatNow$.next();
       };
       const unlisten = transport.onStatus(obey);
       obey(transport.status());
@@ -302,15 +301,13 @@ export class AgentSession implements SessionLink {
     return () => pushes.unsubscribe();
   }
 
-  // --- incarnations -----------------------------------------------------------------------------------
-
-  #newLife(): Life {
+  #newIncarnation(): IncarnationState {
     const { clock, random, log } = this.#deps;
     const id = incarnation(random.id(INCARNATION_LENGTH));
     const makeOutbox = (ledger: AttemptLedger) =>
       new ResultOutbox({
         incarnation: id,
-        line: this.#line,
+        leader: this.#leader,
         pace: this.#pace,
         log,
         onSettled: (key) => ledger.release(key),
@@ -318,37 +315,37 @@ export class AgentSession implements SessionLink {
         onTerm: (term) => void this.#hear(term),
         onFailure: (error) => this.#signal({ type: "FAILED", error }),
       });
-    return new Life(id, makeOutbox, clock.monotonicMs());
+    return new IncarnationState(id, makeOutbox, clock.monotonicMs());
   }
 
   #beginNext(): void {
-    this.#life = this.#newLife();
+    this.#current = this.#newIncarnation();
     this.#load = 0;
   }
 
-  /** @param signal that ends it */
-  #endLife(signal: AgentSignal): void {
+  /** @param signal the cause */
+  #endIncarnation(signal: AgentSignal): void {
     const reason = abortReasonOf(signal);
-    for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
-    this.#abort(this.#life.ledger.abortAll(), reason);
-    this.#slotLeases.endLife(reason);
-    this.#life.end();
+    for (const { key, isRunning } of this.#current.ledger.held()) if (isRunning) this.#lingering.add(key);
+    this.#abort(this.#current.ledger.abortAll(), reason);
+    this.#slotLeases.endIncarnation(reason);
+    this.#current.end();
     if (signal.type === "LAPSED") {
-      const fields = { incarnation: this.#life.incarnation, why: signal.why };
+      const fields = { incarnation: this.#current.incarnation, why: signal.why };
       this.#deps.log.warn(fields, "joining again as a new incarnation");
     }
   }
 
-  /** Slots in which this incarnation's handlers can run. They become more, not fewer, while it goes on. */
-  get #places(): number {
+  /** Number of handlers of this incarnation that can run. Only grows during an incarnation. */
+  get #capacity(): number {
     return Math.max(0, this.#deps.profile.maxConcurrent - this.#lingering.size);
   }
 
   #join(): Observable<AgentSignal> {
     return retryPaused((failures) => {
       const sentAt = this.#deps.clock.monotonicMs();
-      const offer = { ...this.#deps.profile, maxConcurrent: this.#places };
-      const answer = this.#line.ask("join", this.#life.joinRequest(offer), joinResponseSchema);
+      const offer = { ...this.#deps.profile, maxConcurrent: this.#capacity };
+      const answer = this.#leader.ask("join", this.#current.joinRequest(offer), joinResponseSchema);
       return from(answer).pipe(map((each) => this.#onJoinAnswer(each, { sentAt, isFirst: failures === 0 })));
     }, this.#pace);
   }
@@ -369,9 +366,9 @@ export class AgentSession implements SessionLink {
     if (!this.#hear(response.term)) throw new TryAgain();
     this.#heartbeatMs = response.heartbeatMs;
     this.#leaseTtlMs = response.leaseTtlMs;
-    this.#life.confirmedAt = sentAt;
+    this.#current.confirmedAt = sentAt;
     this.#revoke(response.unknown);
-    log.info({ incarnation: this.#life.incarnation, term: response.term }, "joined the swarm");
+    log.info({ incarnation: this.#current.incarnation, term: response.term }, "joined the swarm");
     return { type: "JOINED" };
   }
 
@@ -380,8 +377,6 @@ export class AgentSession implements SessionLink {
     this.#obeyDeferred();
   }
 
-  // --- heartbeats and leases --------------------------------------------------------------------------
-
   #watchLeases(): () => void {
     const stops = [this.#leases.watch(), this.#slotWatch.watch()];
     return () => {
@@ -389,11 +384,11 @@ export class AgentSession implements SessionLink {
     };
   }
 
-  /** One each period, which begins anew with each that is sent out of turn. */
+  /** One heartbeat per period. An extra heartbeat restarts the period. */
   #heartbeats(isUrgent: boolean): Observable<AgentSignal> {
     const isNow = isUrgent || this.#isIn("ending");
     const scheduler = schedulerOn(this.#deps.clock);
-    return this.#beatNow$.pipe(
+    return this.#heartbeatNow$.pipe(
       map(() => true),
       startWith(isNow),
       switchMap((now) => concat(now ? of(0) : EMPTY, interval(this.#heartbeatMs, scheduler))),
@@ -403,12 +398,12 @@ export class AgentSession implements SessionLink {
 
   #heartbeat(): Observable<AgentSignal> {
     const sentAt = this.#deps.clock.monotonicMs();
-    const listed = this.#life.ledger.held();
+    const listed = this.#current.ledger.held();
     const slots = this.#slotLeases.listed();
     const { status, saturated } = agentStanding(this.#chart.getSnapshot());
     const isDrainTold = this.#isIn("ending");
     const { successRate, latencyMs } = this.#record;
-    const message = this.#life.heartbeat(listed, this.#places, {
+    const message = this.#current.heartbeat(listed, this.#capacity, {
       status,
       ...(saturated ? { saturated } : {}),
       ...(successRate === undefined ? {} : { successRate }),
@@ -416,11 +411,11 @@ export class AgentSession implements SessionLink {
       ...(isDrainTold ? { draining: true } : {}),
       ...(slots === undefined ? {} : { slots }),
     });
-    return from(this.#line.ask("heartbeat", message, heartbeatResponseSchema)).pipe(
+    return from(this.#leader.ask("heartbeat", message, heartbeatResponseSchema)).pipe(
       mergeMap((answer): AgentSignal[] => {
         if (answer.kind === "refused") return [signalOfRefusal(answer.refusal)];
         if (!this.#isConfirmed(answer)) return [];
-        this.#life.confirm(listed, sentAt);
+        this.#current.confirm(listed, sentAt);
         this.#slotLeases.confirm(slots, sentAt);
         this.#obeyDeferred();
         return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
@@ -434,14 +429,16 @@ export class AgentSession implements SessionLink {
     return false;
   }
 
-  // --- what the leader says ---------------------------------------------------------------------------
-
   #onPush({ data }: Message): void {
     const push = decode(data, agentPushSchema);
     if (!push.ok)
-      return this.#deps.log.warn({ field: push.field, why: push.message }, "a push does not parse");
-    if (push.value.incarnation !== this.#life.incarnation) return;
-    // Of a term gone by: late, unless a leader that knows nobody answers so, of a swarm that began anew.
+      return this.#deps.log.warn(
+        { field: push.field, why: push.message },
+        "a push does not parse; ignoring it",
+      );
+    if (push.value.incarnation !== this.#current.incarnation) return;
+    // Pushes of an old term are late. The exceptions come from a leader of a new swarm that does not know this
+    // agent.
     if (push.value.term < this.#term && push.value.type !== "rejoin" && push.value.type !== "fenced") return;
     if (this.#hear(push.value.term)) this.#obeyLeader(push.value);
   }
@@ -449,7 +446,7 @@ export class AgentSession implements SessionLink {
   #obeyLeader(push: AgentPush): void {
     switch (push.type) {
       case "assign":
-        if (!this.#isRecent(this.#life.confirmedAt)) return this.#defer(push);
+        if (!this.#isRecent(this.#current.confirmedAt)) return this.#defer(push);
         return this.#onAssigned(push.assignments);
       case "revoke":
         return this.#revoke(push.attempts);
@@ -460,9 +457,9 @@ export class AgentSession implements SessionLink {
       case "fenced":
         return this.#signal({ type: "FENCED" });
       case "rejoin":
-        return this.#lapse("the leader gave its attempts away");
+        return this.#lapse("the leader reassigned the agent's attempts");
       case "slots-granted":
-        if (!this.#isRecent(this.#life.confirmedAt)) return this.#defer(push);
+        if (!this.#isRecent(this.#current.confirmedAt)) return this.#defer(push);
         return this.#slotLeases.granted(push.handles);
       case "slot-waits-ended":
         return this.#slotLeases.ended(push.waits);
@@ -473,7 +470,7 @@ export class AgentSession implements SessionLink {
     }
   }
 
-  /** @returns whether to listen to who says it: not to a leader of a term gone by */
+  /** @returns false for a leader of an old term, which must be ignored */
   #hear(term: number): boolean {
     if (term > this.#term) {
       const isChange = this.#term > 0;
@@ -482,41 +479,44 @@ export class AgentSession implements SessionLink {
     }
     if (term === this.#term) return true;
     const { clock, log } = this.#deps;
-    if (clock.monotonicMs() - this.#life.confirmedAt <= this.#leaseTtlMs) return false;
-    // Every lease of ours is over, so there is nothing left to guard, and the swarm may have begun anew.
-    log.warn({ term, known: this.#term }, "a leader of a lower term speaks and no other has for long");
+    if (clock.monotonicMs() - this.#current.confirmedAt <= this.#leaseTtlMs) return false;
+    // All leases have expired, so obeying is safe, and the swarm may have been recreated.
+    log.warn(
+      { term, known: this.#term },
+      "a leader of a lower term answers after all leases expired; joining again",
+    );
     this.#term = 0;
-    this.#lapse("the swarm may have begun anew");
+    this.#lapse("the swarm may have been recreated");
     return false;
   }
 
   #onNewLeader(): void {
     this.#hurry$.next();
-    this.#life.outbox.sendAgain();
+    this.#current.outbox.sendAgain();
   }
 
-  /** Whether what a leader gave us, who heard what we sent then, is ours for long enough to be confirmed:
-   *  it counts our silence from no earlier. */
+  /** True if a lease that counts from `sentAt` lasts long enough to be confirmed. The leader counts the agent's
+   *  silence from no earlier. */
   #isRecent(sentAt: number): boolean {
     const { safeMs } = this.#leases;
     const recentMs = Math.max(safeMs - 2 * this.#heartbeatMs, safeMs / 2);
     return this.#deps.clock.monotonicMs() - sentAt <= recentMs;
   }
 
-  /** Nothing is begun that may have been long on its way here, and be another's by now: not before a leader confirms
-   *  that this life is not given up. */
+  /** Delayed assignments and grants may belong to another agent by now. They wait until a leader confirms that
+   *  this incarnation still counts. */
   #defer(push: AgentPush): void {
-    const isFirst = this.#life.defer(push);
-    if (isFirst && this.#isIn("online")) this.#beatNow$.next();
+    const isFirst = this.#current.defer(push);
+    if (isFirst && this.#isIn("online")) this.#heartbeatNow$.next();
   }
 
   #obeyDeferred(): void {
-    for (let push = this.#life.nextDeferred(); push !== undefined; push = this.#life.nextDeferred())
+    for (let push = this.#current.nextDeferred(); push !== undefined; push = this.#current.nextDeferred())
       if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 
   #onAssigned(assignments: readonly Assignment[]): void {
-    const { ledger, confirmedAt } = this.#life;
+    const { ledger, confirmedAt } = this.#current;
     const toRun: AttemptOrder[] = [];
     for (const { held, assignment } of ledger.receive(assignments, confirmedAt)) {
       if (this.#isIn("stopping")) this.#end(unstarted(held, "the agent is stopping"));
@@ -534,42 +534,40 @@ export class AgentSession implements SessionLink {
   }
 
   #revoke(attempts: readonly AttemptName[]): void {
-    this.#abort(this.#life.ledger.revoke(attempts), "revoked");
+    this.#abort(this.#current.ledger.revoke(attempts), "revoked");
   }
 
   #lapse(why: string): void {
-    this.#life.end();
+    this.#current.end();
     this.#signal({ type: "LAPSED", why });
   }
 
-  // --- what the handlers say --------------------------------------------------------------------------
-
   #onEnded(ends: readonly AttemptEnd[]): void {
-    const hadNoPlace = this.#places === 0;
+    const hadNoCapacity = this.#capacity === 0;
     for (const end of ends) {
       this.#logs.end(end.key);
       this.#lingering.delete(end.key);
       this.#end(end);
     }
-    if (hadNoPlace && this.#places > 0) this.#signal({ type: "SLOT_FREED" });
+    if (hadNoCapacity && this.#capacity > 0) this.#signal({ type: "SLOT_FREED" });
     this.#reflectLoad();
   }
 
   #end(end: AttemptEnd): void {
-    const held = this.#life.report(end);
+    const held = this.#current.report(end);
     if (held?.isRevoked === false) this.#record.note(end, this.#deps.clock.monotonicMs());
   }
 
   #onProgress(reports: readonly ProgressReport[]): void {
     for (const { key, ...report } of reports) {
-      const held = this.#life.ledger.find(key);
+      const held = this.#current.ledger.find(key);
       if (held?.isRunning !== true) continue;
-      const progress: Progress = { incarnation: this.#life.incarnation, ...attemptName(held), ...report };
-      this.#line.tell("progress", progress);
+      const progress: Progress = { incarnation: this.#current.incarnation, ...attemptName(held), ...report };
+      this.#leader.tell("progress", progress);
     }
   }
 
-  /** Only a leader asks here, and names the project that may see the answer. */
+  /** Only a leader sends log queries, and names the project that may see the answer. */
   #onLogQuestion({ data, reply }: Message): void {
     if (reply === undefined || !isInbox(reply)) return;
     const { transport } = this.#deps;
@@ -580,10 +578,8 @@ export class AgentSession implements SessionLink {
     transport.publish(reply, encode(answer));
   }
 
-  // --- ending -----------------------------------------------------------------------------------------
-
   #reportTheRest(): void {
-    for (const { key } of this.#life.ledger.held()) this.#end({ key, outcome: "aborted" });
+    for (const { key } of this.#current.ledger.held()) this.#end({ key, outcome: "aborted" });
     this.#reflectLoad();
   }
 
@@ -596,7 +592,10 @@ export class AgentSession implements SessionLink {
   }
 
   #logUnheard(): void {
-    this.#deps.log.warn({}, "no leader heard that the agent left: it counts as lost until it joins again");
+    this.#deps.log.warn(
+      {},
+      "no leader acknowledged that the agent left: it counts as lost until it joins again",
+    );
   }
 
   #close(): void {
@@ -609,8 +608,6 @@ export class AgentSession implements SessionLink {
     this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
   }
 
-  // --- the rest ---------------------------------------------------------------------------------------
-
   #abort(attempts: readonly HeldAttempt[], reason: AbortReason): void {
     if (attempts.length > 0)
       this.#deps.notify({ type: "abort", keys: attempts.map(({ key }) => key), reason });
@@ -618,7 +615,7 @@ export class AgentSession implements SessionLink {
 
   #reflectLoad(): void {
     const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
-    const { running } = this.#life.ledger;
+    const { running } = this.#current.ledger;
     const change = { before: this.#load, after: running, places: maxConcurrent + prefetch };
     this.#load = running;
     for (const signal of loadSignals(change)) this.#signal(signal);
@@ -629,12 +626,12 @@ export class AgentSession implements SessionLink {
   }
 }
 
-const waitsForHandlers = "before it joins again, the agent waits for a handler of its earlier life";
+const waitsForHandlers = "before joining again, the agent waits for a handler of its previous incarnation";
 
 function fencedError(id: string): WaggleError {
   return new WaggleError(
     "WAGGLE_FENCED",
-    `another process joined as ${id}: this one has stopped. Give each its own id`,
+    `another process joined as ${id}, so this agent has stopped. Give each process its own id`,
   );
 }
 

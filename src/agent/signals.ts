@@ -1,4 +1,4 @@
-// What the signals of an agent's chart come from and mean.
+// Where the signals of an agent's chart come from, and what they mean.
 
 import type { Observable } from "rxjs";
 import { type EventObject, fromCallback } from "xstate";
@@ -18,16 +18,16 @@ export function signalling<Input>(signals$: (input: Input) => Observable<AgentSi
   });
 }
 
-/** A leader refuses the agent. Codes of a later version pass through as they are. */
+/** The signal for a refusal of the agent. Codes of a later version pass through unchanged. */
 export function signalOfRefusal({ code, message }: CodedError): AgentSignal {
   if (code === "WAGGLE_FENCED") return { type: "FENCED" };
-  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know it" };
+  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know the agent" };
   const sentence = code === "WAGGLE_FORBIDDEN" ? message : `the leader refuses this agent: ${message}`;
   const error = new WaggleError(code as WaggleErrorCode, sentence);
   return { type: "FAILED", error };
 }
 
-/** Why attempts are aborted that run when the signal arrives. */
+/** Reason for aborting the running attempts on a signal. */
 export function abortReasonOf({ type }: AgentSignal): AbortReason {
   if (type === "LAPSED") return "lapsed";
   return type === "FENCED" ? "fenced" : "stopping";

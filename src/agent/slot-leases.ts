@@ -1,13 +1,13 @@
-// What one agent has asked for of slots, and what the leader said: the session's part. It asks until it is answered,
-// lists in heartbeats what it holds and waits for, and gives back until it is heard. Who waits for a slot or uses
-// one is in another thread, maybe (slots.ts); the two speak by keys.
+// The slot leases of one agent: the session's part. Requests are repeated until answered, heartbeats list held
+// and waiting slot leases, and releases are repeated until acknowledged. The user of a slot may run in another
+// thread (slots.ts); keys identify a slot lease between the two.
+// - asking → waiting: the leader queued the request. asking or waiting → held: the leader granted it.
+// - any → releasing: the user released it. releasing → (forgotten): the leader answered.
+// - asking, waiting or held → (forgotten): refused, timed out, or revoked.
 //
-//   asking ─waiting→ waiting ─granted→ held ─release→ releasing ─answered→ (forgotten)
-//      └──granted──────────────────────┘ any: release → releasing; refused, timed out, revoked → (forgotten)
-//
-// The one thing to know: a handle is listed from before it is asked for until it is known how it ended, so that
-// what is not listed is free to be taken back. A grant may arrive before the answer that says to wait.
-// The first answer must come within the time of any other question; a wait that was answered outlasts its leaders.
+// A handle is listed from before its request until its end is known, so the leader may take back all slots that
+// are not listed. A grant may arrive before the answer that says to wait. The first answer must come within the
+// time of any request; after a first answer, the wait outlasts changes of leader.
 
 import { EMPTY, from, map, type Observable, Subscription } from "rxjs";
 import type { z } from "zod";
@@ -18,51 +18,51 @@ import { limits } from "../limits.ts";
 import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import { acquireResponseSchema, releaseResponseSchema } from "../protocol/slot-schemas.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
-import type { Answer, LeaderLine } from "./leader-line.ts";
+import type { Answer, LeaderClient } from "./leader-client.ts";
 import type { Leased } from "./lease-watch.ts";
 import type { AbortReason, AcquireOrder, PlainError, SessionNotice, SlotKey } from "./link.ts";
 
-/** 36¹⁶ of them. */
+/** 36¹⁶ values. */
 const HANDLE_LENGTH = 16;
 
 type AcquireAnswer = Answer<z.infer<typeof acquireResponseSchema>>;
 type ListedSlots = NonNullable<Heartbeat["slots"]>;
 
 export interface SlotLeasesDeps {
-  readonly line: LeaderLine;
+  readonly leader: LeaderClient;
   readonly pace: RetryPace;
   readonly clock: Clock;
   readonly random: Random;
   readonly notify: (notice: SessionNotice) => void;
-  /** The present life, when it has joined. */
-  readonly life: () => Incarnation | undefined;
-  /** Why there is no such life, where that is not for want of a leader. */
+  /** Id of the present incarnation, after it joined. */
+  readonly incarnation: () => Incarnation | undefined;
+  /** Why the agent has not joined, unless it only lacks a leader. */
   readonly whyApart: () => string | undefined;
-  /** @returns whether to listen to who says it */
+  /** @returns false for a leader of an old term, whose answer must be ignored */
   readonly hear: (term: number) => boolean;
   /** When the newest message that a leader confirmed was sent, monotonic ms. */
   readonly confirmedAt: () => number;
-  /** Whether what was granted to who sent something then is ours for long enough to be confirmed. */
+  /** True if a lease that counts from `sentAt` lasts long enough to be confirmed. */
   readonly isRecent: (sentAt: number) => boolean;
   /** The leader refuses the agent itself. */
   readonly onRefused: (refusal: CodedError) => void;
-  /** Something is held: leases are to be watched. */
+  /** A slot was granted: its lease must be watched. */
   readonly onHeld: () => void;
-  /** Something that runs on its own failed as nothing should. */
+  /** A background task failed because of a bug. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** One slot lease, under one handle after the other if need be. */
+/** A slot lease, under successive handles if necessary. */
 export interface LocalSlotLease extends Leased {
   readonly order: AcquireOrder;
   handle: SlotHandle;
   phase: "asking" | "waiting" | "held" | "releasing" | "over";
-  /** The question about it and its repetitions: one at a time. */
+  /** The present request and its repetitions, one at a time. */
   asking: Subscription;
   cancelGivingUp: () => void;
-  /** Until the first answer. */
+  /** Armed until the first answer. */
   cancelAskTimeout: () => void;
-  /** Why the newest question had no answer. */
+  /** Why the newest request had no answer. */
   unanswered?: string;
 }
 
@@ -79,7 +79,7 @@ export class SlotLeases {
     return [...this.#byKey.values()];
   }
 
-  /** For a heartbeat; undefined when there is nothing to list. */
+  /** For a heartbeat. Undefined when empty. */
   listed(): ListedSlots | undefined {
     if (this.#byKey.size === 0) return undefined;
     const all = this.all();
@@ -89,7 +89,7 @@ export class SlotLeases {
     };
   }
 
-  /** A leader has renewed the leases of what was listed in a message sent at `sentAt`. */
+  /** A leader renewed the leases that a message sent at `sentAt` listed. */
   confirm(listed: ListedSlots | undefined, sentAt: number): void {
     for (const handle of listed?.held ?? []) {
       const slotLease = this.#byHandle.get(handle);
@@ -122,19 +122,19 @@ export class SlotLeases {
     this.#ask(slotLease);
   }
 
-  /** Gives a slot back, or up. Idempotent. */
+  /** Releases a slot, or gives up the request. Idempotent. */
   release(key: SlotKey): void {
     const slotLease = this.#byKey.get(key);
     if (slotLease === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (slotLease.phase === "releasing") return;
     cancelAll(slotLease);
     slotLease.phase = "releasing";
-    const incarnation = this.#deps.life();
+    const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) this.#released(slotLease);
     else slotLease.asking = this.#repeat(() => this.#giveBack(slotLease, incarnation));
   }
 
-  /** A handle that nobody here holds: what becomes of it is the leader's to say. */
+  /** Releases a handle that this process does not hold: only the leader knows its state. */
   releaseHandle(key: SlotKey, handle: string): void {
     this.#repeat(() => this.#askToRelease(key, handle));
   }
@@ -163,14 +163,14 @@ export class SlotLeases {
     }
   }
 
-  /** A life has joined: what waits is asked for in its name. */
+  /** An incarnation joined: pending requests are repeated in its name. */
   begin(): void {
     for (const slotLease of this.#byKey.values())
       if (slotLease.phase === "asking" || slotLease.phase === "waiting") this.#askAnew(slotLease);
   }
 
-  /** The life is over, and all that it held with it; what waits goes on in the next one's name. */
-  endLife(reason: AbortReason): void {
+  /** The incarnation ended: its held slots are lost. Pending requests wait for the next incarnation. */
+  endIncarnation(reason: AbortReason): void {
     for (const slotLease of this.all()) {
       if (slotLease.phase === "held") this.#lose(slotLease, reason);
       else if (slotLease.phase === "releasing") this.#released(slotLease);
@@ -178,24 +178,24 @@ export class SlotLeases {
     }
   }
 
-  /** There is no next life. */
+  /** No incarnation follows. */
   close(): void {
-    this.endLife("stopping");
+    this.endIncarnation("stopping");
     for (const slotLease of this.all())
       this.#refuse(slotLease, {
         code: "WAGGLE_UNREACHABLE",
-        message: "the agent has ended: nothing can be acquired by it",
+        message: "the agent has ended and can acquire nothing",
       });
   }
 
   #ask(slotLease: LocalSlotLease): void {
     slotLease.asking.unsubscribe();
-    const incarnation = this.#deps.life();
+    const incarnation = this.#deps.incarnation();
     if (incarnation !== undefined)
       slotLease.asking = this.#repeat(() => this.#askOnce(slotLease, incarnation));
   }
 
-  /** Under another handle: of the one before it is not known how it ended, or only that it did. */
+  /** Uses a new handle, because the outcome of the old handle is unknown or final. */
   #askAnew(slotLease: LocalSlotLease): void {
     this.#byHandle.delete(slotLease.handle);
     slotLease.handle = this.#freshHandle();
@@ -205,11 +205,11 @@ export class SlotLeases {
   }
 
   #askOnce(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
-    const { line, clock } = this.#deps;
+    const { leader, clock } = this.#deps;
     const { handle } = slotLease;
     const { key: _, ...wanted } = slotLease.order;
     const sentAt = clock.monotonicMs();
-    const answer = line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
+    const answer = leader.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
     return from(answer).pipe(map((each) => this.#onAsked(slotLease, each, sentAt)));
   }
 
@@ -235,26 +235,26 @@ export class SlotLeases {
   }
 
   #giveBack(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
-    const { line, onRefused } = this.#deps;
+    const { leader, onRefused } = this.#deps;
     const { handle } = slotLease;
-    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+    return from(leader.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
         if (answer.kind === "unanswered") throw new TryAgain();
-        // An unknown handle was never acquired: there is nothing to give back.
+        // The leader never granted an unknown handle, so nothing is left to release.
         this.#released(slotLease);
       }),
     );
   }
 
   #askToRelease(key: SlotKey, handle: string): Observable<void> {
-    const { line, notify, onRefused } = this.#deps;
-    const incarnation = this.#deps.life();
+    const { leader, notify, onRefused } = this.#deps;
+    const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) {
       notify({ type: "slot-released", key });
       return EMPTY;
     }
-    return from(line.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+    return from(leader.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "answered") return notify({ type: "slot-released", key });
         if (answer.kind === "refused" && !isOfTheAgent(answer.refusal))
@@ -270,7 +270,7 @@ export class SlotLeases {
     return retryPaused(ask, pace).subscribe({ error: onFailure });
   }
 
-  /** @param confirmedAt from when its lease counts */
+  /** @param confirmedAt start of the lease, monotonic ms */
   #hold(slotLease: LocalSlotLease, confirmedAt: number): void {
     if (slotLease.phase !== "asking" && slotLease.phase !== "waiting") return;
     cancelAll(slotLease);
@@ -296,7 +296,7 @@ export class SlotLeases {
     this.#deps.notify({ type: "slot-refused", key: slotLease.order.key, error: plain(error) });
   }
 
-  /** No leader said in time that the time is up, or anything at all: the slot must not be granted any more. */
+  /** No leader reported the timeout, or answered at all, in time: the slot must not be granted any more. */
   #giveUp(slotLease: LocalSlotLease, error: PlainError): void {
     if (slotLease.phase !== "asking" && slotLease.phase !== "waiting") return;
     this.#deps.notify({ type: "slot-refused", key: slotLease.order.key, error });
@@ -316,7 +316,7 @@ export class SlotLeases {
   }
 }
 
-/** Whether it was taken in is unknown, but not how it ends: the handle is given back. */
+/** The leader may have accepted the request. Releasing the handle makes the end definite. */
 export function noLeaderAnswered(why?: string): PlainError {
   const cause = why === undefined ? "" : `: ${why}`;
   const seconds = limits.askTimeoutMs / 1_000;
@@ -324,11 +324,11 @@ export function noLeaderAnswered(why?: string): PlainError {
   return { code: "WAGGLE_NO_LEADER", message };
 }
 
-/** As a leader would say that counted them: those that no leader has heard of count as well, since a heartbeat lists
+/** Mirrors the leader's limit. Counts requests that no leader has received as well, since a heartbeat lists
  *  them all. */
 const tooMany: PlainError = {
   code: "WAGGLE_BACKPRESSURE",
-  message: `the agent holds, waits for or gives back ${limits.slotLeasesPerAgentMax} slot leases, and may not more: release some`,
+  message: `the agent holds, waits for or releases ${limits.slotLeasesPerAgentMax} slot leases, the maximum: release some`,
   retryAfterMs: limits.retryAfterMs,
 };
 
@@ -347,7 +347,7 @@ function isOfTheAgent({ code }: CodedError): boolean {
   return code === "WAGGLE_UNKNOWN_AGENT" || code === "WAGGLE_FENCED";
 }
 
-/** Codes of a later version pass through as they are. */
+/** Codes of a later version pass through unchanged. */
 function plain({ code, message, field, retryAfterMs }: Omit<CodedError, "ok">) {
   return {
     code: code as WaggleErrorCode,

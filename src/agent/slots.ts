@@ -1,5 +1,5 @@
-// Slots as a program has them: acquired, used, given back. The part of an agent that waits for what its session
-// (slot-leases.ts) asks the leader for. Not here: who is granted a slot when.
+// Slots in a user's program: acquired, used, released. The agent's part, which waits while the session
+// (slot-leases.ts) asks the leader. The leader decides when to grant a slot (scheduling/).
 
 import { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
@@ -25,35 +25,34 @@ import {
 } from "./options.ts";
 
 export interface AcquireOptions {
-  /** What the work under the slot costs, counted in L(i): at least 1, at most what a task's may be; three decimals.
+  /** Cost of the work under the slot, counted in L(i): from 1 to a task's maximum weight, with three decimals.
    *  Default 1. */
   readonly weight?: number;
-  /** Longest it waits, whole ms, at most a month; 0: not at all. Where no leader answers, it gives up 2 s after
-   *  that, or after 30 s. Infinity and default: for as long as it takes. */
+  /** Maximum wait, whole ms, at most a month; 0: no wait. Without an answer of a leader, the wait ends 2 s
+   *  later, and after 30 s at the latest. Default Infinity. */
   readonly timeoutMs?: number;
-  /** Gives up waiting, which then rejects with the signal's reason. A slot that was granted it leaves alone. */
+  /** Gives up waiting: `acquire` rejects with the signal's reason. Has no effect after the slot was granted. */
   readonly signal?: AbortSignal;
-  /** The line of work it is for: whoever holds something may acquire only what comes later in name order, and that
-   *  is asked of each line by itself. Default: the agent as a whole, which may hold several slots of one resource,
-   *  as a connection does whose calls share a quota. Handlers, and calls of `wrap`, are lines of their own; inside a
-   *  `wrap`, unless another holder is named, what it holds must come before what is acquired. */
+  /** Names the work that holds the slot. A holder that holds slots may acquire only resources later in name
+   *  order. Default: the agent as a whole, which may hold several slots of one resource, like a connection
+   *  whose calls share a quota. Each handler and each call of `wrap` is a separate holder. Inside a `wrap`
+   *  without `holder`, the resources of the `wrap` must come first in name order. */
   readonly holder?: string;
 }
 
-/** Slots that are held: all those of one slot lease, until released. Declare it with `await using`, or release it
- *  in a `finally`. */
+/** The held slots of one slot lease, until released. Declare with `await using`, or release in a `finally`. */
 export interface Slot extends AsyncDisposable {
-  /** For `releaseHandle`, when who releases is not who acquired. */
+  /** For `releaseHandle`, when different code releases the slots. */
   readonly handle: string;
-  /** In name order, one mention for each slot. */
+  /** In name order, one mention per slot. */
   readonly resources: readonly string[];
-  /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when the slots may be somebody else's by now: the lease
-   *  could not be renewed, the leader took them back, or the agent ended. */
+  /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when another holder may have the slots: the lease
+   *  could not be renewed, the leader revoked the slots, or the agent ended. */
   readonly signal: AbortSignal;
-  /** Whether `release` was called. */
+  /** True after a call of `release`. */
   readonly isReleased: boolean;
-  /** Gives the slots back. Idempotent. Resolves when that is on the record; where no leader hears of it within 5 s
-   *  it resolves all the same, and goes on in the background. Never rejects. */
+  /** Releases the slots. Idempotent. Resolves when the release is journaled, and after at most 5 s; without an
+   *  answer of a leader, the release continues in the background. Never rejects. */
   release(): Promise<void>;
 }
 
@@ -73,7 +72,7 @@ export class Slots {
   readonly #waitingByKey = new Map<SlotKey, Waiting>();
   readonly #heldByKey = new Map<SlotKey, HeldSlot>();
   readonly #heldByHandle = new Map<string, HeldSlot>();
-  /** Who waits for a release to be heard. */
+  /** Callers that wait for the answer to a release. */
   readonly #releasesByKey = new Map<SlotKey, (error: PlainError | undefined) => void>();
   readonly #aborts = new Aborts();
   #keysMade = 0;
@@ -83,13 +82,14 @@ export class Slots {
     this.#deps = deps;
   }
 
-  /** @param holder where the options name none @param signals that give up waiting, beside the one of the options
+  /** @param holder default when the options name no holder
+   *  @param signals that give up waiting, in addition to the signal of the options
    *  @throws InvalidMessageError naming the field
-   *  @throws BackpressureError when as many wait as may
+   *  @throws BackpressureError when the queue of the resource is full
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
    *    `WAGGLE_ACQUIRE_TIMED_OUT`
-   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
-   *    outlasts its absence
+   *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
+   *    the wait outlasts the absence of a leader
    *  @throws UnreachableError when the agent has ended
    *  @throws the reason of a signal */
   async acquire(
@@ -115,9 +115,9 @@ export class Slots {
     }
   }
 
-  /** Releases a slot by its handle, whoever acquired it. Idempotent. Resolves when that is on the record; where no
-   *  leader hears of it within 5 s it resolves all the same, and goes on in the background.
-   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under it */
+  /** Releases a slot by its handle, whoever acquired the slot. Idempotent. Resolves when the release is
+   *  journaled, and after at most 5 s; without an answer of a leader, the release continues in the background.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under the handle */
   async releaseHandle(given: string): Promise<void> {
     const handle = argument(["releaseHandle", "handle"], given, text);
     const held = this.#heldByHandle.get(handle);
@@ -146,7 +146,7 @@ export class Slots {
     }
   }
 
-  /** The agent has ended: nothing is held, and nothing will be granted. */
+  /** The agent has ended: held slots are lost, and pending requests fail. */
   close(): void {
     this.#isClosed = true;
     for (const { reject } of this.#waitingByKey.values()) reject(ended());
@@ -157,7 +157,7 @@ export class Slots {
 
   #granted(key: SlotKey, handle: string): void {
     const waiting = this.#waitingByKey.get(key);
-    // Given up in the meantime: the session was told, and gives it back.
+    // Given up meanwhile: the session was notified, and releases the slot.
     if (waiting === undefined) return;
     this.#waitingByKey.delete(key);
     const slot = new HeldSlot(handle, waiting.resources, async () => {
@@ -178,7 +178,7 @@ export class Slots {
     this.#deps.tell({ type: "release", key });
   }
 
-  /** Resolves when the leader has answered, or has been given time enough to. */
+  /** Resolves when the leader has answered, or after the time of a request. */
   async #heard(key: SlotKey, order: SessionOrder): Promise<PlainError | undefined> {
     return await new Promise((resolve) => {
       const heard = (error?: PlainError) => {
@@ -235,7 +235,7 @@ class HeldSlot implements Slot {
 }
 
 const whyLost: Readonly<Record<AbortReason, string>> = {
-  revoked: "the leader does not know it as held",
+  revoked: "the leader does not list it as held",
   lease: "its lease could not be renewed in time",
   lapsed: "the leader counted the agent as lost",
   fenced: "another process joined under the agent's id",
@@ -257,7 +257,7 @@ export const acquireRules = {
 
 const readAcquireOptions = readerOf<AcquireOptions>(acquireRules);
 
-/** Before anything waits for an agent or a leader. @throws InvalidMessageError naming the field */
+/** Runs before any wait for an agent or a leader. @throws InvalidMessageError naming the field */
 export function readSlotLease(resources: unknown, options: unknown) {
   const { signal, timeoutMs, ...rest } = readAcquireOptions("acquire", options);
   return {
@@ -271,7 +271,7 @@ export function readSlotLease(resources: unknown, options: unknown) {
 }
 
 function ended(): UnreachableError {
-  return new UnreachableError("The agent that acquires has ended: nothing can be acquired by it");
+  return new UnreachableError("The agent has ended and can acquire nothing");
 }
 
 function errorOf({ code, message, field, retryAfterMs }: PlainError): WaggleError {

@@ -1,5 +1,6 @@
-// The interface that schema libraries share (https://standardschema.dev, version 1; MIT licence, Colin McDonnell):
-// zod, valibot and arktype implement it, so this package depends on none of them here. Only the part that is used.
+// The common interface of schema libraries (https://standardschema.dev, version 1; MIT licence, Colin
+// McDonnell). zod, valibot and arktype implement it, so the package depends on none of the libraries here.
+// Contains only the used part.
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -19,7 +20,7 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a schema takes. */
+/** The input type of a schema. */
 export type InputOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>["input"];
-/** What a schema makes of it. */
+/** The output type of a schema. */
 export type OutputOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>["output"];

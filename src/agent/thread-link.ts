@@ -1,6 +1,5 @@
-// The main thread's end of a session that runs in a thread of its own (thread.ts).
-// Node 20 loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the
-// package's own name.
+// The main thread's end of a session in its own thread (thread.ts). Node 20 loads no TypeScript in a thread, so
+// the compiled entry runs, found by the package's own name.
 
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
@@ -11,7 +10,7 @@ import type { AgentProfile, SessionLink, SessionLog, SessionNotice, SessionOrder
 /** From least to most severe. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 
-/** What a thread is given to begin with; plain values, for they are copied. */
+/** The data that starts a thread. Plain values, because they are copied. */
 export interface ThreadStart {
   readonly server: Omit<NatsOptions, "signal" | "onError">;
   readonly swarm: string;
@@ -28,7 +27,7 @@ export type ThreadMessage =
       readonly text: string;
     };
 
-/** Starts the thread. Its end, however it comes, is a `closed` notice, and the last. */
+/** Starts the thread. However the thread ends, the last notice is `closed`. */
 export function linkThread(
   start: ThreadStart,
   deps: { readonly log: SessionLog; readonly notify: (notice: SessionNotice) => void },

@@ -1,6 +1,6 @@
-// The entry of an agent's thread: a session over a connection of its own, where no handler can block it. The
-// main thread says what to do by messages and hears what happened by messages (link.ts); nothing is shared. They
-// cross as JSON text: copying one string costs less than copying many small objects.
+// The entry of an agent's thread: a session with its own connection, where no handler can block it. The threads
+// share nothing and exchange messages (link.ts) as JSON text: copying one string costs less than copying many
+// small objects.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert } from "../assert.ts";
@@ -24,7 +24,7 @@ async function main(port: MessagePort, start: ThreadStart): Promise<void> {
   let session: AgentSession | undefined;
   port.on("message", (message: string) => {
     const order: SessionOrder = JSON.parse(message);
-    // Before there is a session the only thing to be told is to end.
+    // Before the session exists, the only possible order is to end.
     if (session === undefined) givenUp.abort();
     else session.tell(order);
   });

@@ -1,14 +1,14 @@
-// The handler of a kind that `defineKind` made, as any other handler: it is given the checked input, and its result is
-// checked before it is reported. An input that does not fit ends the task; a result that does not fit fails the
-// attempt.
+// Turns the handler of a kind made by `defineKind` into a plain handler: it receives the checked input, and its
+// result is checked before the report. An input that does not fit ends the task. A result that does not fit
+// fails the attempt.
 
 import { type Handler, type HandlerContext, type HandlerTask, InvalidInputError } from "./handler.ts";
 import { checkedJson, type HandlerResultOf, type TaskInputOf, type TypedKind } from "./typed-kind.ts";
 
-/** A task of a typed kind: `input` is its payload, as the kind's input schema gives it. */
+/** A task of a typed kind. `input` is the payload after parsing by the input schema. */
 export type TypedHandlerTask<Input> = HandlerTask & { readonly input: Input };
 
-/** As `Handler`, typed by the kind. What it returns is checked against the kind's output schema and sent as JSON. */
+/** As `Handler`, typed by the kind. The return value is checked against the output schema and sent as JSON. */
 export type TypedHandler<Kind extends TypedKind> = (
   task: TypedHandlerTask<TaskInputOf<Kind>>,
   context: HandlerContext,

@@ -1,7 +1,7 @@
-// A kind of tasks with schemas of its input and output, shared by submitters of its tasks and agents that run them.
-// Payload and result travel as JSON. Both sides check what the other side will read: the value after a round trip
-// through JSON. So what passes at the submitter passes at the agent, and a Date in an object is refused where it is
-// given.
+// A kind of tasks with schemas for input and output, shared by submitters and agents. Payload and result travel
+// as JSON. Both sides check the value after a round trip through JSON, which is the value that the other side
+// reads. So a payload accepted at the submitter is accepted at the agent, and a Date inside an object is
+// refused at its source.
 
 import { z } from "zod";
 import { limits } from "../limits.ts";
@@ -13,7 +13,7 @@ import { wordsOf } from "./words.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a constraint that any schema meets; inferred types are the schema's own
 type AnySchema = StandardSchema<any, any>;
 
-/** A kind as `defineKind` makes it. Give it for the name of a kind: `swarm.submit({ kind: count, payload })`,
+/** A kind made by `defineKind`. Use it in place of a kind's name: `swarm.submit({ kind: count, payload })`,
  *  `swarm.agent({ kind: count, handler })`. */
 export interface TypedKind<Input extends AnySchema = AnySchema, Output extends AnySchema = AnySchema> {
   readonly name: string;
@@ -21,26 +21,26 @@ export interface TypedKind<Input extends AnySchema = AnySchema, Output extends A
   readonly output: Output;
 }
 
-/** What a schema makes of a value. */
+/** The output type of a schema. */
 export type InferredOutput<Schema extends AnySchema> = OutputOf<Schema>;
-/** What a submitter gives as payload. */
+/** Type of the payload that a submitter passes. */
 export type PayloadOf<Kind extends TypedKind> = InputOf<Kind["input"]>;
-/** What a handler is given as `task.input`. */
+/** Type of `task.input` in a handler. */
 export type TaskInputOf<Kind extends TypedKind> = OutputOf<Kind["input"]>;
-/** What a handler returns. */
+/** Type of a handler's return value. */
 export type HandlerResultOf<Kind extends TypedKind> = InputOf<Kind["output"]>;
-/** What a submitter is given as `result.value`. */
+/** Type of `result.value` for a submitter. */
 export type ResultValueOf<Kind extends TypedKind> = OutputOf<Kind["output"]>;
 
 export interface KindSchemas<Input extends AnySchema, Output extends AnySchema> {
-  /** Of the payload: any Standard Schema, as zod, valibot and arktype make them. May be asynchronous. */
+  /** Schema of the payload: any Standard Schema, for example of zod, valibot or arktype. May be asynchronous. */
   readonly input: Input;
-  /** Of the result. */
+  /** Schema of the result. */
   readonly output: Output;
 }
 
 const schema = z.custom<AnySchema>(isSchema, {
-  error: 'must be a Standard Schema, as z.object({ text: z.string() }) of zod; it has no "~standard"',
+  error: 'must be a Standard Schema, such as z.object({ text: z.string() }) of zod; it has no "~standard"',
 });
 
 function isSchema(value: unknown): value is AnySchema {
@@ -57,11 +57,11 @@ const readSchemas = readerOf<KindSchemas<AnySchema, AnySchema>>({
   example: "{ input: z.object({ text: z.string() }), output: z.object({ words: z.number() }) }",
 });
 
-/** A kind whose payloads and results are checked and typed. The input is checked before a task is submitted, and again
- *  by the agent before it runs; the output by the agent, and again by whoever waits for the result. The types come from
- *  the schemas.
+/** Defines a kind with checked and typed payloads and results. Submitters check the input before sending, and
+ *  agents check it again before the handler runs. Agents check the output, and waiting clients check it again.
+ *  Types are inferred from the schemas.
  *  @param name 1–128 printable characters without spaces
- *  @throws InvalidMessageError naming what is wrong */
+ *  @throws InvalidMessageError naming the problem */
 export function defineKind<Input extends AnySchema, Output extends AnySchema>(
   name: string,
   schemas: KindSchemas<Input, Output>,
@@ -70,7 +70,7 @@ export function defineKind<Input extends AnySchema, Output extends AnySchema>(
   return Object.freeze({ name: argument(["defineKind", "name"], name, kindSchema) as string, input, output });
 }
 
-/** Whether it is what `defineKind` made, or has the same form. */
+/** True for a kind made by `defineKind`, or an object of the same form. */
 export function isTypedKind(value: unknown): value is TypedKind {
   if (typeof value !== "object" || value === null) return false;
   const { name, input, output } = value as Partial<TypedKind>;
@@ -81,8 +81,9 @@ export type CheckedJson<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly message: string; readonly field: string };
 
-/** The value that a schema makes of a JSON text, or the path and words of each problem. Rejects with what the schema
- *  itself throws. @param what begins each path: `payload`, `result` */
+/** The parsed value of a JSON text, or the path and message of each problem. Rejects with errors that the
+ *  schema throws.
+ *  @param what first part of each path: `payload`, `result` */
 export async function checkedJson<Schema extends AnySchema>(
   json: string,
   { schema, what }: { readonly schema: Schema; readonly what: string },

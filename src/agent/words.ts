@@ -1,24 +1,24 @@
-// Words for values of user code, whatever they are. Reading such a value may throw: a getter, a Proxy, a `toString`.
-// Nothing here throws, and words for one value are no longer than `limits.errorCharactersMax`.
+// Text for arbitrary values of user code. Reading such a value may throw: a getter, a Proxy, a `toString`. The
+// functions here never throw, and the text for a value has at most `limits.errorCharactersMax` characters.
 
 import { format, inspect, types } from "node:util";
 import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 
-/** Names that say no more than the outcome does. */
+/** Names that add nothing to the outcome. */
 const plainNames = new Set(["Error", "InfrastructureError", "InvalidInputError", "UnusableResultError"]);
 
-/** What is said of whatever a handler threw; never empty. */
+/** Text for a value that a handler threw; never empty. */
 export function wordsOf(thrown: unknown): string {
   const words = attempted(
     () => errorWords(thrown),
-    (cause) => unreadableWords("what was thrown", thrown, cause),
+    (cause) => unreadableWords("the thrown value", thrown, cause),
   );
   const head = headOf(words, limits.errorCharactersMax);
   return head.trim() === "" ? "an error without a message was thrown" : head;
 }
 
-/** Any value as text: text as it is, an error as its message, anything else as `console.log` would show it. */
+/** Any value as text: a string as is, an error as its message, other values as `console.log` shows them. */
 export function textOf(value: unknown): string {
   const text = attempted(
     () => (typeof value === "string" ? value : errorWords(value)),
@@ -35,7 +35,7 @@ export function lineOf(values: readonly unknown[]): string {
   );
 }
 
-/** `instanceof` for a value that may throw when its prototype is asked for. */
+/** `instanceof` for a value whose prototype may throw when read. */
 export function isA<Class>(value: unknown, of: new (...args: never[]) => Class): value is Class {
   return attempted(
     () => value instanceof of,
@@ -63,7 +63,7 @@ function onOneLine(value: unknown): string {
   return inspect(value, { breakLength: Number.POSITIVE_INFINITY });
 }
 
-/** `what was thrown, of class ApiError, cannot be read (TypeError: …)`. */
+/** `the thrown value, of class ApiError, cannot be read (TypeError: …)`. */
 function unreadableWords(what: string, value: unknown, cause: unknown): string {
   const name = attempted(
     () => nameOfClass(value),

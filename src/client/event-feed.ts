@@ -19,7 +19,7 @@ import { LossError } from "../protocol/loss-error.ts";
 import { pauseAfter } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
-import { BatchLine } from "./batch-line.ts";
+import { BatchSequence } from "./batch-sequence.ts";
 import type { JournalNews } from "./journal-news.ts";
 import type { JournalBatch, JournalPage, JournalPages, PageStart } from "./journal-pages.ts";
 
@@ -59,7 +59,7 @@ export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): A
 class Reading {
   readonly #deps: EventFeedDeps;
   readonly #options: FeedOptions;
-  readonly #line = new BatchLine();
+  readonly #sequence = new BatchSequence();
   #start: PageStart;
   /** Number of consecutive pages without progress although more batches should exist. */
   #idlePages = 0;
@@ -78,7 +78,7 @@ class Reading {
     for (;;) {
       requireAsked(page, this.#start);
       for (const batch of page.batches) {
-        this.#line.append(batch);
+        this.#sequence.append(batch);
         if (this.#isWanted(batch)) yield batch;
         if (signal.aborted) return;
       }
@@ -126,7 +126,7 @@ class Reading {
       throw new JournalDamagedError(
         `The journal has batches ${next} to ${page.last} but no coordinator returns them: check the journal's storage (\`waggle doctor\`)`,
       );
-    const last = this.#line.last;
+    const last = this.#sequence.last;
     if (page.last < next - 1 && last !== undefined)
       throw new LossError(last, { term: last.term, idx: page.last });
     if (!this.#options.follow)

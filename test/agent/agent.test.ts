@@ -117,7 +117,7 @@ describe("an agent", () => {
     await swarm.client.submit([{ id: "t1", kind: "count" }]);
     await started.promise;
     await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
-    expect(await aborted.promise).toContain("took the attempt back");
+    expect(await aborted.promise).toContain("revoked the attempt");
     expect((await outcomesOf([{ id: "t2", kind: "count" }])).get("t2")).toMatchObject({
       result: "next",
     });

@@ -58,8 +58,8 @@ describe("a command", () => {
   });
 
   it.each([
-    ["echo many >&4", ['"many"', "a whole number a line"]],
-    ["echo -5 >&4; echo 1.5 >&4; echo 7 >&4", ['"-5"', "the first of 2 such lines"]],
+    ["echo many >&4", ['"many"', "one whole number per line"]],
+    ["echo -5 >&4; echo 1.5 >&4; echo 7 >&4", ['"-5"', "the first of 2 invalid lines"]],
     ["printf '1,200' >&4", ['"1,200"']],
     ["echo >&4", ['""']],
     ["head -c 100000 /dev/zero | tr '\\0' 9 >&4", [`"${"9".repeat(32)}" to`]],
@@ -105,7 +105,7 @@ describe("its exit says", () => {
       InfrastructureError,
       /did not find the command.*no-such-command/s,
     ],
-    ["126: not executable", "/etc/passwd", InfrastructureError, /may not run it.*passwd/s],
+    ["126: not executable", "/etc/passwd", InfrastructureError, /cannot run it.*passwd/s],
     ["anything else: failed", "echo out; echo why >&2; exit 3", Error, /^exit 3: why$/],
     ["a signal: failed", "kill -SEGV $$", Error, /SIGSEGV/],
   ])("%s", async (_, command, errorClass, words) => {
@@ -211,7 +211,7 @@ describe("an attempt's processes", () => {
     } finally {
       vi.restoreAllMocks();
     }
-    expect(warnings).toEqual([expect.stringMatching(/runs as another user.*it goes on$/)]);
+    expect(warnings).toEqual([expect.stringMatching(/run as another user.*they go on$/)]);
   });
 
   it("that left the group do not keep the attempt waiting for ever", async () => {

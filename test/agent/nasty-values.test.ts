@@ -69,7 +69,7 @@ describe("what a handler throws", () => {
   it("is told by its class and by what its message threw", () => {
     const [, make] = nastyValues[0] ?? expect.fail();
     expect(wordsOf(make())).toMatch(
-      /^what was thrown, of class ApiError, cannot be read \(TypeError: Cannot read properties of undefined/,
+      /^the thrown value, of class ApiError, cannot be read \(TypeError: Cannot read properties of undefined/,
     );
   });
 

@@ -97,9 +97,9 @@ describe("what a handler returns", () => {
     ["a function", () => 1, /a function cannot be a result/],
     ["a cycle", cyclic(), /cannot be written as JSON/],
     ["a bigint", 1n, /cannot be written as JSON/],
-    ["too much", "x".repeat(limits.payloadBytesMax + 1), /takes 262145 bytes and may take 262144/],
-    ["too much in bytes", "é".repeat(limits.payloadBytesMax / 2 + 1), /takes 262146 bytes/],
-    ["too much as base64", new Uint8Array(limits.payloadBytesMax), /takes 349528 bytes/],
+    ["too much", "x".repeat(limits.payloadBytesMax + 1), /has 262145 bytes, above the maximum of 262144/],
+    ["too much in bytes", "é".repeat(limits.payloadBytesMax / 2 + 1), /has 262146 bytes/],
+    ["too much as base64", new Uint8Array(limits.payloadBytesMax), /has 349528 bytes/],
   ])("fails the attempt, with the reason, when it is %s", async (_, value, reason) => {
     const end = await endOf(() => value);
     expect(end.outcome).toBe("failed");
@@ -241,7 +241,7 @@ describe("the runner", () => {
     expect(ends).toHaveLength(1);
     await clock.advance(1);
     expect(ends).toMatchObject([
-      { key: "a", outcome: "aborted", error: expect.stringContaining("gave the attempt away") },
+      { key: "a", outcome: "aborted", error: expect.stringContaining("reassigned the attempt") },
       { key: "b", outcome: "failed", error: expect.stringContaining("longer than the task's timeoutMs") },
     ]);
   });
@@ -303,7 +303,7 @@ describe("the runner", () => {
     };
     expect(await endOf(report, anOrder(), logger)).toMatchObject({ tokens: limits.tokensPerAttemptMax });
     expect(warnings).toEqual([
-      expect.stringMatching(/^400000001 tokens were reported: more than 400000000 do/),
+      expect.stringMatching(/^400000001 tokens were reported; at most 400000000 count/),
     ]);
   });
 

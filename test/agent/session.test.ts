@@ -710,7 +710,9 @@ describe("lives", () => {
     await clock.advance(20_000);
     expect(leader.all("join")).toHaveLength(1);
     expect(leader.all("heartbeat"), "nor say anything").toEqual([]);
-    expect(fixture.lines).toContainEqual(expect.stringContaining("waits for a handler of its earlier life"));
+    expect(fixture.lines).toContainEqual(
+      expect.stringContaining("waits for a handler of its previous incarnation"),
+    );
     await fixture.end("t2", { outcome: "aborted" });
     expect(leader.all("join"), "not before it knows that no other has joined").toHaveLength(1);
     const { incarnation } = leader.last("heartbeat") ?? {};
@@ -747,7 +749,10 @@ describe("lives", () => {
     await clock.advance(limits.askTimeoutMs);
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
       {
-        error: { code: "WAGGLE_NO_LEADER", message: expect.stringContaining("handler of its earlier life") },
+        error: {
+          code: "WAGGLE_NO_LEADER",
+          message: expect.stringContaining("handler of its previous incarnation"),
+        },
       },
     ]);
     fixture.session.tell({ type: "drain" });
@@ -919,7 +924,7 @@ describe("draining of its own accord", () => {
     await clock.advance(60_000);
     expect(fixture.closed).toBeUndefined();
     expect(fixture.lines.filter((line) => line.includes("draining"))).toEqual([
-      "draining: the agent waits for a leader to take its results",
+      "draining: the agent waits for a leader to accept its results",
     ]);
     leader.script.result = () => undefined;
     await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);

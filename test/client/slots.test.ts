@@ -488,7 +488,7 @@ describe("in a handler", () => {
     await clock.settle();
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0, tick: 1 });
     expect(lines).toContainEqual(
-      expect.objectContaining({ resources: ["gpu"], msg: expect.stringContaining("released now") }),
+      expect.objectContaining({ resources: ["gpu"], msg: expect.stringContaining("without releasing all its slots") }),
     );
   });
 

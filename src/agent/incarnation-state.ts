@@ -1,5 +1,5 @@
-// One life of an agent: an incarnation with the attempts it holds and the results it owes. When the leader has
-// given its attempts away nothing of it is carried over to the next.
+// The state of one incarnation of an agent: the attempts it holds and the results it owes. After the leader has
+// reassigned the attempts, nothing carries over to the next incarnation.
 
 import { type Incarnation, kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -8,7 +8,7 @@ import { AttemptLedger, type HeldAttempt } from "./attempt-ledger.ts";
 import type { AgentProfile, AttemptEnd } from "./link.ts";
 import type { ResultOutbox } from "./result-outbox.ts";
 
-export class Life {
+export class IncarnationState {
   readonly incarnation: Incarnation;
   readonly ledger: AttemptLedger;
   readonly outbox: ResultOutbox;
@@ -37,14 +37,14 @@ export class Life {
     };
   }
 
-  /** @param listed what this life holds now
-   *  @param places in which its handlers can run, ≥ 1 */
+  /** @param listed the attempts that the incarnation holds now
+   *  @param capacity number of handlers that can run, ≥ 1 */
   heartbeat(
     listed: readonly HeldAttempt[],
-    places: number,
+    capacity: number,
     own: Pick<Heartbeat, "status" | "saturated" | "draining" | "successRate" | "latencyMs" | "slots">,
   ): Heartbeat {
-    const waiting = new Set(this.ledger.waiting(places));
+    const waiting = new Set(this.ledger.waiting(capacity));
     const nameOf = (each: HeldAttempt) => ({
       ...attemptName(each),
       ...(waiting.has(each) ? { waiting: true as const } : {}),
@@ -53,20 +53,20 @@ export class Life {
       incarnation: this.incarnation,
       ...own,
       inFlight: this.ledger.running,
-      maxConcurrent: places,
+      maxConcurrent: capacity,
       seen: this.ledger.seen,
       held: listed.map(nameOf),
     };
   }
 
-  /** A leader has renewed the leases of what was listed in a message sent at `sentAt`. */
+  /** A leader renewed the leases that a message sent at `sentAt` listed. */
   confirm(listed: readonly HeldAttempt[], sentAt: number): void {
     this.confirmedAt = Math.max(this.confirmedAt, sentAt);
     for (const attempt of listed) attempt.confirmedAt = Math.max(attempt.confirmedAt, sentAt);
   }
 
-  /** Keeps what is to be obeyed once a leader confirms a heartbeat. What is too much is sent again.
-   *  @returns whether nothing was kept before */
+  /** Keeps a push until a leader confirms a heartbeat. The leader repeats pushes beyond the maximum.
+   *  @returns true if nothing was kept before */
   defer(push: AgentPush): boolean {
     if (this.#deferred.length < limits.deferredPushesMax) this.#deferred.push(push);
     return this.#deferred.length === 1;
@@ -76,14 +76,14 @@ export class Life {
     return this.#deferred.shift();
   }
 
-  /** Sends and obeys nothing more. */
+  /** From now on, sends nothing and obeys nothing. */
   end(): void {
     this.#deferred.length = 0;
     this.outbox.close();
   }
 
-  /** Puts the end of an attempt on its way to the leader. Undefined when that was done, or it is of a life
-   *  before this one. */
+  /** Queues the result of an attempt for the leader. Undefined when already reported, or of an earlier
+   *  incarnation. */
   report(end: AttemptEnd): HeldAttempt | undefined {
     const held = this.ledger.end(end.key);
     if (held !== undefined) this.outbox.add(held.key, reportOf(held, end));

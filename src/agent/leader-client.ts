@@ -1,5 +1,5 @@
-// One agent's questions to whoever leads: asked once, with the answer read and sorted by what it means for the
-// asker. Not here: asking again, which each asker does in its own way.
+// Requests of one agent to the leader: each is sent once, and its answer is read and classified. Callers repeat
+// requests in their own way.
 
 import type { z } from "zod";
 import { unreachable } from "../assert.ts";
@@ -14,19 +14,19 @@ import type { Transport } from "../transport/transport.ts";
 
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
-  /** The leader turned the message down as a whole. */
+  /** The leader refused the message as a whole. */
   | { readonly kind: "refused"; readonly refusal: CodedError }
-  /** Nothing definite: nobody leads, the answer was lost, or it does not parse. To be asked again. */
+  /** No definite answer: no leader, a lost answer, or an unreadable answer. Ask again. */
   | { readonly kind: "unanswered"; readonly why: string };
 
-export class LeaderLine {
+export class LeaderClient {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #group: string;
   readonly #agent: string;
   readonly #horizon: Horizon;
 
-  /** @param horizon learns from each answer how far the journal went */
+  /** @param horizon learns the journal's position from each answer */
   constructor(
     transport: Transport,
     subjects: Subjects,
@@ -40,14 +40,14 @@ export class LeaderLine {
     this.#agent = id;
   }
 
-  /** Bytes that a message may have. */
+  /** Maximum size of a message. */
   get roomBytes(): number {
     return this.#transport.maxPayloadBytes;
   }
 
-  /** Asks once. Never throws for the wire's sake.
-   *  @param message bytes, or what is to be encoded
-   *  @throws InvalidMessageError when the message exceeds what the server takes */
+  /** Asks once. Failures of the connection are results, not errors.
+   *  @param message bytes, or an object to encode
+   *  @throws InvalidMessageError when the message exceeds the server's maximum */
   async ask<Schema extends z.ZodType>(
     verb: AgentVerb,
     message: Uint8Array | object,
@@ -106,7 +106,7 @@ function isRefusal(value: unknown): boolean {
   return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
 }
 
-/** Refusals that leave the question open; the others are definite. */
+/** Refusals that decide nothing. All others are definite. */
 const open: ReadonlySet<string> = new Set([
   "WAGGLE_NO_LEADER",
   "WAGGLE_OUTCOME_UNKNOWN",

@@ -6,7 +6,7 @@ import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import type { JournalBatch } from "./journal-pages.ts";
 
-export class BatchLine {
+export class BatchSequence {
   #last: JournalPoint | undefined;
 
   get last(): JournalPoint | undefined {
