@@ -1,9 +1,9 @@
 // The journal on real nats-servers: the conformance suite, the settings of its streams, and servers that die.
 
 import { randomUUID } from "node:crypto";
-import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -51,6 +51,24 @@ function wrongSettings(segments: readonly FoundSegment[]): string[] {
       ? found.settings.filter(({ ok }) => !ok).map(({ setting }) => setting)
       : [found.kind],
   );
+}
+
+/** Flips a bit in a record's payload, in the store of a server that does not run. The server reads its blocks again. */
+function flipBitOf(payload: string, storeDir: string): void {
+  for (const file of readdirSync(storeDir, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".blk")) continue;
+    const path = join(storeDir, file);
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf(payload);
+    if (at < 0) continue;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+    const folder = dirname(path);
+    for (const name of readdirSync(folder))
+      if (!name.endsWith(".blk")) rmSync(join(folder, name), { recursive: true });
+    return;
+  }
+  throw new Error(`no block in ${storeDir} has ${payload}`);
 }
 
 for (const { path, version } of natsServersFor("the journal in JetStream")) {
@@ -441,6 +459,25 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
           expect(await sealed.append(bytesOf("late"), 0)).toEqual({ kind: "sealed" });
           expect(await writer.segment(2).append(bytesOf("a zombie's"), 0)).toEqual({ kind: "stored" });
           await writer.close();
+        }));
+
+      it("may have a bit flipped in its store: the segment can be sealed, and ends for good", () =>
+        withOwnServer(async (own, journal) => {
+          await journal.create(1);
+          const segment = journal.segment(1);
+          await fill(segment, 20);
+          await own.kill("SIGKILL");
+          flipBitOf("record 11", own.storeDir);
+          await own.restart();
+          const { position = 0 } = (await surely(() => segment.end())) ?? {};
+          const startedMs = performance.now();
+          expect(await surely(() => segment.seal())).toBe(true);
+          expect(performance.now() - startedMs).toBeLessThan(5_000);
+          expect(await segment.append(bytesOf("late"), position)).toEqual({ kind: "sealed" });
+          expect(await surely(() => segment.end())).toMatchObject({ position, isSealed: true });
+          await surely(() => journal.create(2));
+          await fill(journal.segment(2), 3);
+          expect(await linesOf(journal.segment(2).replay(1))).toEqual(filled(1, 3));
         }));
 
       it("says that it is back, and proves nothing while it is stopped", () =>
