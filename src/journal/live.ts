@@ -27,9 +27,12 @@ export async function findLive(journal: JournalReader): Promise<Listing> {
 export async function liveSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
   const claimant = await claimantOf(segment);
   const found = await readOr(() => segment.opened(), undefined);
-  if (found === undefined) return undefined;
-  // A foreign record may stand in the place of the writer's `Opened`.
-  return liveIn(found, segment, claimant) ?? (await scanForOpened(segment, claimant));
+  const live = found === undefined ? undefined : liveIn(found, segment, claimant);
+  if (live !== undefined) return live;
+  // A foreign record may stand in the place of the writer's `Opened`, and where records are missing the storage may not
+  // find what it has.
+  const mayBeOpen = found !== undefined || ((await segment.end())?.missing ?? 0) > 0;
+  return mayBeOpen ? await scanForOpened(segment, claimant) : undefined;
 }
 
 /** The session that claimed a segment: undefined when its first record is not there or is no claim.

@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
+import type { SegmentReader } from "../../src/journal/journal.ts";
 import { claimantOf, findLive, lastBatchIdxOf, liveSegment, pathTo } from "../../src/journal/live.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
@@ -59,6 +60,21 @@ describe("the live segment", () => {
     store.loseRecords(1, 1);
     expect(await claimantOf(journal.segment(1))).toBeUndefined();
     expect((await findLive(journal)).live?.number).toBe(1);
+  });
+
+  it("is found though the storage, which lost a record behind, does not find its `Opened` by subject", async () => {
+    writer.begin(3);
+    const whole = journal.segment(1);
+    const segment: SegmentReader = {
+      number: 1,
+      end: () => whole.end(),
+      read: (position) => whole.read(position),
+      replay: (from, options) => whole.replay(from, options),
+      opened: async () => undefined,
+    };
+    expect(await liveSegment(segment)).toBeUndefined();
+    store.loseRecords(1, 4);
+    expect(await liveSegment(segment)).toMatchObject({ number: 1, position: 2 });
   });
 
   it("whose `Opened` cannot be read is none", async () => {
