@@ -1,4 +1,4 @@
-// docs/results.md as text, from the reports of all runs. Not here: what is said about them by hand (notes.ts).
+// docs/results.md as text, from the reports of all runs. Not here: notes by hand (notes.ts).
 
 import { estimateText, figureNames } from "../../src/cli/simulate/report-text.ts";
 import { locoPublished, sustainablePublished } from "../../src/sim/policy/published.ts";
@@ -29,9 +29,9 @@ export function resultsPage(results: Results): string {
   return `${[
     "# Results",
     `Written by \`npm run simulate:all\` (${results.seeds} seeds, 0 to ${results.seeds - 1}); do not edit. Each figure is a mean over the seeds ± half ` +
-      "its 95 % confidence interval; without ± the scenario is deterministic, or all seeds agree. [Simulating](simulate.md) says " +
-      "what runs, what the figures mean and which choices are ours. α is 0.25 where nothing else is said.",
-    "## What is claimed",
+      "its 95 % confidence interval; without ± the scenario is deterministic, or all seeds agree. [Simulating](simulate.md) explains " +
+      "the runs, the figures and our choices. α is 0.25 unless stated.",
+    "## Claims",
     claims(results.checked),
     "## Where others are better",
     losses(ran, results.reports),
@@ -68,7 +68,7 @@ function shortFigure(figure: number): string {
   return String(Number(figure.toPrecision(4)));
 }
 
-/** Every figure of every scenario in which a rule is better than ours by more than both intervals together. */
+/** All figures in which a rule is better than ours by more than both intervals together. */
 function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): string {
   const rows = ran.flatMap(({ name, better }) => {
     const ofScenario = reports.filter(
@@ -114,7 +114,7 @@ function locoTable(reports: readonly RuleReport[]): string {
   });
   const { jain, jainCi, waitMean } = sustainablePublished;
   return [
-    `${notes.loco} For the sustainable load ${jain} ± ${jainCi}, nobody unserved and waits of about ${waitMean} ticks are published for every α.`,
+    `${notes.loco} For the sustainable load ${jain} ± ${jainCi}, no unserved client, and waits of about ${waitMean} ticks, are published for every α.`,
     table(
       [
         "α",
