@@ -1,12 +1,14 @@
-// What other coordinators say of themselves on the subject `coordinator`: who is there, and how far each holds the
-// journal. Whoever holds less does not campaign, so that the one that holds more can put back what the journal lost.
+// Announcements of the other coordinators on the subject `coordinator`: which are present, and how much of the journal
+// each holds. A coordinator that holds less does not campaign, so that a coordinator that holds more can restore lost
+// records.
 //
-// The rule: an announcement counts for 2·T after it was heard, by our own clock, and for no longer; so the word of a
-// coordinator that died delays an election by no more than that. And words must become deeds: anybody may publish here,
-// so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
-// is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
-// (docs/adr/0012-a-journal-that-loses-records.md). While the journal is full, or has less room than who leads
-// says that it needs, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
+// The rule: an announcement counts for 2·T after its arrival, by the monotonic clock. So a coordinator that died
+// delays an election by at most 2·T. Any client may publish announcements. So the journal must confirm them: after
+// five reads to its end, each T after the last, that show nothing of the announced records, no coordinator waits any
+// longer until the journal goes on (docs/adr/0012-a-journal-that-loses-records.md).
+//
+// While the journal is full, or has less room than the leader announces to need, an announcement of the leader counts
+// like an append for T. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
@@ -14,11 +16,11 @@ import type { CoordinatorHeartbeat } from "../protocol/schemas.ts";
 
 export interface Contender {
   readonly beat: CoordinatorHeartbeat;
-  /** Whether it is to be waited for. */
+  /** Whether to wait for the coordinator. */
   readonly isBelieved: boolean;
 }
 
-/** For who holds more of the journal than `own`. */
+/** The wait for a coordinator that holds more of the journal than `own`. */
 interface Wait {
   readonly own: JournalPoint;
   /** How often the journal was read meanwhile, and did not go on. */
@@ -32,7 +34,7 @@ interface Said {
 }
 
 interface Heard extends Said {
-  /** With the most of the journal, of what it said lately: a message that comes late takes nothing back. */
+  /** The announcement with the most of the journal, among recent ones: a late message takes nothing back. */
   readonly furthest: Said;
   hasLeft: boolean;
 }
@@ -45,8 +47,7 @@ export class Announcements {
   readonly #heardById = new Map<string, Heard>();
   #wait: Wait | undefined;
 
-  /** A coordinator that ends stands by no more; what it held counts on, for a message that comes late takes nothing
-   *  back. */
+  /** Notes an announcement. A coordinator that leaves is no standby any more; its position still counts. */
   note(beat: CoordinatorHeartbeat, monotonicMs: number): void {
     if (beat.leaves === true) {
       const known = this.#heardById.get(beat.id);
@@ -63,8 +64,8 @@ export class Announcements {
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
 
-  /** Who announced no longer than 2·T ago that it holds more of the journal than `own`: the one with most. To be asked
-   *  when the journal was just read to its end, which is `own`. @param timeoutMs T */
+  /** The coordinator that announced the most of the journal within 2·T, if more than `own`. To be asked right after
+   *  the journal was read to its end, `own`. @param timeoutMs T */
   ahead(own: JournalPoint, { now, timeoutMs }: { now: number; timeoutMs: number }): Contender | undefined {
     const beat = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
     if (beat === undefined) this.#wait = undefined;
@@ -85,12 +86,12 @@ export class Announcements {
     return most;
   }
 
-  /** Whether somebody announced no longer than `withinMs` ago that it leads `term`, or a later one. */
+  /** Whether a coordinator announced within `withinMs` that it leads `term` or a later term. */
   isLed(term: number, lately: { now: number; withinMs: number }): boolean {
     return this.#leading(term, lately).length > 0;
   }
 
-  /** The largest batch for which one of those says that the journal has no room; 0 where nobody does. */
+  /** The largest batch without room that such a leader announces; 0 without one. */
   neededBytes(term: number, lately: { now: number; withinMs: number }): number {
     return Math.max(0, ...this.#leading(term, lately).map(({ neededBytes = 0 }) => neededBytes));
   }
@@ -104,12 +105,12 @@ export class Announcements {
       .map(({ beat }) => beat);
   }
 
-  /** Whether anybody announced anything no longer than `withinMs` ago. */
+  /** Whether any coordinator announced anything within `withinMs`. */
   hasHeard({ now, withinMs }: { now: number; withinMs: number }): boolean {
     return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);
   }
 
-  /** Coordinators that were heard no longer than `withinMs` ago and have not left. */
+  /** Coordinators that were heard within `withinMs` and have not left. */
   present({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const all = [...this.#heardById];
     return all.flatMap(([id, { hasLeft, monotonicMs }]) =>
@@ -117,7 +118,7 @@ export class Announcements {
     );
   }
 
-  /** Who stands by, heard no longer than `withinMs` ago. */
+  /** Standbys that were heard within `withinMs`. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);
     return recent.filter(({ beat, hasLeft }) => !beat.leading && !hasLeft).map(({ beat }) => beat.id);

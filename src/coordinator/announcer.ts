@@ -1,6 +1,6 @@
-// What a coordinator says of itself on the subject `coordinator`, and who it hears there: each announces who it is and
-// how far it holds the journal, for the others and for clients that watch for a new term; and answers who asks with its
-// own. Not here: what is made of what the others say (announcements.ts).
+// A coordinator's part on the subject `coordinator`. It announces its id and its position in the journal, for other
+// coordinators and for clients that watch for a new term. It notes the announcements of others, and answers when
+// asked. Not here: conclusions from announcements (announcements.ts).
 
 import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -22,20 +22,20 @@ export interface AnnouncerDeps {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
-  /** Where what is heard is noted. */
+  /** Receives all announcements. */
   readonly announcements: Announcements;
-  /** Up to where it holds the journal; where it leads, committed. */
+  /** Position in the journal; for a leader, the committed position. */
   readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
-  /** Of the batch for which the journal has no room, where it leads and that is so. */
+  /** Size of the batch that has no room in the journal, for a leader. */
   readonly neededBytes: () => number | undefined;
-  /** A standby says that it cannot read a segment. */
+  /** A standby announced that it cannot read a segment. */
   readonly onUnreadable: (segment: number) => void;
 }
 
 export class Announcer {
   readonly #deps: AnnouncerDeps;
-  /** While it asks. */
+  /** Set during `ask`. */
   #onHeard: ((id: string) => void) | undefined;
 
   constructor(deps: AnnouncerDeps) {
@@ -48,19 +48,19 @@ export class Announcer {
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
 
-  /** What another coordinator answers, if one does. To be asked before `takePart`: it would answer itself. */
+  /** Asks whether another coordinator is present. To be called before `takePart`, or the coordinator would answer
+   *  itself. */
   async greet(): Promise<JournalPoint | undefined> {
     const { transport, subjects } = this.#deps;
     const timeoutMs = limits.greetingMs;
     const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });
     if (answer.kind !== "answered") return undefined;
     const beat = decode(answer.data, coordinatorHeartbeatSchema);
-    return beat.ok ? beat.value : { term: 0, idx: 0 }; // somebody is there, whatever that one means
+    return beat.ok ? beat.value : { term: 0, idx: 0 }; // a coordinator of another version, perhaps
   }
 
-  /** Has all others say how far each holds the journal, and notes what they say within `ms`.
-   *  @param awaited ids of coordinators: when each of them has spoken, or left, no more is waited for. Default:
-   *  unknown */
+  /** Asks all other coordinators for their positions, and notes the answers within `ms`.
+   *  @param awaited ids of coordinators: the wait ends early once all have answered or left. Default: unknown */
   async ask(ms: number, awaited?: readonly string[]): Promise<void> {
     const { transport, subjects, random, clock } = this.#deps;
     const inbox = `${transport.inboxPrefix}.${random.id(INBOX_LENGTH)}`;
@@ -77,7 +77,7 @@ export class Announcer {
     answers.unsubscribe();
   }
 
-  /** Notes what others say, and answers who asks. */
+  /** Notes announcements, and answers questions. */
   takePart(): Subscription {
     const { transport, subjects } = this.#deps;
     return transport.subscribe(subjects.coordinator, (message) => {
@@ -87,7 +87,7 @@ export class Announcer {
     });
   }
 
-  /** @returns whether another coordinator says who it is */
+  /** @returns whether the message is an announcement of another coordinator */
   #note({ data }: Message): boolean {
     const { id, clock, announcements } = this.#deps;
     const beat = decode(data, coordinatorHeartbeatSchema);

@@ -1,12 +1,12 @@
-// A coordinator: one process that follows the journal, takes the lead when its leader is silent, and leads. Its life is
-// the chart machines/coordinator.ts; here is what each state does.
+// A coordinator: a process that follows the journal, takes the lead when the leader is silent, and leads. The chart
+// machines/coordinator.ts runs it; here are the actions of each state.
 //
 //   restoring    reads the log from its newest base                       (journal/log.ts)
-//   following    reads on, and says when the leader is silent             (following/)
+//   following    reads on, and notices a silent leader                    (following/)
 //   takingLead   closes the live segment and opens the next one           (taking-lead/)
 //   leading      takes requests, decides, appends                         (leader/)
 //
-// Authoritative is the journal alone: the writer of the live segment with the highest number leads. Queries are
+// Only the journal is authoritative: the writer of the live segment with the highest number leads. Queries are
 // answered in all states but `restoring`.
 
 import type { Logger } from "pino";
@@ -48,7 +48,7 @@ import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
-  /** Names this process to people; stands in the journal as the term's leader. */
+  /** Name of this process for people; the journal records it as the term's leader. */
   readonly id: string;
   readonly swarm: SwarmId;
   readonly transport: Transport;
@@ -58,17 +58,17 @@ export interface CoordinatorOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** T of the terms that it leads, ms. Default `limits.leaderTimeoutMs`. */
+  /** T of this coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
   readonly leaderTimeoutMs?: number;
 }
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
 
-/** What a checker may look at; production code does not. */
+/** For checkers in tests and simulations. Production code reads nothing here. */
 export interface CoordinatorProbe {
-  /** The state, not to be changed, and good until it goes on. Undefined while batches in flight are in it. */
+  /** The state, read-only, until it changes. Undefined while batches are in flight. */
   readonly settledState: SwarmState | undefined;
-  /** Hash of the newest batch in that; empty before the first, undefined with it. */
+  /** Hash of the newest batch in `settledState`; empty before the first batch, undefined with the state. */
   readonly settledHash: string | undefined;
   /** Decided and not committed, oldest first. */
   readonly pending: readonly PendingBatch[];
@@ -77,20 +77,20 @@ export interface CoordinatorProbe {
 export interface Coordinator {
   /** The present role, then each change; completes when stopped or halted. */
   readonly role$: Observable<Role>;
-  /** After that much silence of the leader it takes the lead, ms: T of the term that it follows, and the jitter. */
+  /** Silence after which the coordinator takes the lead, ms: T of the followed term, and the jitter. */
   readonly silenceMsMax: number;
   readonly probe: CoordinatorProbe;
-  /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
+  /** Resolves with the term when the coordinator leads, at once if it leads already. Rejects when it ends before. */
   whenLeading(): Promise<Term>;
-  /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
+  /** Resolves at the end: with the error of a halted coordinator, with undefined for a stopped one. */
   readonly closed: Promise<WaggleError | undefined>;
-  /** Hands over and ends: settles what is in flight, closes its segment. Idempotent. Leaves the transport and the
-   *  journal open: they belong to the caller. */
+  /** Hands over and ends: commits batches in flight, closes the segment. Idempotent. Leaves the transport and the
+   *  journal open for the caller. */
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator. Resolves once the journal is read: it follows, or takes the lead where no other
- *  coordinator is.
+/** Starts a coordinator. Resolves once the journal is read: the coordinator follows, or takes the lead if it is
+ *  alone.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const coordinator = new RunningCoordinator(options);
@@ -103,7 +103,7 @@ class RunningCoordinator implements Coordinator {
   readonly #options: CoordinatorOptions;
   readonly #life: string;
   readonly #subjects: Subjects;
-  /** Of the terms that it leads. */
+  /** Of this coordinator's terms. */
   readonly #timing: Timing;
   readonly #actor: ActorRefFrom<typeof coordinatorMachine>;
   readonly #role = new BehaviorSubject<Role>("standing-by");
@@ -119,24 +119,24 @@ class RunningCoordinator implements Coordinator {
   readonly #emptyLog = new Replay();
   readonly #seen = { highest: 0 };
   #log: Replay | undefined;
-  /** The last batch that this coordinator committed as a leader that was deposed, until the log was read anew.
+  /** The last batch that this coordinator committed before it was deposed, until the log is read again.
    *
-   *  The leader's state contains the batches in flight, which another leader may leave out. So the state is dropped,
-   *  and the log is read anew. The journal may have lost its end meanwhile: batches up to this one come from
-   *  `#recentBatches` then, and other coordinators hear that they are held. The batches in flight are dropped,
-   *  because nothing was answered about them. */
+   *  The state of a deposed leader contains batches in flight, which the next leader may leave out. So the state is
+   *  dropped, and the log is read again. If the journal lost its end meanwhile, the batches up to `#acknowledged`
+   *  come from `#recentBatches`, and announcements tell other coordinators so. Batches in flight are dropped,
+   *  because no answer left for them. */
   #acknowledged: ChainTail | undefined;
-  /** The live segment whose leader is silent, or is not there any more; 0 where none was live. */
+  /** The live segment with a silent or absent leader; 0 where no segment was live. */
   #silentSegment = 0;
   #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
   #cancelBeat: (() => void) | undefined;
   #hasStarted = false;
-  /** No other coordinator answered when this one started. */
+  /** No other coordinator answered at the start. */
   #wasAlone = false;
 
   constructor(given: CoordinatorOptions) {
-    // Several coordinators write one log: each line says which it is about.
+    // Several coordinators may write one log file: each line names its coordinator.
     const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
     const { journal, clock, logger, random } = options;
     this.#options = options;
@@ -263,7 +263,7 @@ class RunningCoordinator implements Coordinator {
       this.#role.next(snapshot.matches("leading") ? "leading" : "standing-by");
   }
 
-  /** @param error why it halted; undefined when it stopped */
+  /** @param error why the coordinator halted; undefined when it stopped */
   #ended(error: WaggleError | undefined): WaggleError | undefined {
     if (error !== undefined)
       this.#options.logger.fatal(
@@ -294,7 +294,7 @@ class RunningCoordinator implements Coordinator {
         this.#log = await this.#readLog();
         break;
       } catch (error) {
-        // A server that takes over may not find what it has: damage is believed once it lasts.
+        // A server that takes over may miss records at first: damage counts once it lasts.
         const mayPass =
           error instanceof JournalDamagedError
             ? journal.sharable && !damage.isBelieved()
@@ -340,7 +340,7 @@ class RunningCoordinator implements Coordinator {
     return brought;
   }
 
-  /** A leader goes on in a segment that can be read, once it hears that its own cannot. */
+  /** A leader whose segment cannot be read is told, and goes on in another segment. */
   async #readSegments(live: LiveSegment): Promise<Replay> {
     const { journal, clock } = this.#options;
     try {
@@ -363,7 +363,7 @@ class RunningCoordinator implements Coordinator {
 
   #follow(sendBack: (signal: CoordinatorSignal) => void): () => void {
     const { clock, transport, id, logger } = this.#options;
-    this.#announcer.announce(); // that it stands by
+    this.#announcer.announce(); // to hear of this standby
     const following = new Following(
       this.#log,
       {
@@ -430,9 +430,9 @@ class RunningCoordinator implements Coordinator {
     };
   }
 
-  /** Asks the others; a coordinator that says it holds more, and never shows it, is not waited for for ever. A log that
-   *  its leader closed is whole unless a later segment was lost: coordinators that are known are asked, and no
-   *  longer. */
+  /** Whether another coordinator holds more of the log. A coordinator that announces more and never shows it is not
+   *  awaited for ever. After a hand-over the log is whole unless a later segment was lost: then only present
+   *  coordinators are asked. */
   async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {
     const own = log?.tail ?? emptyTail;
     const { clock, journal, logger } = this.#options;
@@ -520,7 +520,7 @@ class RunningCoordinator implements Coordinator {
 
   // --- other coordinators ---------------------------------------------------------------------------
 
-  /** By the T of the term that it follows; of its own while there is none. */
+  /** By T of the followed term; without one, by this coordinator's T. */
   get #followedTiming(): Timing {
     const { leaderTimeoutMs } = this.#heldLog.state;
     return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
@@ -538,7 +538,7 @@ class RunningCoordinator implements Coordinator {
     return this.#announcements.standbys(this.#lately);
   }
 
-  /** Says who is here, for other coordinators and for clients that watch for a new term. */
+  /** Announces this coordinator, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
     this.#announcer.announce();
     this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());

@@ -1,5 +1,6 @@
-// How much room the journal has: as last heard, which is asked for now and then and never waited for, and what was
-// stored since. Without the latter a small journal could be full before it is looked at again.
+// The room of the journal: the usage by the last answer of the storage, plus all bytes stored since. Usage is asked
+// for from time to time, and no caller waits. The added bytes matter in a small journal, which could be full before
+// the next answer.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -7,8 +8,8 @@ import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { ThrottledPoll } from "./throttled-poll.ts";
 
-/** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks, or than the
- *  leader says that its next takes. */
+/** Whether a batch may find no room: less is free than the largest batch takes, and less than is kept free of
+ *  tasks, or than the leader announces to need. */
 export function isFull({ bytes, bytesMax }: JournalUsage, neededBytes = 0): boolean {
   if (bytesMax === undefined) return false;
   const keptBytes = bytesMax * (1 - limits.journalFullShare);
@@ -25,7 +26,7 @@ export class JournalRoom {
   readonly #throttledPoll: ThrottledPoll;
   #usage: JournalUsage = { bytes: 0, bytesMax: undefined };
   #isShort = false;
-  /** Stored while an answer is awaited, which may or may not count it. */
+  /** Bytes stored since the last question. The answer may or may not count them. */
   #bytesSinceAsked = 0;
 
   constructor(journal: Journal, clock: Clock, logger: Logger) {
@@ -43,17 +44,18 @@ export class JournalRoom {
     return this.#usage;
   }
 
-  /** Above `limits.journalFullShare` of its bound: no tasks are accepted, results and terms go on. */
+  /** Above `limits.journalFullShare` of its bound: no tasks are accepted; results and terms go on. */
   get isShort(): boolean {
     return this.#isShort;
   }
 
-  /** Above `limits.journalUnassignedShare` of its bound: nothing is assigned, so that the results of what runs fit. */
+  /** Above `limits.journalUnassignedShare` of its bound: nothing is assigned, so that the results of running tasks
+   *  fit. */
   get isTight(): boolean {
     return this.tightUsage !== undefined;
   }
 
-  /** Undefined unless it is tight. */
+  /** Undefined unless room is tight. */
   get tightUsage(): BoundedUsage | undefined {
     const usage = this.#usage;
     return isAbove(usage, limits.journalUnassignedShare) ? usage : undefined;
@@ -99,7 +101,7 @@ export class JournalRoom {
   }
 }
 
-/** For the log: how full it is, and how it gets more. */
+/** Usage, bound and remedy, for the log. */
 export function roomFields({ bytes, bytesMax, remedy }: JournalUsage): Partial<JournalUsage> {
   return { bytes, bytesMax, ...(remedy === undefined ? {} : { remedy }) };
 }

@@ -1,4 +1,4 @@
-// Looks at something now and then: again when the last look is old, one look at a time, and nobody waits for it.
+// Polls from time to time: when the last look is old, one look at a time, and no caller waits.
 
 import type { Clock } from "../clock.ts";
 
@@ -31,7 +31,7 @@ export class ThrottledPoll {
     });
   }
 
-  /** Much may have changed: the last look is old, however young it is. */
+  /** Makes the last look old, because much may have changed. */
   lookSoon(): void {
     this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   }

@@ -1,25 +1,24 @@
-// What T, the time-out of leaders, means for everything that is timed by it. Each coordinator has a T of its own,
-// and announces it with the term that it wins: whoever stands by waits for the T of the term that it follows, so
-// coordinators of different settings may stand side by side.
+// All times that follow from T, the time-out of leaders. Each coordinator has a T, and announces it with its term. A
+// standby waits by the T of the followed term, so coordinators of different settings may run together.
 
 import { limits } from "../limits.ts";
 
 export interface Timing {
   /** T: how long a leader may be silent. */
   readonly timeoutMs: number;
-  /** T and the longest jitter: after that much silence somebody campaigns. */
+  /** T and the longest jitter: after so much silence a standby campaigns. */
   readonly silenceMsMax: number;
-  /** …once it has listened for so long to what the others say when asked. */
+  /** How long a campaign waits for answers of other coordinators. */
   readonly askMs: number;
-  /** A leader appends, and a coordinator says who it is, at least so often. */
+  /** The longest pause between two appends of a leader, and between two announcements of a coordinator. */
   readonly beatMs: number;
-  /** For so long after an append was *sent* that was acknowledged, nobody else can have been elected. */
+  /** The leader lease: for so long after an acknowledged append was *sent*, no other coordinator can lead. */
   readonly trustMs: number;
-  /** A leader that nobody can reach for so long, and that reaches the journal, lets another lead. */
+  /** Isolation after which a leader that reaches the journal steps down. */
   readonly deafMs: number;
-  /** How often a coordinator looks at what only time brings. */
+  /** Interval of periodic work. */
   readonly pulseMs: number;
-  /** A pulse that comes later than this says that the process stalled: silence is counted anew. */
+  /** A pulse later than this means that the process stalled: silence is counted from then on. */
   readonly pulseLateMs: number;
 }
 

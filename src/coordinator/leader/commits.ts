@@ -1,15 +1,15 @@
-// How a leader's turns are committed, and what may be said before: append before visible.
+// How a leader's turns are committed, and when answers may leave: append before visible.
 //
-//   take ─ a batch into the segment (writer.ts) ─ stored, and all before it → dispatched
-//        ─ nothing to record: answered with the newest batch in flight, or at once while the leader's lease holds
+//   take ─ a batch into the segment (writer.ts) ─ stored, and all before → dispatched
+//        ─ without events: answered with the newest batch in flight, or at once while the leader lease holds
 //
-// The segment is changed in two ways, and no turn is taken meanwhile:
+// The segment changes in two ways, and no turn is taken meanwhile:
 //
-//   planned  the next segment is ready, nothing is in flight → segment-change.ts; the term goes on
-//   faulty   the segment does not hold what was stored in it → the lead is taken again from what is held, with a base:
-//            what was in flight is in that base, and so committed; a new term begins
+//   planned  the next segment is ready, no batch is in flight → segment-change.ts; the term goes on
+//   faulty   the segment lost a stored batch → the leader takes the lead again from memory, with a base. The base
+//            contains the batches in flight and so commits them; a new term begins
 //
-// Not here: what a turn holds (turns.ts), what leaves after a commit (dispatcher.ts).
+// Not here: the contents of a turn (turns.ts), and messages after a commit (dispatcher.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -42,7 +42,7 @@ export interface CommitsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** For a segment that is faulty. */
+  /** For a faulty segment. */
   readonly taking: TakeLeadDeps;
 }
 
@@ -52,19 +52,19 @@ export interface CommitsHooks {
   readonly resume: () => void;
   /** A batch is stored. */
   readonly onStored: (held: Held, bytes: number) => void;
-  /** A batch is committed: sends all messages that waited for it. */
+  /** A batch is committed: sends all messages that waited for the commit. */
   readonly dispatch: (held: Held, commit: Commit) => void;
-  /** Nothing is in flight: answers what was only read. */
+  /** No batch is in flight: answers entries that only read. */
   readonly answer: (entries: readonly InboxEntry[]) => void;
   readonly onCommitted: () => void;
-  /** The lead is taken again: what was being made for the next segment is given up. */
+  /** The leader takes the lead again: a segment in the making is given up. */
   readonly onRenewing: () => void;
-  /** The segment is another one now. @param isNewTerm the lead was taken again: batches before it may be lost to
-   *  readers */
+  /** The leader goes on in another segment. @param isNewTerm the leader took the lead again: readers may have lost
+   *  earlier batches */
   readonly onSegment: (live: LiveSegment, isNewTerm: boolean) => void;
-  /** No room in the journal; called once until there is room again, and then with undefined. */
+  /** The journal has no room. Called once until there is room again, and then with undefined. */
   readonly onFull: (full: Full | undefined) => void;
-  /** Another coordinator leads: nothing uncommitted will ever be. */
+  /** Another coordinator leads: batches in flight are never committed. */
   readonly onDeposed: () => void;
   /** The term cannot go on. */
   readonly onBroken: (cause: unknown) => void;
@@ -83,7 +83,7 @@ export class Commits {
   #writer: Writer;
   /** The segment is being changed. */
   #isChanging = false;
-  /** The connection broke, or an acknowledgement came late, and the segment was not found as it was left yet. */
+  /** The connection broke, or an acknowledgement came late, and the segment was not inspected since. */
   #isDoubted = false;
   #next: NextSegment | undefined;
   #renewedMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -119,7 +119,7 @@ export class Commits {
     return this.#inFlight.commit;
   }
 
-  /** The newest committed batch: everything that was acknowledged ends with it. */
+  /** The newest committed batch. No later batch was acknowledged. */
   get acknowledged(): ChainTail {
     return this.#inFlight.committed;
   }
@@ -139,12 +139,12 @@ export class Commits {
     return this.#inFlight.tail.hash;
   }
 
-  /** The segment that is led. */
+  /** The leader's segment. */
   get segment(): LiveSegment {
     return this.#live;
   }
 
-  /** What the state contains and is not committed, oldest first. */
+  /** Uncommitted batches of the state, oldest first. */
   get pending(): readonly PendingBatch[] {
     return this.#writer.pending;
   }
@@ -153,7 +153,7 @@ export class Commits {
     return this.#inFlight.newest === undefined;
   }
 
-  /** Whether a turn may be taken now; `resume` is called, or a batch is committed, when one may be again. */
+  /** Whether a turn may be taken now. If not, `resume` is called or a batch is committed later. */
   get takesTurns(): boolean {
     return (
       this.#writer.hasRoom && !this.#isChanging && this.#next === undefined && !this.#ending.signal.aborted
@@ -165,13 +165,14 @@ export class Commits {
     return !this.#isChanging && !this.#isDoubted && this.#trust.isProven;
   }
 
-  /** Whether an idle leader is to show that it lives, where somebody stands by. */
+  /** Whether an idle leader of a shared journal is to append a sign of life. */
   get isRenewalDue(): boolean {
     return this.isSettled && this.#trust.isRenewalDue;
   }
 
-  /** Takes a turn, behind the others: appends its batch. One without events has its answers leave with the newest
-   *  batch in flight; or at once where there is none and the lease holds, else with a batch that says nothing else. */
+  /** Takes a turn: appends its batch behind the others. Answers of a turn without events leave with the newest
+   *  batch in flight. Without such a batch they leave at once while the lease holds, else with a batch that says
+   *  nothing else. */
   take(held: Held): void {
     if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
       held.turn.take({ type: "RenewTerm" });
@@ -181,18 +182,18 @@ export class Commits {
     else this.#hooks.answer(held.entries);
   }
 
-  /** Looks whether the segment holds what was stored in it, when the last look is old. */
+  /** Inspects the segment when the last inspection is old. */
   look(): void {
     this.#watch.look();
   }
 
-  /** Whether the segment can be closed: nothing is in flight, and it is not being changed. */
+  /** Whether the segment can be closed: no batch is in flight, and the segment is not being changed. */
   get isAtRest(): boolean {
     return this.isSettled && !this.#isChanging && !this.#isDoubted;
   }
 
-  /** A standby says that it cannot read the segment: what a look does not find, only a new segment mends. Not more
-   *  often than once each T: any party may say so. */
+  /** A standby says that it cannot read the segment. Inspection does not find such damage, only a new segment mends
+   *  it. At most once per T, because any client could say so. */
   cannotBeRead(segment: number): void {
     const { clock, timing } = this.#deps;
     const isSoon = clock.monotonicMs() - this.#renewedMonotonicMs < timing.timeoutMs;
@@ -206,7 +207,7 @@ export class Commits {
     this.#changeWhenSettled();
   }
 
-  /** Ends the segment so that another coordinator may lead. Nothing is in flight. @throws as `closeSegment` */
+  /** Ends the segment so that another coordinator may lead. No batch is in flight. @throws as `closeSegment` */
   async close(to: string | undefined): Promise<void> {
     this.#isChanging = true;
     this.#writer.stop();
@@ -214,20 +215,20 @@ export class Commits {
     await closeSegment(this.#left, closing, this.#deps, this.#ending.signal);
   }
 
-  /** The log up to what is committed, for whoever stands by next. */
+  /** The committed log, for following. */
   get log(): Replay {
     this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
     return this.#log;
   }
 
-  /** The term is over: what is in flight is left as it is. */
+  /** The term is over. Batches in flight are left as they are. */
   stop(): void {
     this.#ending.abort();
     this.#writer.stop();
     this.#watch.stop();
   }
 
-  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
+  /** Whether an answer without a batch is safe: it leaves with the newest batch in flight, or at once. */
   #mayAnswerNow(): boolean {
     return this.isSettled ? this.isTrusted : this.#trust.willBeProven;
   }
@@ -349,7 +350,7 @@ export class Commits {
     }
   }
 
-  /** Takes the lead again from what is held. */
+  /** Takes the lead again from memory. */
   async #renew(why: Error): Promise<void> {
     if (this.#isChanging || this.#hooks.isOver()) return;
     const { logger, taking, clock, timing } = this.#deps;

@@ -1,6 +1,6 @@
-// What leaves the leader after a commit, in this order: effects to agents and clients (requests/outbox.ts), answers to
-// requests, and the live events. Followers of the journal save polling by the live events: one message per batch and
-// subject `event.<project or _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
+// Messages after a commit, in this order: effects to agents and clients (requests/outbox.ts), answers to requests, and
+// live events. Live events save followers of the journal polling: one message per batch and subject `event.<project or
+// _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -29,7 +29,7 @@ export class Dispatcher {
   readonly outbox: Outbox;
   readonly #deps: DispatcherDeps;
   readonly #publisher: EventPublisher;
-  /** By committed batches only: the state runs ahead of them. */
+  /** As of the committed batches: the state runs ahead. */
   #firstIdx: BatchIndex;
 
   constructor(deps: DispatcherDeps) {
@@ -44,8 +44,8 @@ export class Dispatcher {
     return this.#firstIdx;
   }
 
-  /** An entry for the next turn that sends again all that agents have not confirmed. The previous leader may not
-   *  have sent it, or it was lost while the connection was away. */
+  /** An entry for the next turn that sends again what agents have not confirmed: the previous leader may not have
+   *  sent the messages, or the connection lost them. */
   resend(): InboxEntry {
     let unconfirmed: readonly Effect[] = [];
     return {
@@ -58,7 +58,7 @@ export class Dispatcher {
     };
   }
 
-  /** Sends what follows from a committed turn. */
+  /** Sends all messages of a committed turn. */
   dispatch({ turn, entries, at }: Held, commit: Commit): void {
     for (const { event } of turn.recorded) if (event.type === "AuditTrimmed") this.#firstIdx = event.firstIdx;
     this.outbox.perform(turn.effects, commit);
@@ -78,7 +78,7 @@ class EventPublisher {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #namesByType = new Map<EventType, { readonly noun: string; readonly verb: string }>();
-  /** By subject: its last batch in this term, oldest first. Followers detect gaps by it. */
+  /** By subject: the last batch in this term, oldest first. Followers detect gaps by it. */
   readonly #lastIdxBySubject = new Map<string, number>();
 
   constructor(transport: Transport, subjects: Subjects) {

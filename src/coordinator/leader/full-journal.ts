@@ -1,5 +1,5 @@
-// What a leader knows and says of a journal that takes no batch: nothing is decided or answered until it has room, and
-// whoever asks is told why. Not here: how it gets some (compacting/segment-retention.ts).
+// A full journal, for the leader: no request is decided or answered until the journal has room, and clients are told
+// so. Not here: how it gets room (compacting/segment-retention.ts).
 
 import type { Logger } from "pino";
 import { type JournalRoom, roomFields } from "../journal-room.ts";
@@ -15,24 +15,24 @@ export class FullJournal {
     this.#logger = logger;
   }
 
-  /** Why nothing can be decided or answered now, if so: for whoever asks, who asks again. */
+  /** The refusal while the journal is full: a sentence without its full stop. */
   get stuckReason(): string | undefined {
     if (this.#full === undefined) return undefined;
     const { remedy } = this.#room.usage;
     return `the journal is full, and nothing is done or answered until it has room: ${this.#full.message}${remedy === undefined ? "" : `; ${remedy}`}`;
   }
 
-  /** Of the batch for which the journal has no room, if so. */
+  /** Size of the batch that has no room. */
   get neededBytes(): number | undefined {
     return this.#full?.bytes;
   }
 
-  /** The journal takes no batch, or takes them again. */
+  /** The journal takes no batch, or takes batches again. */
   saw(full: Full | undefined): void {
     if (full === undefined && this.#full === undefined) return;
     this.#full = full;
     this.#room.lookAgain();
-    const { bytes: _, ...bound } = roomFields(this.#room.usage); // of before it was full
+    const { bytes: _, ...bound } = roomFields(this.#room.usage); // outdated
     if (full !== undefined)
       this.#logger.error(
         { reason: full.message, ...bound },

@@ -1,5 +1,5 @@
-// Stepping down for another coordinator: when an operator asks for it, for one of those that stand by, as far as they
-// were heard; or when nobody can reach this one (isolation.ts). Not here: the end of the term itself (leader.ts).
+// Hand-over to another coordinator: on an operator's request, to a standby that was heard lately; or because no agent
+// or client reaches the leader (isolation.ts). Not here: the end of the term (leader.ts).
 
 import type { Term } from "../../ids.ts";
 import type { CodedError } from "../../protocol/schemas.ts";
@@ -8,7 +8,7 @@ import type { InboxEntry } from "../requests/inbox.ts";
 import type { TransferRequest } from "../requests/intake.ts";
 
 export interface HandOverDeps {
-  /** Of the coordinator that leads. */
+  /** Of this coordinator. */
   readonly id: string;
   readonly term: () => Term;
   /** Ids of the coordinators that were heard within T. */
@@ -32,12 +32,12 @@ export class HandOver {
     this.#leader = leader;
   }
 
-  /** For which the term ends; to be answered when it has ended. */
+  /** The request that ends the term. It is answered after the end. */
   get accepted(): TransferRequest | undefined {
     return this.#accepted;
   }
 
-  /** Whether the coordinator stands by when the term has ended, and another may lead. */
+  /** Whether the coordinator becomes a standby after the term. */
   get standsBy(): boolean {
     return this.#isAside || this.#accepted !== undefined;
   }
@@ -47,7 +47,7 @@ export class HandOver {
     this.#isAside = true;
   }
 
-  /** Decided behind what came before it, answered with the end of the term.
+  /** Decided in the order of the inbox, answered after the end of the term.
    *  @returns false when the inbox is full */
   take(request: TransferRequest): boolean {
     const { id, term, standbys } = this.#deps;
@@ -72,7 +72,7 @@ export class HandOver {
   }
 }
 
-/** Why nobody can take over, or not the one that is named; undefined when somebody can. */
+/** Why no standby, or not the named standby, can take over; undefined when one can. */
 function whyNotTo(to: string | undefined, standbys: readonly string[]): CodedError | undefined {
   if (standbys.length === 0) {
     const sentence =

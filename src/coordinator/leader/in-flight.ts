@@ -1,6 +1,5 @@
-// The newest part of the log: what the state contains and the journal may not, each batch with all that is held
-// back until it is committed. Not here: how batches get into the segment (writer.ts), and what is done then
-// (commits.ts).
+// The batches in flight: decided and part of the state, not committed. Each is held with all that leaves after its
+// commit. Not here: how batches get into the segment (writer.ts), and commits (commits.ts).
 
 import type { Turn } from "../../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
@@ -8,7 +7,7 @@ import { type ChainTail, encodeBatch, hashOf } from "../../journal/records.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import type { PendingBatch } from "./writer.ts";
 
-/** A turn, and what happens when its batch is committed. */
+/** A turn with all that leaves after its commit. */
 export interface Held {
   readonly turn: Turn;
   readonly at: Instant;
@@ -25,7 +24,7 @@ export class InFlight {
   #committed: ChainTail;
   #term: Term;
 
-  /** @param tail of what is committed · @param term of the batches to come */
+  /** @param tail of the committed log · @param term of the next batches */
   constructor(life: string, tail: ChainTail, term: Term) {
     this.#life = life;
     this.#tail = tail;
@@ -56,7 +55,7 @@ export class InFlight {
     return this.#held.at(-1);
   }
 
-  /** Adds a turn, behind the others. @returns its batch, to be appended */
+  /** Adds a turn behind the others. @returns the batch to append */
   add(held: Held): PendingBatch {
     const { journal, hash: prev } = this.#tail;
     const idx = this.nextIdx;
@@ -69,15 +68,15 @@ export class InFlight {
     return { term, idx, bytes, hash };
   }
 
-  /** Takes the oldest, which is committed. @returns undefined, which is a bug, when there was none */
+  /** Takes the oldest batch after its commit. @returns undefined if none is in flight, which is a bug */
   take({ term, idx, hash }: Pick<PendingBatch, "term" | "idx" | "hash">): Held | undefined {
     const held = this.#held.shift();
     if (held !== undefined) this.#committed = { journal: this.#tail.journal, term, idx, hash };
     return held;
   }
 
-  /** A new segment begins with a base that contains all of them: they are committed.
-   *  @returns them, oldest first */
+  /** Takes all: a new segment begins with a base that contains and so commits them.
+   *  @returns the batches, oldest first */
   takeAll(term: Term): readonly Held[] {
     this.#committed = this.#tail;
     this.#term = term;

@@ -1,5 +1,5 @@
-// Whether nobody can reach a leader that reaches its journal: it renews its term all the while, and keeps everybody who
-// can be reached from leading. When that has lasted for `deafMs` it is to step down
+// Isolation: a leader reaches its journal, and no agent or client reaches the leader. It would renew its term, and
+// keep standbys from leading that agents and clients can reach. After `deafMs` the leader steps down
 // (docs/adr/0012-a-journal-that-loses-records.md). Not here: stepping down (hand-over.ts).
 
 import type { Logger } from "pino";
@@ -19,7 +19,7 @@ export interface IsolationDeps {
   readonly logger: Logger;
 }
 
-/** How one look finds the process and its connection to agents and clients. */
+/** The process and its connection to agents and clients, at one look. */
 export interface Reach {
   /** The process stood still before the look. */
   readonly isLate: boolean;
@@ -35,8 +35,8 @@ export class Isolation {
     this.#gracePeriod = new GracePeriod(deps.clock, deps.timing.deafMs);
   }
 
-  /** Looks once more: to be called at each pulse, while it leads.
-   *  @returns whether it is to step down, which the log says then */
+  /** Looks once more. To be called at each pulse while the coordinator leads.
+   *  @returns whether the leader is to step down; the log then says so */
   isBelieved({ isLate, isConnected }: Reach): boolean {
     const { term, timing, journal, commits, logger } = this.#deps;
     const isDeaf = !isConnected && commits.isTrusted && journal.sharable;
@@ -52,7 +52,7 @@ export class Isolation {
     return true;
   }
 
-  /** It could be reached. */
+  /** Clients could reach the leader just now. */
   renew(): void {
     this.#gracePeriod.renew();
   }

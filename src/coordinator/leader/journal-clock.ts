@@ -1,26 +1,26 @@
-// Journal time: advances with the monotonic clock and never jumps. A wall clock that differs by
-// more than the bound is approached slowly, and reported once.
+// Journal time: advances with the monotonic clock and never jumps. A wall clock that differs by more than the bound is
+// approached slowly, and reported once.
 //
-// A term's time begins where the journal's is. A coordinator that followed the journal as it was written knows that
-// by its own monotonic clock, whatever its wall clock says; one that has only read what others wrote before cannot
-// tell an hour without a leader from a wall clock that is an hour ahead, and takes max(last `at`, wall clock).
+// A term's time begins where the journal's time is. A coordinator that followed the journal knows the time by its own
+// monotonic clock, whatever its wall clock says. A coordinator that only read old batches cannot tell an hour without
+// a leader from a wall clock that is an hour ahead. It takes max(last `at`, wall clock).
 
 import type { Clock } from "../../clock.ts";
 import { type Instant, instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 
-/** What journal time was at a moment of this process. */
+/** Journal time at a moment of this process. */
 interface TimeMark {
   readonly at: Instant;
   readonly monotonicMs: number;
 }
 
-/** Journal time as a standby knows it: of the records that it reads as they are written, carried on since. */
+/** Journal time on a standby: the newest `at` of the followed records, advanced by the monotonic clock. */
 export class FollowedTime {
   #mark: TimeMark | undefined;
 
-  /** A batch stamped `at` has just been written. One that comes late, after its writer or the wire stood still, says
-   *  less than what is known. */
+  /** Notes a batch just written at `at`. A batch that came late, after a pause of its writer or the network, is
+   *  ignored. */
   read(at: Instant, monotonicMs: number): void {
     const carried = this.carriedTo(monotonicMs);
     if (carried === undefined || at >= carried - limits.clockSkewMsMax) this.#mark = { at, monotonicMs };
@@ -40,7 +40,7 @@ export class JournalClock {
   #monotonicMs: number;
   #isSlewing = false;
 
-  /** @param lastAt of the last applied batch · @param followed what was read as it was written, if anything was
+  /** @param lastAt of the last applied batch · @param followed journal time of a standby, if any
    *  @param onSkew called when the wall clock leaves the bound */
   constructor(
     clock: Clock,

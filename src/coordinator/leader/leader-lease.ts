@@ -1,5 +1,5 @@
-// For how long a leader may take itself for the leader: an append that was acknowledged and *sent* less than 0.8·T ago
-// shows that nobody else can be elected by now. A journal that nobody shares needs no showing.
+// The leader lease. An acknowledged append that was *sent* less than 0.8·T ago proves that no other coordinator can
+// lead by now. An unshared journal needs no proof.
 
 import type { Clock } from "../../clock.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -24,7 +24,7 @@ export class LeaderLease {
     this.#appendedMonotonicMs = deps.clock.monotonicMs();
   }
 
-  /** When the newest append was sent that was acknowledged. */
+  /** When the newest acknowledged append was sent. */
   get provenMonotonicMs(): number {
     return this.#provenMonotonicMs;
   }
@@ -34,18 +34,18 @@ export class LeaderLease {
     return this.#isYoung(this.#provenMonotonicMs);
   }
 
-  /** Whether it may be said with the newest batch, once that is known to be stored. One that was sent long ago may have
-   *  been stored before another leader was elected. */
+  /** Whether the newest batch in flight will prove the lease once it is stored. A batch that was sent long ago may
+   *  have been stored before another coordinator led. */
   get willBeProven(): boolean {
     return this.#isYoung(this.#appendedMonotonicMs);
   }
 
-  /** Whether an append was sent so long ago that its acknowledgement, which comes only now, counts as none. */
+  /** Whether an append was sent so long ago that its acknowledgement proves nothing. */
   isLate(sentMonotonicMs: number): boolean {
     return !this.#isYoung(sentMonotonicMs);
   }
 
-  /** Whether the newest append is so old that another is due, before whoever stands by takes the leader for silent. */
+  /** Whether the newest append is so old that another is due, before standbys notice silence. */
   get isRenewalDue(): boolean {
     const { journal, clock, timing } = this.#deps;
     return (

@@ -3,18 +3,18 @@
 //
 //   inbox → decide → append(batch) → apply → effects → answers
 //
-// Overview. Messages become entries of one bounded inbox. A turn takes what waits, decides it in order on the
-// state, plans assignments, and appends one batch for all of it. The state runs ahead of the journal by at most
-// two batches; when an append is refused, this object, its state included, is thrown away.
+// Overview. Messages become entries of one bounded inbox. A turn takes the waiting entries, decides them in order on
+// the state, plans assignments, and appends one batch for all. The state runs ahead of the journal by at most two
+// batches. When an append is refused, this object is thrown away with its state.
 //
-// The rule: nothing leaves before its commit (commits.ts). What a turn decided is visible here at once, and to nobody
-// else.
+// The rule: no message leaves before its commit (commits.ts). Decisions of a turn are visible here at once, and to no
+// other process.
 //
-// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or ended of its own accord
-// (`end`), asked to or because no other party can reach it: it closes its segment, so that a standby need not wait.
+// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or `end`, on request or because
+// no client reaches the leader. `end` closes the segment, so that a standby need not wait.
 //
-// Not here: what goes into a turn (turns.ts), periodic work (pulse.ts), what leaves after a commit (dispatcher.ts), how
-// turns are committed and segments changed (commits.ts), requests (requests/).
+// Not here: the contents of a turn (turns.ts), periodic work (pulse.ts), messages after a commit (dispatcher.ts),
+// commits and changes of segment (commits.ts), requests (requests/).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -74,20 +74,20 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** For a segment that is found faulty. */
+  /** For a faulty segment. */
   readonly taking: TakeLeadDeps;
   /** Undefined: the journal is never compacted. */
   readonly compaction: CompactionOptions | undefined;
-  /** Ids of the coordinators that stand by, as far as they were heard lately. */
+  /** Ids of the standbys that were heard lately. */
   readonly standbys: () => readonly string[];
-  /** The first batch of a term is committed: it may be announced. */
+  /** The first batch of a term is committed: the term may be announced. */
   readonly onTermStarted: () => void;
 }
 
 export type LeaderEnd =
-  /** Another coordinator leads. `acknowledged`: the last batch that was committed. */
+  /** Another coordinator leads. `acknowledged`: the last committed batch. */
   | { readonly kind: "deposed"; readonly acknowledged: ChainTail }
-  /** It stepped down for another, and stands by; the log up to its last batch. */
+  /** The leader handed over and becomes a standby; the log up to its last batch. */
   | { readonly kind: "handed-over"; readonly log: Replay }
   | { readonly kind: "ended" }
   | { readonly kind: "halted"; readonly error: WaggleError };
@@ -112,10 +112,10 @@ export class Leader {
   #phase: "leading" | "ending" | "closing" | "over" = "leading";
   /** The first batch of the term is not committed. */
   #isTermNew = true;
-  /** Whether it ended at once: nothing more leaves, not even what is committed. */
+  /** After an abrupt end no message leaves, not even of committed batches. */
   #isCut = false;
 
-  /** @param taken the segment of this term, just opened; the state of its log becomes this leader's
+  /** @param taken the open segment of this term; the state of its log becomes this leader's state
    *  @param onEnd called at most once */
   constructor(
     given: LeaderDeps,
@@ -146,7 +146,7 @@ export class Leader {
     this.#pulse = this.#startPulse();
   }
 
-  /** Takes office: sends again what was not confirmed, and takes requests. */
+  /** Begins the term: sends unconfirmed messages again, and takes requests. */
   begin(): void {
     this.presences.restart(this.state);
     this.#startTerm(this.#commits.segment);
@@ -164,32 +164,32 @@ export class Leader {
     return this.#commits.tailHash;
   }
 
-  /** Why nothing can be decided or answered now, if so: for whoever asks, who asks again. */
+  /** Why the leader can decide and answer nothing now; undefined while it can. */
   get stuckReason(): string | undefined {
     return this.#full.stuckReason;
   }
 
-  /** Of the batch for which the journal has no room, if so. */
+  /** Size of the batch that has no room in the journal. */
   get neededBytes(): number | undefined {
     return this.#full.neededBytes;
   }
 
-  /** Of the journal's bases; undefined where it is never compacted. */
+  /** Undefined if the journal is never compacted. */
   get compaction(): CompactionStatus | undefined {
     return this.#compaction?.status;
   }
 
-  /** The first batch of the record that is kept. */
+  /** The first batch that readers find in the journal. */
   get auditFirstIdx(): BatchIndex {
     return this.#dispatcher.firstIdx;
   }
 
-  /** What the state contains and is not committed, oldest first. */
+  /** Uncommitted batches of the state, oldest first. */
   get pending(): readonly PendingBatch[] {
     return this.#commits.pending;
   }
 
-  /** Whether all that the state contains is committed. */
+  /** Whether all batches of the state are committed. */
   get isSettled(): boolean {
     return this.#commits.isSettled;
   }
@@ -216,7 +216,7 @@ export class Leader {
     return this.#turns.enqueue(entry);
   }
 
-  /** Ends the term of its own accord: takes nothing new, settles what is in flight, closes its segment. */
+  /** Ends the term: takes no more requests, settles batches in flight, closes the segment. */
   end(): void {
     if (this.#phase !== "leading") return;
     this.#phase = "ending";
@@ -237,7 +237,7 @@ export class Leader {
 
   // --- its parts ----------------------------------------------------------------------------------
 
-  /** What several of them work on. */
+  /** Dependencies that several parts share. */
   get #shared() {
     const { presences, monitor, state } = this;
     return { ...this.#deps, state, term: () => this.term, presences, monitor };
@@ -340,7 +340,7 @@ export class Leader {
 
   // --- segments -----------------------------------------------------------------------------------
 
-  /** A term whose segment begins with a base follows a loss: readers may not find what was written before the base. */
+  /** A term whose segment begins with a base follows a loss: readers may not find the batches before the base. */
   #startTerm({ opened, openedHash }: LiveSegment): void {
     this.#isTermNew = true;
     const { id, timing } = this.#deps;
@@ -366,7 +366,7 @@ export class Leader {
 
   // --- the turn, and the last one -----------------------------------------------------------------
 
-  /** Whatever throws in here is a bug, and leading on with it would do harm. */
+  /** An error in here is a bug, and leading on would do harm. */
   #takeTurn(): void {
     if (this.#isOver || this.#phase === "closing") return;
     try {

@@ -1,6 +1,6 @@
-// How the load lies, as the leader sees it: whether a kind's tasks go to one agent too often, and which agents are at
-// their limit while what they serve waits. Observations for people: nothing here is journaled or decides anything,
-// and a new leader begins anew. Fed with committed events and at each pulse; bounded by the limits of both watches.
+// Observations of the load for people: kinds whose tasks go to one agent too often, and busy agents whose queues wait.
+// No decision reads them, the journal does not record them, and a new leader starts afresh. Fed with committed events
+// and at each pulse; bounded by the limits of both watches.
 
 import type { Logger } from "pino";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -13,24 +13,24 @@ import type { EventOf } from "../../state/event.ts";
 import type { Receipt } from "../../state/receipt.ts";
 import type { AgentRow, SwarmState, TaskQueue } from "../../state/state.ts";
 
-/** An alert that holds. */
+/** An active alert. */
 export interface KindAlert extends ConcentrationAlert {
   readonly kind: Kind;
-  /** When it was found. */
+  /** Journal time of its beginning. */
   readonly since: Instant;
 }
 
-/** A kind that one agent serves alone. */
+/** A kind with only one agent. */
 export interface SoleAgent {
   readonly kind: Kind;
   readonly agent: AgentId;
 }
 
-/** An alert from its beginning to its end: that it has not held for `limits.concentrationQuietMs`. */
+/** An alert from its beginning until `limits.concentrationQuietMs` after its condition ended. */
 interface Raised {
   readonly since: Instant;
   heldAt: Instant;
-  /** Absent while it does not hold. */
+  /** Absent after the condition ended. */
   alert: ConcentrationAlert | undefined;
 }
 
@@ -71,7 +71,7 @@ export class Monitor {
     return this.#bottlenecks.shares(this.#at);
   }
 
-  /** Those that held at the last pulse, the highest share first. */
+  /** Active alerts of the last pulse, the highest share first. */
   alerts(): readonly KindAlert[] {
     const alerts: KindAlert[] = [];
     for (const [kind, { alert, since }] of this.#raisedByKind)
@@ -79,7 +79,7 @@ export class Monitor {
     return alerts.sort((a, b) => b.share - a.share || (a.kind < b.kind ? -1 : 1));
   }
 
-  /** Kinds that one agent serves alone: a note, no alert. Most recently assigned first. */
+  /** Kinds with only one agent: a note, no alert. Most recently assigned first. */
   soleAgents(): readonly SoleAgent[] {
     const sole: SoleAgent[] = [];
     for (const [kind, watch] of this.#watchByKind) {
@@ -93,7 +93,7 @@ export class Monitor {
     const { runsAs, agent, receipt } = event;
     const kind =
       runsAs ?? this.#state.taskById.get(event)?.spec.kind ?? this.#state.endedById.get(event)?.kind;
-    if (kind === undefined) return; // ended and forgotten before its assignment was committed
+    if (kind === undefined) return; // ended and forgotten before the commit of its assignment
     this.#watchOf(kind).assigned(agent, servingIn(receipt));
   }
 
@@ -129,7 +129,7 @@ export class Monitor {
   }
 }
 
-/** How many agents served the task's kind, and its role, when it was assigned, whether or not they were free. */
+/** How many agents served the task's kind and role at its assignment, free or not. */
 function servingIn({ feasible, ineligible }: Receipt): number {
   const { full = 0, unresponsive = 0, suspended = 0 } = ineligible;
   return (
@@ -150,7 +150,7 @@ function* pressures(state: SwarmState): Generator<AgentPressure> {
   }
 }
 
-/** Queues with tasks that wait for an agent, and not for an operator to resume them. */
+/** Queues whose tasks wait for an agent, and not for an operator. */
 function waitingQueues(state: SwarmState): ReadonlyMap<Kind, readonly TaskQueue[]> {
   const queuesByKind = new Map<Kind, TaskQueue[]>();
   if (state.isPaused) return queuesByKind;

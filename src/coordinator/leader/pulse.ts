@@ -1,6 +1,6 @@
-// A leader's periodic work, several times in T: it looks for silent agents, for commands that are due beside the
-// turns, for its own isolation (isolation.ts), and keeps the monitor, the journal's room, its segment and compaction
-// up to date. Not here: what is due by the state; a timer of the turns runs a turn then (turns.ts).
+// A leader's periodic work, several times in T. It looks for silent agents, for due commands and for isolation
+// (isolation.ts). It updates the monitor, the journal's room, the inspection of the segment, and compaction. Not here:
+// timers of the state (turns.ts).
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
@@ -37,7 +37,7 @@ export interface PulseDeps {
 
 export interface PulseHooks {
   readonly isOver: () => boolean;
-  /** Whether it takes requests. */
+  /** Whether requests are taken. */
   readonly isLeading: () => boolean;
   /** The connection is back. */
   readonly onConnected: () => void;
@@ -74,7 +74,7 @@ export class Pulse {
   /** Once per pulse, when a turn can decide: an agent that was silent at the pulse may have been heard by then. */
   look(): void {
     const { state, clock, random, presences, refusals, turns, commits } = this.#deps;
-    // The same commands would pile up while those of an earlier look are undecided.
+    // The same commands would pile up while an earlier look is undecided.
     if (!this.#isLookDue || turns.hasOwn) return;
     this.#isLookDue = false;
     const overdue = presences.overdue(state, () => random.next());
@@ -87,7 +87,7 @@ export class Pulse {
     this.#cancel?.();
   }
 
-  /** Whatever throws in here is a bug, and leading on with it would do harm. */
+  /** An error in here is a bug, and leading on would do harm. */
   #tick(): void {
     if (this.#hooks.isOver()) return;
     const { clock, timing, time, monitor, room, commits, compaction } = this.#deps;
@@ -105,8 +105,8 @@ export class Pulse {
     }
   }
 
-  /** A coordinator hears no agent while its process stalls, while it is cut off, or after it closed its subjects. The
-   *  silence then proves nothing about agents. */
+  /** A coordinator hears no agent while its process stalls, while it is cut off, or after it closed its subjects.
+   *  The silence then proves nothing about agents. */
   #lookForSilence(): void {
     const { state, clock, timing, transport, presences, isolation } = this.#deps;
     const now = clock.monotonicMs();

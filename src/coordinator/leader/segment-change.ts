@@ -1,9 +1,9 @@
-// The planned change of segment: the same leader goes on in the next one, which begins with a base. The base and most
-// copies are there already (compacting/make-next-segment.ts). With nothing in flight:
+// The planned change of segment: the leader goes on in the next segment, which begins with a base. The base and most
+// copies exist already (compacting/make-next-segment.ts). With no batch in flight:
 //
-//   Closing → seal → the copies that are left → Opened
+//   Closing → seal → the remaining copies → Opened
 //
-// Whatever fails on the way, the leader takes the lead again from what it holds (taking-lead/take-lead.ts).
+// After any failure the leader takes the lead again from memory (taking-lead/take-lead.ts).
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
@@ -16,18 +16,18 @@ import { type ChainTail, encodeRecord, hashOf, type Opened } from "../../journal
 import type { LiveSegment } from "../../journal/replay.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
-/** The next segment, claimed by this leader, with a base and copies of the batches behind it. */
+/** The next segment, claimed by this leader, with a base and copies of later batches. */
 export interface NextSegment {
   readonly writer: SegmentWriter;
   readonly base: BaseRef;
-  /** The last batch that is copied; the base's own when none is. */
+  /** The last copied batch; without copies the base's last batch. */
   readonly copiedIdx: number;
 }
 
-/** The segment that is left. */
+/** The segment that the leader leaves. */
 export interface LeftSegment {
   readonly number: number;
-  /** Of its last record. */
+  /** Of the last record. */
   readonly position: number;
   readonly recordHash: string;
 }
@@ -41,7 +41,7 @@ export interface SegmentChangeDeps {
   readonly clock: Clock;
 }
 
-/** Ends a segment of this leader: no batch is in flight. @throws as `SegmentWriter.put`, UnreachableError */
+/** Ends a segment of this leader. No batch is in flight. @throws as `SegmentWriter.put`, UnreachableError */
 export async function closeSegment(
   left: LeftSegment,
   closing: { readonly reason: "next-segment" | "handing-over"; readonly to?: string },
@@ -59,8 +59,8 @@ export async function closeSegment(
     throw new JournalDamagedError(`segment ${left.number} is ${found} behind record ${position}`);
 }
 
-/** @param tail the last committed batch, which is also the last of the state · @param term of this leader
- *  @returns the segment that is led now. @throws as `closeSegment` */
+/** @param tail the last batch of the state, committed · @param term of this leader
+ *  @returns the new segment. @throws as `closeSegment` */
 export async function changeSegment(
   {
     left,

@@ -1,7 +1,7 @@
-// Whether a leader's segment still holds what was stored in it, and the segments that it continues are there. Looked at
-// once each T, and after each reconnection and each late acknowledgement before anything is sent or answered. Damage
-// that no append meets would never be noticed otherwise: the leader would go on, and no standby could follow. What is
-// found once is looked at again before it counts, for a server that takes over may not know its newest records yet.
+// Inspects whether a leader's segment still holds all stored batches, and whether earlier segments exist: once per T,
+// after each reconnection, and after each late acknowledgement before any message leaves. Without inspection a leader
+// could append to a damaged segment for ever, and no standby could follow. A finding counts only when a second look
+// confirms it, because a server that takes over may not know its newest records yet.
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
@@ -33,9 +33,9 @@ export interface SegmentWatchHooks {
   readonly watched: () => Watched | undefined;
   /** The connection broke: nothing is to be sent or answered until `onWhole`. */
   readonly onReconnected: () => void;
-  /** The segment holds what it held, and goes on. */
+  /** The segment is whole. */
   readonly onWhole: () => void;
-  /** Another coordinator sealed the segment, opened a newer one, or claimed the number of a segment that was lost. */
+  /** Another coordinator sealed the segment, opened a newer segment, or claimed the number of a lost segment. */
   readonly onSuperseded: () => void;
   readonly onFaulty: (error: JournalDamagedError) => void;
   readonly onBroken: (cause: unknown) => void;
@@ -48,7 +48,7 @@ export class SegmentWatch {
   readonly #forget: () => void;
   #lookedMonotonicMs: number;
   #isLooking = false;
-  /** Counts reconnections and late acknowledgements: a look that one interrupts proves nothing. */
+  /** Counts reconnections and late acknowledgements. A look during which the count changes proves nothing. */
   #interruptions = 0;
 
   constructor(deps: SegmentWatchDeps, hooks: SegmentWatchHooks) {
@@ -73,7 +73,7 @@ export class SegmentWatch {
     void this.#look();
   }
 
-  /** Looks now: a look that is under way proves nothing. */
+  /** Looks now. A look under way proves nothing. */
   lookAnew(): void {
     this.#interruptions += 1;
     void this.#look();
@@ -146,7 +146,7 @@ export class SegmentWatch {
     }
   }
 
-  /** Whether the storage has the segments before, which a restart reads from the newest base on. */
+  /** Whether the earlier segments exist that a restart reads, from the newest base on. */
   async #isReadableTo(live: LiveSegment): Promise<boolean> {
     const { journal } = this.#deps;
     try {

@@ -1,8 +1,7 @@
-// The turns of a leader: what waits for one, when one is run, and what goes into it. Many messages become one batch.
+// The turns of a leader: the inbox, when a turn runs, and its contents. Many messages become one batch.
 //
-// Bounded: entries that wait for their turn or for their commit are `limits.inboxDepthMax` at most, the leader's own
-// commands go ahead of them and beyond that. Not here: whether a turn may be taken, and how it is committed (leader.ts,
-// commits.ts).
+// Bounded: at most `limits.inboxDepthMax` entries wait for their turn or their commit. The leader's own commands go
+// first, beyond the bound. Not here: whether a turn may be taken (leader.ts), and its commit (commits.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -19,7 +18,7 @@ import type { Held } from "./in-flight.ts";
 import type { JournalClock } from "./journal-clock.ts";
 
 export interface TurnsDeps {
-  /** Which turns change. */
+  /** Turns change the state. */
   readonly state: SwarmState;
   readonly time: JournalClock;
   readonly clock: Clock;
@@ -32,11 +31,11 @@ export interface TurnsHooks {
   readonly isOver: () => boolean;
   /** Whether entries are taken. */
   readonly isLeading: () => boolean;
-  /** It is time for a turn. */
+  /** Runs a turn if possible. */
   readonly onTime: () => void;
   /** Of the next turn's batch. */
   readonly nextIdx: () => BatchIndex;
-  /** Takes a turn to its commit. */
+  /** Commits a turn. */
   readonly take: (held: Held) => void;
 }
 
@@ -49,10 +48,10 @@ export class Turns {
   readonly #inbox = new Inbox();
   /** Commands of the leader's own. */
   readonly #own: Command[] = [];
-  /** Entries that wait for their turn or for their commit. */
+  /** Entries that wait for their turn or their commit. */
   #unanswered = 0;
   #isScheduled = false;
-  /** Nothing is assigned: the journal keeps what room it has for the results of what runs. */
+  /** Assignments pause: the journal keeps its room for the results of running tasks. */
   #isHeldBack = false;
 
   constructor(deps: TurnsDeps, hooks: TurnsHooks) {
@@ -63,7 +62,7 @@ export class Turns {
     this.#dueTimer = new DueTimer(deps.clock, () => this.schedule());
   }
 
-  /** Whether nothing that was asked waits for its turn. */
+  /** Whether no entry waits for a turn. */
   get isInboxEmpty(): boolean {
     return this.#inbox.depth === 0;
   }
@@ -73,7 +72,7 @@ export class Turns {
     return this.#own.length > 0;
   }
 
-  /** Whether nothing is assigned for want of room, and there is room again. */
+  /** Whether assignments paused for want of room, and there is room again. */
   get isHeldBackInVain(): boolean {
     return this.#isHeldBack && !this.#deps.room.isTight;
   }
@@ -87,7 +86,7 @@ export class Turns {
     return true;
   }
 
-  /** Puts commands of the leader's own before the next turn, without asking for one. */
+  /** Puts commands of the leader's own before the next turn, without a call for a turn. */
   addOwn(...commands: readonly Command[]): void {
     this.#own.push(...commands);
   }
@@ -107,7 +106,7 @@ export class Turns {
     });
   }
 
-  /** One turn, in one batch: what waits, what is due, what can be assigned. */
+  /** One turn, in one batch: waiting entries, due timers, possible assignments. */
   run(): void {
     const { state, clock, random, room } = this.#deps;
     const startedMs = clock.monotonicMs();
@@ -126,7 +125,7 @@ export class Turns {
     this.#noteLength(startedMs);
   }
 
-  /** What they asked for is committed. */
+  /** Answers committed entries. */
   answer(entries: readonly InboxEntry[], commit: Commit): void {
     this.#unanswered -= entries.length;
     for (const entry of entries) entry.finish(commit);
@@ -159,16 +158,16 @@ function takeCommands(turn: Turn, commands: Command[]): boolean {
 
 interface EntriesOfTurn {
   readonly inbox: Inbox;
-  /** Which the turn changes. */
+  /** Changed by the turn. */
   readonly state: SwarmState;
-  /** Whether the turn has taken its time. */
+  /** Whether the turn used up its time. */
   readonly isLate: () => boolean;
-  /** Gets the entries whose commands are all decided. */
+  /** Receives the decided entries. */
   readonly done: InboxEntry[];
 }
 
-/** Takes entries off the front of `inbox`; one that does not fit as a whole goes on in the next turn.
- *  @returns whether none is left */
+/** Takes entries off the front of `inbox`. An entry that does not fit as a whole continues in the next turn.
+ *  @returns whether the inbox is empty */
 function takeEntries(turn: Turn, { inbox, state, isLate, done }: EntriesOfTurn): boolean {
   let commands = 0;
   for (let entry = inbox.peek(); entry !== undefined; entry = inbox.peek()) {
@@ -200,7 +199,8 @@ class DueTimer {
     this.#onDue = onDue;
   }
 
-  /** Unless it is set for an earlier instant. @param dueAt journal time, as `now`; undefined when nothing is due */
+  /** Sets the timer, unless it is set for an earlier instant. @param dueAt journal time, like `now`; undefined:
+   *  none */
   set(dueAt: Instant | undefined, now: Instant): void {
     if (dueAt === undefined || dueAt >= this.#dueAt) return;
     this.#cancel?.();

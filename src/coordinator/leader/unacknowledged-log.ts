@@ -1,5 +1,6 @@
-// Says why the journal acknowledges nothing, as far as its server says so: one whose disk is full may not answer at
-// all. Not at once, for a server that fails over is silent for a while, and then again each minute.
+// Logs the server's reason when the journal acknowledges nothing, as far as the server gives one: a server with a full
+// disk may not answer at all. The first line comes after a while, because a server that fails over is silent for a
+// moment; then once a minute.
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
@@ -15,7 +16,7 @@ export class UnacknowledgedLog {
     this.#logger = logger;
   }
 
-  /** It is not known whether a batch is stored that was sent first at this time. */
+  /** A batch may or may not be stored. @param sentMonotonicMs when it was sent first */
   tell(cause: unknown, sentMonotonicMs: number): void {
     const now = this.#clock.monotonicMs();
     const forMs = Math.round(now - sentMonotonicMs);

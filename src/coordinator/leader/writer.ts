@@ -1,21 +1,21 @@
-// Appends the leader's batches to its segment in order and says when each is committed.
+// Appends the leader's batches to its segment in order, and says when each is committed.
 //
 // The rule: a batch is committed when it and all earlier batches of its segment are stored. At most two are in flight.
-// Bytes once sent are sent again unchanged.
+// Sent bytes are sent again unchanged.
 //
-//   sent ─ stored  → committed, once the batches before it are
-//        ─ stored, 0.8·T after it was sent or later → the segment is looked at, and the same bytes again
+//   sent ─ stored  → committed, after all earlier batches
+//        ─ stored, 0.8·T after sending or later → inspect the segment, and send the same bytes again
 //        ─ unknown → the same bytes again, at the same position
-//        ─ refused → read the position: our bytes → stored there
-//        │                              only foreign records, or a batch of ours that is in flight → behind them, again
-//        │                              nothing → the segment is looked at (segment-watch.ts), and the same bytes again
-//        │                              anything else → the segment is faulty
+//        ─ refused → read the position: our bytes → stored
+//        │                              only foreign records, or our own batch in flight → append behind them
+//        │                              nothing → inspect the segment (segment-watch.ts), and send the bytes again
+//        │                              another record → the segment is faulty
 //        ─ sealed  → another coordinator takes the lead
 //        ─ missing → the segment is faulty
-//        ─ full    → the same bytes again after a while; nothing is committed meanwhile
+//        ─ full    → the same bytes again after a while; no commit meanwhile
 //
-// Only the oldest batch is resolved. What was heard of the one behind it is forgotten then, and it is sent again: its
-// position follows from the oldest one's. Not here: what batches hold (in-flight.ts), what follows from a commit
+// Only the oldest batch is resolved. Answers about the next batch are forgotten, and it is sent again: its position
+// follows from the oldest batch's position. Not here: contents of batches (in-flight.ts), consequences of a commit
 // (commits.ts), and a faulty segment (segment-change.ts).
 
 import type { Clock } from "../../clock.ts";
@@ -25,7 +25,7 @@ import type { AppendOutcome, Segment } from "../../journal/journal.ts";
 import { decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 
-/** A batch on its way into the segment. */
+/** A batch in flight. */
 export interface PendingBatch {
   readonly term: Term;
   readonly idx: BatchIndex;
@@ -36,29 +36,29 @@ export interface PendingBatch {
 
 export interface Stored {
   readonly position: number;
-  /** When the append was sent that proved it. */
+  /** When the acknowledged append was sent. */
   readonly sentMonotonicMs: number;
 }
 
 /** The journal has no room for the next batch. */
 export interface Full {
   readonly message: string;
-  /** Of that batch. */
+  /** Size of the batch. */
   readonly bytes: number;
 }
 
 export interface WriterEvents {
   /** In order of idx. */
   readonly onCommitted: (batch: PendingBatch, stored: Stored) => void;
-  /** No room for the next batch; called once until there is room again, and then with undefined. */
+  /** No room for the next batch. Called once until there is room again, and then with undefined. */
   readonly onFull: (full: Full | undefined) => void;
   /** Another coordinator sealed the segment. The last call. */
   readonly onSealed: () => void;
-  /** The segment does not hold what was stored in it. The last call. */
+  /** The segment lost a stored batch. The last call. */
   readonly onFaulty: (error: JournalDamagedError) => void;
   /** The oldest batch is not acknowledged, for a while now. */
   readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
-  /** The segment seems to end before the oldest batch's position: it may be, or the server does not know better yet. */
+  /** The segment seems to end before the oldest batch's position: it lost records, or the server lags behind. */
   readonly onSuspect: () => void;
   /** The oldest batch was acknowledged too late. Call `hold`, and `resume` once the segment was looked at. */
   readonly onLate: () => void;
@@ -71,9 +71,9 @@ interface Sent {
   sentMonotonicMs: number;
   firstSentMonotonicMs: number | undefined;
   outcome: AppendOutcome | undefined;
-  /** Its newest append is under way, or answered and not resolved. */
+  /** The newest append is under way, or its answer is unresolved. */
   isUnderWay: boolean;
-  /** Bumped when it is sent again: an answer to an earlier append is not its answer. */
+  /** Bumped at each sending: answers to earlier appends are ignored. */
   round: number;
 }
 
@@ -92,7 +92,7 @@ export class Writer {
   readonly #deps: WriterDeps;
   readonly #events: WriterEvents;
   readonly #sent: Sent[] = [];
-  /** Of the last committed batch, or of the foreign records behind it. */
+  /** Position of the last committed batch, or of foreign records behind it. */
   #position: number;
   #recordHash = "";
   #isOver = false;
@@ -116,12 +116,12 @@ export class Writer {
     return this.#sent.map(({ batch }) => batch);
   }
 
-  /** Of the segment's last record that is known. */
+  /** Position of the segment's last known record. */
   get position(): number {
     return this.#position;
   }
 
-  /** Of that record's bytes; empty when it is not a batch of this writer. */
+  /** Hash of the last known record; empty unless this writer wrote the record. */
   get recordHash(): string {
     return this.#recordHash;
   }
@@ -136,23 +136,23 @@ export class Writer {
       round: 0,
     };
     this.#sent.push(sent);
-    const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1; // else that one is resolved first
+    const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1; // else the oldest batch is resolved first
     if (!this.#isHeld && mayFollow) this.#send(sent);
   }
 
-  /** The connection broke: nothing that was sent counts as acknowledged until it is read back. */
+  /** The connection broke: sent batches count as acknowledged only after they are read back. */
   hold(): void {
     this.#isHeld = true;
     for (const sent of this.#sent) this.#forget(sent);
   }
 
-  /** The segment was found as it was left. */
+  /** The segment is whole. */
   resume(): void {
     this.#isHeld = false;
     this.#sendAgain();
   }
 
-  /** No further call to an event. What is in flight may be stored all the same. */
+  /** No event is called any more. Batches in flight may be stored all the same. */
   stop(): void {
     this.#isOver = true;
     this.#cancelPause?.();
@@ -182,7 +182,7 @@ export class Writer {
     sent.outcome = undefined;
   }
 
-  /** The oldest alone; the one behind it follows when the oldest is committed. */
+  /** Only the oldest; the next batch follows after its commit. */
   #sendAgain(): void {
     if (this.#isOver || this.#isHeld) return;
     const [oldest, ...others] = this.#sent;
@@ -228,8 +228,8 @@ export class Writer {
     }
   }
 
-  /** While a leader is paused, its segment may lose a stored batch, and a successor may lead without the batch. So a
-   *  late acknowledgement counts as none (docs/adr/0023-segments-are-modelled-first.md, change 9). */
+  /** While a leader is paused, its segment may lose a stored batch, and a successor may lead without the batch. So
+   *  a late acknowledgement counts as none (docs/adr/0023-segments-are-modelled-first.md, change 9). */
   #acknowledged(oldest: Sent): void {
     if (this.#deps.isLate(oldest.sentMonotonicMs)) return this.#events.onLate();
     this.#commit(oldest);
@@ -282,7 +282,8 @@ export class Writer {
     this.#sendAgain();
   }
 
-  /** A foreign record, or a batch in flight that landed behind one: it does not continue the log, and is sent again. */
+  /** A foreign record, or a batch in flight that landed behind a foreign record: the log does not continue with it,
+   *  and the batch is sent again. */
   #isPassedOver(bytes: Uint8Array): boolean {
     const record = decodeRecord(bytes);
     if (record === undefined || record.life !== this.#deps.life) return true;

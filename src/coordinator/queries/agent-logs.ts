@@ -1,6 +1,6 @@
-// Answers `project.<p>.query.log`: asks the agent that ran a task what its attempts wrote. Nothing of it is journaled
-// or kept here. The agent compares the project of the subject with that of each attempt: a project never reads what
-// another's attempts wrote.
+// Answers `project.<p>.query.log`: asks an agent for the output of a task's attempts. The coordinator journals and
+// keeps no output. The agent compares the project of the subject with the project of each attempt, so no project reads
+// another project's output.
 
 import { NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";

@@ -1,4 +1,4 @@
-// What fits a message: the server takes no more than it said, and a message beyond that cannot be sent at all.
+// Which rows fit a message. The server refuses a message above its limit.
 
 /** As many rows, from the first, as fit so many bytes of JSON; the others are not even made. */
 export function rowsWithin<Row>(
@@ -16,7 +16,8 @@ export function rowsWithin<Row>(
   return { rows: fitting, bytes };
 }
 
-/** Items with their rows: all where those fit so many bytes of JSON; else those of the highest rank, highest first. */
+/** Items with their rows: all items if all fit so many bytes of JSON, else items of the highest rank, highest
+ *  first. */
 export function mostWithin<Item, Row>(
   items: Iterable<Item>,
   {
@@ -39,14 +40,14 @@ export function mostWithin<Item, Row>(
   return within(highest(all, rankOf, RANKED_PER_ROW * fitting.length + 1));
 }
 
-/** Ranked for each row that fitted: rows differ in size. */
+/** Items ranked per row that fitted: rows differ in size. */
 const RANKED_PER_ROW = 4;
 
 function* made<Item, Row>(items: readonly Item[], rowOf: (item: Item) => Row): Generator<Row> {
   for (const item of items) yield rowOf(item);
 }
 
-/** The items of the highest rank, highest first, equal ones in their order. One pass, however many there are. */
+/** The items of the highest rank, highest first, in their order at equal rank. One pass over all items. */
 function highest<Item>(items: readonly Item[], rankOf: (item: Item) => number, count: number): Item[] {
   const kept: { readonly item: Item; readonly rank: number }[] = [];
   let floor = Number.NEGATIVE_INFINITY;

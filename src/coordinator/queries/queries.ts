@@ -1,5 +1,5 @@
-// Answers `project.<p>.query.*`: status, one task and why it waits, what is set, a page of the journal. The leader
-// answers with the commit that its answer contains; a standby waits a moment, so that the leader comes first, and marks
+// Answers `project.<p>.query.*`: status, tasks, one task and why it waits, settings, pages of the journal. A leader's
+// answer leaves with the commit of its contents. A standby waits a moment, so that the leader comes first, and marks
 // its answer as stale.
 
 import type { Logger } from "pino";
@@ -54,31 +54,31 @@ export interface QueriesDeps {
   readonly reads: JournalReads;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** While it leads. */
+  /** Undefined on a standby. */
   readonly leader: () => Leader | undefined;
   readonly recentBatches: RecentBatches;
-  /** As far as this coordinator read it. */
+  /** The log as far as this coordinator read it. */
   readonly log: () => Replay;
-  /** Ids of the coordinators that stand by, as far as they were heard lately. */
+  /** Ids of the standbys that were heard lately. */
   readonly standbys: () => readonly string[];
 }
 
-/** An answer, or a promise of one that reads the journal. */
+/** An answer, or a promise of an answer from the journal. */
 type Answer = Uint8Array | Promise<Uint8Array>;
 
-/** What a query reads. */
+/** The sources of an answer. */
 interface View {
   readonly state: SwarmState;
   readonly isStale: boolean;
   readonly reader: AuditReader;
-  /** The first batch that is kept to be read. */
+  /** The first batch that readers find in the journal. */
   readonly firstIdx: () => BatchIndex;
 }
 
 export class Queries {
   readonly #deps: QueriesDeps;
   readonly #logs: AgentLogs;
-  /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
+  /** Held queries: a standby gives the leader time to answer, and a stuck leader gives time to standbys. */
   #waiting = 0;
   #isOver = false;
   readonly #scans: TaskScans;
@@ -104,7 +104,7 @@ export class Queries {
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
     this.#waiting += 1;
-    this.#deps.room.look(); // as a rule it is known when the answer is due
+    this.#deps.room.look(); // usually known when the answer is due
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
       this.#waiting -= 1;
       if (this.#deps.leader() !== undefined) return;
@@ -113,7 +113,7 @@ export class Queries {
     });
   }
 
-  /** The list is made from slices of several moments, so it leaves with the commit of what the last of them saw. */
+  /** Answers a list of tasks. It is made in slices, and leaves with the commit of the newest batch in it. */
   #listTasks(message: Message, reply: string, leader: Leader | undefined): void {
     const query = this.#taskQuery(message);
     if (!query.ok) return this.#send(reply, encode(query));
@@ -153,7 +153,7 @@ export class Queries {
     return { ok: true, value: { filter, project, sort, limit, after, now: this.#now(), bytesMax } };
   }
 
-  /** A leader that can answer nothing says why, and lets a standby that can come first. */
+  /** A stuck leader says why it cannot answer, after a standby had time to answer. */
   #leaveOpen(why: string, reply: string): void {
     if (this.#waiting >= limits.standbyQueriesMax) return;
     this.#waiting += 1;
@@ -181,7 +181,7 @@ export class Queries {
       this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
   }
 
-  /** Reads the state now; what is left for later needs only to know how far the journal is committed. */
+  /** Reads the state now. Only the committed index is added later. */
   #prepare(message: Message, view: View): (last: BatchIndex) => Answer {
     const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
     if (what === "log") return this.#logs.prepare(message, view.state);
@@ -235,7 +235,7 @@ export class Queries {
     return { presences, monitor, standbys: this.#deps.standbys() };
   }
 
-  /** What waits is measured in journal time; a standby has only its wall clock to tell it by. */
+  /** Journal time. A standby uses its wall clock. */
   #now(): Instant {
     return this.#deps.leader()?.now ?? instant(Math.floor(this.#deps.clock.now()));
   }
@@ -299,7 +299,7 @@ export class Queries {
     } catch (cause) {
       const isRefused = cause instanceof BackpressureError && this.#deps.leader() !== undefined;
       if (isRefused) this.#deps.reads.refused(project);
-      // Purged while it was read: nothing is damaged.
+      // The batches were removed during the read: the journal is not damaged.
       const firstNow = firstIdx();
       if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));
       throw cause;
@@ -317,7 +317,7 @@ export class Queries {
     return { state, isStale: true, reader, firstIdx: () => state.auditFirstIdx };
   }
 
-  /** A standby leaves the question to the leader, which may have read more than this for it. */
+  /** A standby leaves the query to the leader, which may have more budget to read. */
   #refuse(reply: string, { message, retryAfterMs }: BackpressureError): void {
     const leader = this.#deps.leader();
     if (leader === undefined) return;
@@ -341,7 +341,7 @@ export class Queries {
   }
 }
 
-/** Of `project.<p>.query.<what>`: whom the answer is about, and whose budget of reading pays. */
+/** The project of `project.<p>.query.<what>`. Its budget pays for reads. */
 function projectOf({ subject }: Message): ProjectId {
   return projectId(subject.split(".").at(-3) ?? "");
 }

@@ -1,4 +1,4 @@
-// What the query `settings` answers: all that was set, or what bears one name, as far as it fits a message.
+// Answers `settings`: all settings, or the settings of one name, as many as fit a message.
 
 import type { ProjectId } from "../../ids.ts";
 import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
@@ -14,16 +14,16 @@ import {
 import { rowsWithin } from "./fitting.ts";
 
 export interface SettingsSources {
-  /** Only this project, and the policy. Absent: all of the swarm. */
+  /** Only this project and the policy. Absent: the whole swarm. */
   readonly project?: ProjectId;
-  /** Only what bears this name. */
+  /** Only settings of this name. */
   readonly name: string | undefined;
   /** Of the whole answer. */
   readonly bytesMax: number;
   readonly isStale: boolean;
 }
 
-/** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
+/** All settings if they fit a message, else as many as fit, with counts of omitted rows. */
 export function settingsOf(state: SwarmState, sources: SettingsSources): SettingsResponse {
   const { name, isStale, project } = sources;
   const bytesMax = sources.bytesMax / 5;
@@ -71,7 +71,7 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
 type ProjectView = SettingsResponse["projects"][number];
 type KindView = SettingsResponse["kinds"][number];
 
-/** Asked for by name, a project of which nothing is set is shown too: it exists. */
+/** A project without settings is shown only when asked for by name. */
 function projectView({ project, settings, isPaused }: ProjectRow, isNamed: boolean): ProjectView | undefined {
   if (settings === undefined && !isPaused && !isNamed) return undefined;
   return {

@@ -1,5 +1,5 @@
-// Rows of the tables that `status` answers with: agents, resources, budgets and rates, and the swarm's metrics. Not
-// here: which rows fit the answer (status.ts). No decision reads them.
+// Rows of `status`: agents, resources, budgets, rates, and the swarm's metrics. No decision reads them. Not here: the
+// choice of rows that fit the answer (status.ts).
 
 import type { AgentStanding } from "../../../machines/agent.ts";
 import { type Instant, type Kind, NO_GROUP } from "../../ids.ts";
@@ -157,8 +157,8 @@ export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateS
 
 type Observed = NonNullable<StatusResponse["observed"]>;
 
-/** VAPORA's seven metrics over the agents that run tasks. As the document says, offline agents count as idle, and
- *  in the means. */
+/** VAPORA's seven metrics over all agents for tasks. As in the document, offline agents count as idle, and in the
+ *  means. */
 export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
   const expected = new Map<Kind, Expectation>();
   const expectation = (kind: Kind): Expectation => {
@@ -180,7 +180,7 @@ export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
   return collectSwarmMetrics(agents);
 }
 
-/** Mean over the kinds that the agent serves: the document has one rate per agent, Waggle one per agent and kind. */
+/** Mean over the agent's kinds: the document has a rate per agent, Waggle a rate per agent and kind. */
 function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: Instant): number {
   let total = 0;
   for (const kind of row.kinds) total += successRate(row.recordByKind.get(kind), expectation(kind), at);

@@ -1,5 +1,5 @@
-// The answer to `status`: read from the state at once, with the tables' most important rows as far as they fit a
-// message. Not here: what a row holds (status-rows.ts).
+// Answers `status` from one look at the state: the most important rows of each table, as many as fit a message. Not
+// here: the contents of a row (status-rows.ts).
 
 import { assert } from "../../assert.ts";
 import { type Instant, instant, type ProjectId } from "../../ids.ts";
@@ -27,15 +27,15 @@ import {
 
 export interface StatusSources {
   readonly swarm: string;
-  /** Now, for what time alone changes. */
+  /** Journal time, for values that change with time alone. */
   readonly now: Instant;
   /** Of the whole answer. */
   readonly bytesMax: number;
-  /** Of all tables only this, without its first rows. */
+  /** Only this table, without its first rows. */
   readonly page?: { readonly table: StatusTable; readonly from: number };
-  /** Of all tables only the row of this project. */
+  /** Only the row of this project. */
   readonly project?: ProjectId;
-  /** Ids of those that stand by. Absent on a standby, as are the next two. */
+  /** Ids of the standbys. Absent on a standby, like the next two. */
   readonly standbys?: readonly string[];
   readonly presences?: Presences;
   readonly monitor?: Monitor;
@@ -43,7 +43,7 @@ export interface StatusSources {
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** Which part of the answer each table may fill. All else is small: counts, the journal, what the leader observed. */
+/** The share of the answer per table. The rest is small: counts, the journal, the leader's observations. */
 const shares = {
   agents: 1 / 4,
   queues: 1 / 8,
@@ -55,7 +55,7 @@ const shares = {
 } as const;
 /** Of the whole answer too, within the share of the projects. */
 const usersShare = 1 / 4;
-/** Of an answer that holds one table. */
+/** The share in an answer of one table. */
 const pageShare = 3 / 4;
 assert(
   Object.values(shares).reduce<number>((sum, share) => sum + share, 0) <= 1,
@@ -63,8 +63,7 @@ assert(
 );
 assert(usersShare < shares.projects, "users leave room for the projects they are of");
 
-/** The whole of it where that fits a message; else as many rows as do, those first that matter most, and how many are
- *  left out. */
+/** All rows if they fit a message, else the most important rows, with counts of omitted rows. */
 export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
   const { bytesMax, page, project } = sources;
   const now = instant(Math.max(state.at, sources.now));
@@ -171,7 +170,7 @@ function queueStatusOf(state: SwarmState, queue: TaskQueue): StatusResponse["que
   };
 }
 
-/** When the task that waits longest was queued. */
+/** When the oldest task of a queue was queued. */
 function oldestIn(queue: TaskQueue): number {
   let oldestAt = Number.POSITIVE_INFINITY;
   for (const { memberByUser } of queue.memberByProject.values()) {
@@ -184,12 +183,12 @@ function oldestIn(queue: TaskQueue): number {
 
 interface Room {
   readonly bytesMax: number;
-  /** Of the users among it. */
+  /** The part for users. */
   readonly usersBytesMax: number;
 }
 
-/** All users where the answer has room, else the users that matter most. Projects of these users come first, then
- *  projects of which something is set. */
+/** All users if the answer has room, else the most important users. Their projects come first, then projects with
+ *  settings. */
 function projectsWithin(
   rows: Iterable<ProjectRow>,
   state: SwarmState,
@@ -214,8 +213,8 @@ function projectsWithin(
   );
 }
 
-/** With the users that matter most. Zeros where the swarm has no row of it: its row comes with its first task or
- *  setting. */
+/** One project with its most important users. Zeros for a project without a row: the first task or setting creates
+ *  the row. */
 function oneProject(
   state: SwarmState,
   project: ProjectId,
@@ -299,7 +298,7 @@ function rowsOf<Row>(entries: readonly { readonly row: Row }[]): Row[] {
 
 // --- what matters most: the higher, the earlier (docs/operations.md, "What status lists") --------------
 
-/** Online and in trouble, then the most loaded; the offline ones last. */
+/** Online agents in trouble first, then the most loaded, then the offline agents. */
 function agentRank({ online, unresponsive, suspensionByKind, open, maxConcurrent }: AgentRow): number {
   const isInTrouble = unresponsive || suspensionByKind.size > 0;
   return (online ? 4 : 0) + (isInTrouble ? 2 : 0) + Math.min(1, open.size / maxConcurrent);
@@ -311,14 +310,14 @@ function queueRank(state: SwarmState, queue: TaskQueue): number {
   return state.at - oldestIn(queue) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);
 }
 
-/** Users whose oldest task waits longest, then those with tasks under way, then those whose tasks failed. */
+/** Users with the oldest waiting tasks first, then users with tasks under way, then users with failed tasks. */
 function userRank({ counts }: UserRow, waitingMs: number): number {
   if (counts.queued > 0) return 2 + waitingMs;
   const failures = counts.failed + counts["dead-lettered"] + counts.expired;
   return counts.running + counts.assigned + counts.delayed > 0 ? 1 : failures / (failures + 1);
 }
 
-/** @param waitingMs of the task of theirs that waits longest; 0 where none does */
+/** @param waitingMs of the user's oldest waiting task; 0 without one */
 function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow, waitingMs: number) {
   return {
     user: user as string,
@@ -333,7 +332,7 @@ function waitingMsOf(user: UserRow, waitingSince: ReadonlyMap<UserRow, number>, 
   return at - (waitingSince.get(user) ?? at);
 }
 
-/** When the task that waits longest was queued, of each user with one that waits. */
+/** By user with waiting tasks: when the oldest was queued. */
 function waitingSinceByUser(state: SwarmState): ReadonlyMap<UserRow, number> {
   const since = new Map<UserRow, number>();
   for (const { memberByProject } of state.queueByKey.values())

@@ -1,6 +1,6 @@
-// Answers about one task: `task` says where the task stands, `explain` also why it waits. In the subject of a project
-// the query means that project's task. In the subject of the swarm (`_`) it means the task of the only project that
-// has one of that id.
+// Answers about a task: `task` gives its state, `explain` also the reasons why it waits. In a project's subject a
+// query means a task of the project. In the swarm's subject (`_`) it means the task of the only project with such an
+// id.
 
 import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -12,7 +12,7 @@ import type { SwarmState } from "../../state/state.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
 import { rowsWithin } from "./fitting.ts";
 
-/** The task that a query means. The project of an unknown task stays `_`. */
+/** Finds the project of a task. The project of an unknown task stays `_`. */
 export function taskNamed(state: SwarmState, project: ProjectId, task: TaskId): Decoded<TaskRef> {
   if (project !== NO_PROJECT) return { ok: true, value: { project, task } };
   const projects = new Set([...state.taskById.projectsWith(task), ...state.endedById.projectsWith(task)]);
@@ -65,7 +65,7 @@ export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean):
 }
 
 export interface Moment {
-  /** Journal time; on a standby, its own clock. */
+  /** Journal time; on a standby, the wall clock. */
   readonly now: Instant;
   readonly isStale: boolean;
   /** Limit of the whole answer. */

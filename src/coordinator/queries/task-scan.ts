@@ -1,9 +1,10 @@
-// One page of the tasks that a filter takes, live ones and ended ones within the horizon, in order, and how many there
-// are in all. Every task is looked at: a million rows in some 100 ms, in slices, so that turns are taken in between.
+// One page of the tasks that match a filter, live or ended within the horizon, in order, with their total. A scan
+// looks at every task: a million rows in some 100 ms, in slices, so that turns run in between.
 //
-// The one thing to know: the state goes on between two slices. A page shows each task as it was when it was looked at;
-// one that ends meanwhile may be seen twice by the scan, and is told once, or be missed. A walk of live tasks is one of
-// a `Map`, which allows changes; the walk of ended ones goes from the newest to the oldest (state/aged-map.ts).
+// The one thing to know: the state goes on between two slices. A page shows each task as of the moment when the scan
+// reached it. A task that ends meanwhile may be met twice, and is listed once, or may be missed. The walk of live
+// tasks runs over a `Map`, which allows changes. The walk of ended tasks goes from the newest to the oldest
+// (state/aged-map.ts).
 
 import type { Clock } from "../../clock.ts";
 import type { Instant } from "../../ids.ts";
@@ -12,15 +13,15 @@ import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-
 import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 
-/** Where a task stands in an order: by rank, then by key, then by sequence, which no other task has. */
+/** Position in an order: by rank, then by key, then by sequence, which is unique. */
 interface Place {
   readonly rank: number;
   readonly key: number;
   readonly sequence: number;
 }
 
-/** Changed in place when a better task takes its place in the heap: a scan of a million tasks allocates little, and so
- *  seldom makes the collector run. */
+/** Changed in place when a better task replaces the worst in the heap: a scan of a million tasks allocates little,
+ *  and seldom makes the collector run. */
 interface Match {
   rank: number;
   key: number;
@@ -35,7 +36,7 @@ export interface TaskQuery {
   readonly limit: number;
   /** The cursor of the page before. */
   readonly after: string | undefined;
-  /** Journal time, by which ages are told. */
+  /** Journal time, for ages. */
   readonly now: Instant;
   /** Of the rows of a page, as JSON. */
   readonly bytesMax: number;
@@ -43,18 +44,18 @@ export interface TaskQuery {
 
 export interface TaskPage {
   readonly tasks: ListedTask[];
-  /** Tasks that the filter takes, in all. */
+  /** All tasks that match the filter. */
   readonly total: number;
-  /** Those of them behind this page. */
+  /** Matching tasks behind this page. */
   readonly more: number;
-  /** Present while there are more. */
+  /** Absent on the last page. */
   readonly next?: string;
 }
 
-/** Rows that are looked at between two looks at the clock. */
+/** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 256;
 
-/** @yields now and then, for the caller to look at the clock: it goes on in the same turn or in a later one */
+/** @yields now and then, for the caller to look at the clock, and to continue in a later turn if need be */
 export function* scanTasks(state: SwarmState, query: TaskQuery): Generator<undefined, TaskPage> {
   const page = new Page(query);
   let looked = 0;
@@ -71,8 +72,8 @@ export function* scanTasks(state: SwarmState, query: TaskQuery): Generator<undef
   return page.end();
 }
 
-/** The best rows so far, as many as the page may hold: a heap with the worst of them on top. A row costs at most one
- *  walk down the heap, so that no step has much more to do than another. */
+/** The best rows so far, as many as fit the page: a heap with the worst row on top. A row costs at most one walk
+ *  down the heap, so all steps have similar costs. */
 class Page {
   readonly #query: TaskQuery;
   readonly #takes: (task: TaskRow | EndedTask) => boolean;
@@ -163,12 +164,12 @@ function compare(rank: number, key: number, sequence: number, than: Place): numb
   return rank - than.rank || key - than.key || sequence - than.sequence;
 }
 
-/** Since when it is as old as it is: its end, or, while it lives, the beginning of its round. */
+/** Start of a task's age: its end, or the beginning of its round while it lives. */
 function sinceOf(task: TaskRow | EndedTask): Instant {
   return "endedAt" in task ? task.endedAt : task.roundAt;
 }
 
-/** The parts of a task's place, each by itself: no object per task that is looked at. */
+/** The parts of a task's position, as separate functions: a scan allocates no object per task. */
 interface Order {
   rank(task: TaskRow | EndedTask): number;
   key(task: TaskRow | EndedTask): number;
@@ -179,7 +180,7 @@ const zero = () => 0;
 const sequenceOf = ({ sequence }: TaskRow | EndedTask) => sequence;
 
 const orders: Readonly<Record<TaskSort, Order>> = {
-  // Live tasks before ended ones; among live tasks, running before waiting.
+  // Live tasks before ended tasks; among live tasks, running before waiting.
   newest: { rank: rankOf, key: (task) => -sinceOf(task), sequence: (task) => -task.sequence },
   oldest: { rank: zero, key: sinceOf, sequence: sequenceOf },
   submitted: { rank: zero, key: zero, sequence: sequenceOf },
@@ -205,7 +206,7 @@ function cursorOf({ rank, key, sequence }: Place, sort: TaskSort): string {
   return [sort, rank, key, sequence].join(".");
 }
 
-/** Undefined for what no page of this order has given. */
+/** Undefined for a cursor that no page of this order gave. */
 export function placeIn(cursor: string, sort: TaskSort): Place | undefined {
   const [of, ...numbers] = cursor.split(".");
   const [rank, key, sequence] = numbers.map((text) =>
@@ -216,7 +217,7 @@ export function placeIn(cursor: string, sort: TaskSort): Place | undefined {
   return [rank, key, sequence].every(Number.isSafeInteger) ? { rank, key, sequence } : undefined;
 }
 
-/** The filter as one function: what is not asked for costs nothing. */
+/** The filter as one function: absent criteria cost nothing. */
 function taking({ filter, project, now }: TaskQuery): (task: TaskRow | EndedTask) => boolean {
   const states = setOf(filter.states);
   const kinds = setOf(filter.kinds);
@@ -238,7 +239,7 @@ function setOf(names: readonly string[] | undefined): ReadonlySet<string> | unde
   return names === undefined ? undefined : new Set(names);
 }
 
-/** The agent of its last attempt. */
+/** Agent of the last attempt. */
 function agentOf(task: TaskRow | EndedTask): string | undefined {
   return "endedAt" in task ? task.agent : task.lastAgent;
 }
@@ -263,7 +264,7 @@ function listed(task: TaskRow | EndedTask, now: Instant): ListedTask {
   };
 }
 
-/** Runs scans one at a time, in slices. Between two slices the loop is free for as long as the slice took. Refuses
+/** Runs scans one at a time, in slices. The loop is free between two slices for as long as the slice took. Refuses
  *  a scan when too many wait. */
 export class TaskScans {
   readonly #clock: Clock;

@@ -1,8 +1,9 @@
-// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. The newest batches come
-// from memory, the others from the journal, within bounds (journal-reads.ts). Nothing is parsed for a page, its batches
-// pass through as bytes. A server that takes over may not know yet
-// what it holds, and a leader that finds a gap may not have come to say where the audit begins: only what is not found
-// for `limits.outcomeMissMs` is taken to be lost.
+// Reads committed batches: pages for followers of the audit, outcomes and specifications of ended tasks. The newest
+// batches come from memory, the others from the journal, within bounds (journal-reads.ts). Pages pass batches through
+// as bytes, without parsing.
+//
+// A batch may be missing for a while: a server that takes over may not find all records yet, and a leader may not have
+// recorded a gap yet. A batch counts as lost after it was missing for `limits.outcomeMissMs`.
 
 import type { Clock } from "../../clock.ts";
 import { projectOf } from "../../core/effect.ts";
@@ -18,7 +19,7 @@ import type { Event, TaskSpec } from "../../state/event.ts";
 import type { EndedTask } from "../../state/state.ts";
 import { costOf, type JournalReads } from "./journal-reads.ts";
 
-/** A batch that was asked for and not found, time after time. */
+/** A batch that repeated reads did not find. */
 interface Miss {
   readonly sinceMs: number;
   readonly lastMs: number;
@@ -30,9 +31,9 @@ export interface AuditReaderDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Part of the journal that is asked for. */
+/** A range of the journal. */
 export interface PageRange {
-  /** Whose events are shown, and whose budget pays: a project's, or all of them (`_`). */
+  /** The project whose events are shown and whose budget pays; `_`: all. */
   readonly project: string;
   readonly from: BatchIndex;
   /** Up to where the journal is committed. */
@@ -45,7 +46,7 @@ export class AuditReader {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** Oldest first. */
   readonly #missByIdx = new Map<BatchIndex, Miss>();
-  /** A few decoded batches: outcomes are asked for in the order in which they arose. */
+  /** A few decoded batches: clients ask for outcomes in the order of commits. */
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
   readonly #readingByIdx = new Map<BatchIndex, Promise<Batch | undefined>>();
 
@@ -55,10 +56,10 @@ export class AuditReader {
     this.#clock = clock;
   }
 
-  /** How an ended task ended; `gone` when its batch is no longer kept. @param firstIdx the first batch that is kept
+  /** The outcome of an ended task; `gone` after its batch was removed. @param firstIdx the first batch that is kept
    *  @throws UnreachableError, BackpressureError
-   *  @throws MissingRecordsError when the journal should hold it and does not find it just now
-   *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
+   *  @throws MissingRecordsError when the batch is missing just now
+   *  @throws JournalDamagedError when it was missing for long, or another batch is in its place */
   async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
     const { project, id, endedIdx, state } = ended;
     const batch = await this.#kept(endedIdx, firstIdx);
@@ -70,7 +71,7 @@ export class AuditReader {
     throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
   }
 
-  /** What an ended task was asked to do in its last round; `gone` when that batch is no longer kept.
+  /** The specification of an ended task in its last round; `gone` after the batch was removed.
    *  @throws as `outcome` */
   async spec({ project, id, roundIdx }: EndedTask, firstIdx: BatchIndex): Promise<TaskSpec | "gone"> {
     const batch = await this.#kept(roundIdx, firstIdx);
@@ -85,7 +86,7 @@ export class AuditReader {
     throw new JournalDamagedError(`batch ${roundIdx} is not what was written there`);
   }
 
-  /** A batch that the record should hold, or that is still in memory. @param firstIdx the first one that is kept */
+  /** A batch that the journal should hold, or that is still in memory. @param firstIdx the first batch that is kept */
   async #kept(idx: BatchIndex, firstIdx: BatchIndex): Promise<Batch | "gone"> {
     const isHeld = this.#recentBatches.at(idx) !== undefined;
     if (idx < firstIdx && !isHeld) return "gone";
@@ -96,7 +97,7 @@ export class AuditReader {
   }
 
   /** A page of committed batches, as the JSON of `journalPageSchema`.
-   *  @throws BackpressureError when its project, or everybody, has had as much as is read in a second
+   *  @throws BackpressureError when the budget of the project, or of all projects, is used up
    *  @throws UnreachableError, JournalDamagedError */
   async page(range: PageRange): Promise<Uint8Array> {
     const { project, from } = range;
@@ -113,9 +114,9 @@ export class AuditReader {
     return joinPage(range, batches);
   }
 
-  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none. Costs as
-   *  much as a page.
-   *  @throws BackpressureError, UnreachableError; JournalDamagedError when a batch on the way is not held */
+  /** The first batch at or after an instant, by bisection from `first` on; `last` + 1 without such a batch. Costs
+   *  as much as a page.
+   *  @throws BackpressureError, UnreachableError; JournalDamagedError when a batch on the way is missing */
   async firstSince(
     since: Instant,
     {
@@ -139,7 +140,7 @@ export class AuditReader {
     });
   }
 
-  /** As many batches as fit a page, while they are in memory. */
+  /** The batches of a page, as far as they are in memory. */
   #heldFrom({ from, last }: PageRange): Uint8Array[] {
     const held: Uint8Array[] = [];
     for (let idx = from, bytes = 0; idx <= last; idx = batchIndex(idx + 1)) {
@@ -152,7 +153,7 @@ export class AuditReader {
     return held;
   }
 
-  /** Takes note that a batch was not found. @returns whether it is to be taken for lost */
+  /** Notes a missing batch. @returns whether it counts as lost */
   #isLost(idx: BatchIndex): boolean {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#missByIdx.get(idx);
@@ -166,7 +167,7 @@ export class AuditReader {
     return nowMs - sinceMs >= limits.outcomeMissMs;
   }
 
-  /** Shared by all that ask for it at the same time. */
+  /** Shared by all concurrent callers. */
   async #batch(idx: BatchIndex): Promise<Batch | undefined> {
     const known = this.#recentByIdx.get(idx) ?? this.#readingByIdx.get(idx);
     if (known !== undefined) return await known;
@@ -192,7 +193,7 @@ export class AuditReader {
   }
 }
 
-/** As far as one batch follows the other. */
+/** The batches up to the first gap. */
 function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): Uint8Array[] {
   const batches: Uint8Array[] = [];
   for (const { header, bytes } of stored) {
@@ -202,8 +203,8 @@ function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): U
   return batches;
 }
 
-/** A batch with the events of one project: what concerns its tasks and settings. `AssignmentsConfirmed` is shown to
- *  every project: it says when attempts began. */
+/** A batch with the events of one project, about tasks and settings. `AssignmentsConfirmed` is shown to every
+ *  project, because it says when attempts began. */
 function eventsOf(project: string, bytes: Uint8Array): Uint8Array {
   const batch = decodeRecord(bytes);
   if (batch?.kind !== "batch") return bytes;
@@ -221,7 +222,7 @@ function notFoundYet(idx: number): MissingRecordsError {
   return new MissingRecordsError(`batch ${idx} is not found just now`);
 }
 
-/** Every batch stands in the page, also one that has no event for its reader: batches stay contiguous. */
+/** A page holds every batch, even without an event for its reader: indexes stay contiguous. */
 function joinPage({ project, from, last }: PageRange, batches: readonly Uint8Array[]): Uint8Array {
   const parts: Uint8Array[] = [Buffer.from(`{"next":${from + batches.length},"last":${last},"batches":[`)];
   for (const [at, batch] of batches.entries()) {
@@ -232,8 +233,8 @@ function joinPage({ project, from, last }: PageRange, batches: readonly Uint8Arr
   return Buffer.concat(parts);
 }
 
-/** The outcome in a terminal event; undefined for any other.
- *  @param ended the task's last attempt number, and the round that ended */
+/** The outcome in a terminal event; undefined for all other events.
+ *  @param ended number of the task's last attempt, and the ended round */
 export function outcomeOf(
   event: Event,
   ended: { readonly attempts: number; readonly round: number },
@@ -264,7 +265,7 @@ export function outcomeOf(
   }
 }
 
-/** The round of a task that was never retried goes without saying. */
+/** The round is left out for a task without retries. */
 export function placeOf({ attempts, round }: { readonly attempts: number; readonly round: number }) {
   return { attempts, ...(round === 1 ? {} : { round }) };
 }

@@ -1,7 +1,7 @@
-// All that clients have read from the journal, bounded: reads never starve appends. Pages that are asked for at the
-// same time, from the same batch on, share one read. A few reads run at once, a few more wait, and every further one
-// is refused with BackpressureError. So is what exceeds the budget of a project or of all. Not here: what is answered
-// from memory, and what a page holds (audit-reader.ts).
+// Bounds all reads of the journal for clients, so that reads never starve appends. Concurrent requests for pages from
+// one batch on share a read. A few reads run at once, a few more wait, and every further read is refused with
+// BackpressureError. So is a read above the budget of its project, or of all projects. Not here: batches in memory,
+// and contents of a page (audit-reader.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
@@ -16,8 +16,8 @@ export interface JournalReadsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly isLeading: () => boolean;
-  /** Whether another coordinator leads, by its own announcements. A standby leaves what must be read to that leader:
-   *  each coordinator's readings weigh on the same server. Without a leader a standby reads one page at a time. */
+  /** Whether another coordinator leads, by its announcements. A standby then leaves reads to the leader, because
+   *  all reads load the same server. Without a leader a standby reads one page at a time. */
   readonly isLed: () => boolean;
 }
 
@@ -62,7 +62,7 @@ export class JournalReads {
     return await page;
   }
 
-  /** Runs a read that takes as long as a page. @throws BackpressureError when too many wait, or another leads */
+  /** Runs a read of a page's length. @throws BackpressureError when too many wait, or another coordinator leads */
   async slot<Read>(read: () => Promise<Read>): Promise<Read> {
     if (!this.#deps.isLeading() && this.#deps.isLed())
       throw new BackpressureError("the leader reads the journal for clients", limits.retryAfterMs);
@@ -99,7 +99,7 @@ export class JournalReads {
 }
 
 interface ReadSlotsOptions {
-  /** Reads that run at the same time, now. */
+  /** Concurrent reads, now. */
   readonly atOnce: () => number;
   /** Reads that may wait for a slot. */
   readonly waitingMax: number;
@@ -134,7 +134,7 @@ class ReadSlots {
     }
   }
 
-  /** The read that waits longest takes the slot over. */
+  /** Passes the slot to the longest waiting read. */
   #passOn(): void {
     const next = this.#running > this.#options.atOnce() ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running -= 1;
@@ -153,11 +153,11 @@ const EVERYBODY = "*";
 
 /** Limits how many bytes of the journal are read per project, and for all projects together: two token buckets.
  *  Each record costs its bytes and a fixed overhead, so a page of many small records costs more than a page of one
- *  large record. A small page may still fit the budget where a whole page does not: a follower of the journal's end
- *  is served while a flood of whole pages is held back. */
+ *  large record. A small page may fit the budget where a whole page does not: followers of the journal's end are
+ *  served while a flood of whole pages is held back. */
 export class ReadBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** By project; the one asked for longest ago first. */
+  /** By project; the longest unused first. */
   readonly #bucketByProject = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -183,14 +183,14 @@ export class ReadBudget {
     for (const { bucket } of buckets) bucket.left -= taken;
   }
 
-  /** Gives back what a read did not cost; takes what it cost more. */
+  /** Corrects the cost of a read. */
   settle(project: string, { taken, cost }: { readonly taken: number; readonly cost: number }): void {
     const back = Math.max(taken, limits.pageCostMin) - Math.max(cost, limits.pageCostMin);
     this.#filled(EVERYBODY, limits.pageBytesPerSecondOfAll).left += back;
     this.#filled(project, limits.pageBytesPerSecond).left += back;
   }
 
-  /** A bucket holds what comes in `limits.pageBurstMs`. */
+  /** A bucket holds the bytes of `limits.pageBurstMs`. */
   #filled(key: string, perSecond: number): Bucket {
     const now = this.#clock.monotonicMs();
     const most = (perSecond * limits.pageBurstMs) / 1_000;
@@ -206,7 +206,7 @@ export class ReadBudget {
   }
 }
 
-/** What a page costs. */
+/** The cost of a page. */
 export function costOf(records: readonly Uint8Array[]): number {
   return records.reduce((sum, { length }) => sum + length, records.length * limits.recordCost);
 }

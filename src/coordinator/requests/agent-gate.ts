@@ -1,7 +1,5 @@
-// How many messages of one agent the leader listens to: so many a second of each sort, which is more than an agent
-// sends that keeps to the protocol. One that does not hold back costs the leader a look at the subject for each message
-// too many, and for a request a refusal; and nobody else anything. One bucket for each sort an agent, filled as time
-// passes.
+// Rate limits for the messages of agents: one token bucket per agent and sort of message. The limits are above the
+// traffic of the protocol. A surplus message costs the leader a look at its subject, a surplus request also a refusal.
 
 import type { Clock } from "../../clock.ts";
 import type { AgentId, GroupId } from "../../ids.ts";
@@ -10,14 +8,14 @@ import type { AgentVerb } from "../../protocol/subjects.ts";
 import { type AgentRow, placesOf } from "../../state/state.ts";
 
 interface Bucket {
-  /** Messages that may still come. */
+  /** Messages left. */
   left: number;
   filledMonotonicMs: number;
-  /** When the last one was turned away. */
+  /** Time of the last refusal. */
   refusedMonotonicMs: number;
 }
 
-/** As the subject names it. */
+/** An agent by the tokens of its subject. */
 export interface AgentName {
   readonly group: GroupId;
   readonly agent: AgentId;
@@ -25,7 +23,7 @@ export interface AgentName {
 
 export type Admission = "heard" | "dropped" | "dropped-first";
 
-/** Sorts of messages that share a bucket. */
+/** Sorts of messages. Each sort has a bucket. */
 export type MessageSort = "progress" | "heartbeats" | "joins" | "results" | "slot-requests";
 
 const sorts: Readonly<Record<AgentVerb, MessageSort>> = {
@@ -50,8 +48,8 @@ export class AgentGate {
     this.#clock = clock;
   }
 
-  /** @param row of the agent, where it is known
-   *  @returns `dropped-first` for the first that is dropped after a while in which none was */
+  /** @param row of a known agent
+   *  @returns `dropped-first` for the first dropped message after a quiet while */
   admit({ group, agent }: AgentName, row: AgentRow | undefined, sort: MessageSort): Admission {
     const bucket = this.#filled(`${group} ${agent} ${sort}`, mostOf(sort, row));
     if (bucket.left >= 1) {

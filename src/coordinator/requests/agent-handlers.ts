@@ -1,6 +1,6 @@
-// Handlers of `agent.<g>.<a>.<verb>`: an agent joins, leaves, sends heartbeats, progress and results; slots are in
-// slot-handlers.ts. Each message is counted first against the agent's limits (agent-gate.ts), and shows that its agent
-// lives (presence.ts). Every decision is left to the turn (core/decide-agent.ts).
+// Handlers of `agent.<g>.<a>.<verb>`: join, leave, heartbeat, progress and result; slots are in slot-handlers.ts. Each
+// message is counted first against the agent's limits (agent-gate.ts), and shows that its agent lives (presence.ts).
+// Every decision is left to the turn (core/decide-agent.ts).
 
 import type { Command, Reply } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
@@ -27,7 +27,7 @@ import type { Intake, LeaderParts } from "./intake.ts";
 import type { HeartbeatVerdict } from "./presence.ts";
 import { SlotHandlers } from "./slot-handlers.ts";
 
-/** One session of an agent. */
+/** A session of an agent. */
 interface Session {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -99,7 +99,7 @@ export class AgentHandlers {
     const { state, presences, logger } = this.#parts;
     const row = state.agentById.get(agent);
     if (row?.fencedLives.includes(incarnation) === true) {
-      // A fenced session that still sends is a second process under the same id, and no restart of the first.
+      // A fenced session that still sends is a second process under the same id, not a restart of the first.
       if (!presences.outlived(agent)) return;
       const what = "two processes use one agent id; the earlier is fenced and stops. Give each its own id";
       return logger.warn({ agent, incarnation }, what);
@@ -129,7 +129,7 @@ export class AgentHandlers {
     else this.#reconcile(session, verdict, renew);
   }
 
-  /** Has decided what a heartbeat calls for, and sends missing assignments again if the agent still has them then.
+  /** Has the turn decide on a heartbeat, and sends missing assignments again if the agent still has them then.
    *  @param renew answers the heartbeat, behind all pushes to the agent */
   #reconcile(session: Session, { command, missing }: HeartbeatVerdict, renew: () => void): void {
     const replies: Reply[] = [];

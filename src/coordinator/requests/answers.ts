@@ -72,7 +72,7 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
   }
 }
 
-/** Why there is no room for a task that wants to come in. */
+/** The reason why a task is not admitted. */
 function notAdmitted(
   reply: Extract<Reply, { kind: "refused" | "unknown-project" | "over-budget" | "budget-exceeded" }>,
 ): CodedError {
@@ -227,7 +227,7 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
     ok: true,
     term,
     idx,
-    // Of what is left out the agent hears with its first heartbeat.
+    // The first heartbeat revokes the others.
     unknown: unknownAttempts.slice(0, limits.unknownPerJoinMax),
     resumed,
     heartbeatMs: limits.heartbeatMs,
@@ -251,7 +251,7 @@ export function unknownTask(task: string): CodedError {
   );
 }
 
-/** A standby may not have read so far: it leaves open what it does not find. */
+/** An unknown task on a standby, which may lag behind the journal: the question stays open. */
 export function notYetRead(task: string, idx: number): CodedError {
   return codedError(
     "WAGGLE_NO_LEADER",
@@ -267,7 +267,7 @@ export function unknownProject(project: string): CodedError {
   );
 }
 
-/** A refusal at the edge, where nothing is known of what was asked. */
+/** A refusal for want of room, before the request is decided. */
 export function backpressure(
   reason:
     | "inbox-full"
@@ -292,7 +292,7 @@ export function backpressure(
   return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });
 }
 
-/** Of a task that is refused: what is full, how full it is, and what would make room. */
+/** For a refused task: the full queue, the limit, and a remedy. */
 function fullText({ reason, project, user, has, max }: QueueRefusal): string {
   const what = "waiting (queued, not due yet, or to be tried again)";
   switch (reason) {
@@ -322,17 +322,17 @@ function count(of: number): string {
   return of.toLocaleString("en-US");
 }
 
-/** To be put behind a sentence that says that a name is not known. */
+/** A suggestion for an unknown name, for the end of a sentence. */
 export function suggestion(nearMisses: readonly string[]): string {
   return nearMisses.length === 0 ? "" : `; did you mean ${nearMisses.join(" or ")}?`;
 }
 
-/** A reply that its command does not have: a bug. */
+/** A reply of another command: a bug. */
 export function unexpected(reply: Reply): never {
   assert(false, `reply ${reply.kind} belongs to another command`);
 }
 
-/** Sends an answer; one that is too large for the server is replaced by an error. */
+/** Sends an answer. An answer above the server's limit is replaced by an error. */
 export function sendFitting(
   transport: Pick<Transport, "publish" | "maxPayloadBytes">,
   subject: string,

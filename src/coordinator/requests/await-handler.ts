@@ -1,10 +1,10 @@
-// Handler of `project.<p>.await`: says of each task whether it lives or how it ended, and notes who awaits the live
-// ones. The outbox sends their outcomes when they end. Outcomes of ended tasks are read from the journal, one after
-// the other. An outcome that does not fit the answer follows on the client's own subject.
+// Handler of `project.<p>.await`: answers per task whether it lives or how it ended, and notes the client for live
+// tasks. The outbox sends outcomes when tasks end. Outcomes of ended tasks are read from the journal, in order. An
+// outcome beyond the size of the answer follows on the client's own subject.
 //
-// The rule: one task never delays the answer for the others. A task whose batch is damaged is answered with
-// `WAGGLE_JOURNAL_DAMAGED` and with its end as the state knows it. A task whose batch is not found yet is asked for
-// again. When the journal cannot be read, or takes too long, so are all tasks not read so far.
+// The rule: one task never delays the answer for others. A task with a damaged batch is answered with
+// `WAGGLE_JOURNAL_DAMAGED` and with its end by the state. A task with a missing batch is to be asked for again. When
+// the journal cannot be read, or takes too long, so are all remaining tasks.
 
 import { unreachable } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
@@ -38,10 +38,10 @@ interface AwaitRequest {
   readonly notify: string;
 }
 
-/** A task as the state knows it when the request is decided. */
+/** A task by the state when the request is decided. */
 type Look =
   | { readonly kind: "answer"; readonly answer: AwaitAnswer }
-  /** Its outcome is read from the journal. */
+  /** The outcome is in the journal. */
   | { readonly kind: "ended"; readonly ended: EndedTask };
 
 type Reading =
@@ -99,7 +99,7 @@ export class AwaitHandler {
   /** Takes no longer than `limits.awaitReadMs`. */
   async #answer({ notify, reply }: AwaitRequest, looks: readonly Look[], commit: Commit): Promise<void> {
     const { clock, transport, outbox, auditFirstIdx } = this.#parts;
-    const firstIdx = auditFirstIdx(); // as of the batch that the answer names
+    const firstIdx = auditFirstIdx(); // as of the batch in the answer
     const late = deadline(clock, limits.awaitReadMs);
     const bytesMax = transport.maxPayloadBytes / 4; // the rest is for answers without an outcome
     const answers: AwaitAnswer[] = [];

@@ -1,5 +1,5 @@
-// The one queue in front of the coordinator: whatever asks for a decision waits here, in order. Its bound counts
-// what waits for a commit too, and is the leader's to keep.
+// The queue of the coordinator: requests wait here for a turn, in order. The leader bounds it together with the
+// entries that wait for a commit (turns.ts).
 
 import type { Command, Reply } from "../../core/command.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
@@ -11,13 +11,13 @@ export interface Commit {
   readonly idx: BatchIndex;
 }
 
-/** A message on its way through a turn: its commands are decided in order, perhaps over several turns, and it is
- *  finished once, after the commit of the newest batch that its answers contain. */
+/** A message on its way through a turn. Its commands are decided in order, over several turns if need be. After the
+ *  commit of the newest batch in the answers it is finished once. */
 export interface InboxEntry {
   readonly commands: readonly Command[];
-  /** One for each command decided so far. */
+  /** One per decided command. */
   readonly replies: Reply[];
-  /** Called with the state right after the last command, before its commit: reads what the answer needs. */
+  /** Called right after the last command, before the commit: reads the state for the answer. */
   look?(state: SwarmState): void;
   /** Called after the commit; sends the answer. */
   finish(commit: Commit): void;
@@ -25,7 +25,7 @@ export interface InboxEntry {
 
 export class Inbox {
   #entries: InboxEntry[] = [];
-  /** Entries before it are taken; the array is cut now and then, not at each take. */
+  /** Entries before this position are taken. The array is cut from time to time. */
   #head = 0;
 
   get depth(): number {

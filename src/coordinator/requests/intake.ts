@@ -1,6 +1,6 @@
-// What all handlers of requests share: an intake puts commands before the next turn, answers after their commit,
+// The intake, shared by all handlers of requests: puts commands before the next turn, answers after their commit,
 // refuses invalid requests, and counts refused and dropped messages. Refusals for want of room are summed up in the
-// journal. Not here: what a request says (the handlers), and what is decided (core/).
+// journal. Not here: the contents of requests (the handlers), and decisions (core/).
 
 import type { Logger } from "pino";
 import type { z } from "zod";
@@ -22,7 +22,7 @@ import type { Commit, InboxEntry } from "./inbox.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
 
-/** What the leader lends to the handlers of its requests. */
+/** Parts of the leader that the handlers use. */
 export interface LeaderParts {
   readonly term: () => Term;
   readonly state: SwarmState;
@@ -43,16 +43,16 @@ export interface LeaderParts {
   readonly transfer: (request: TransferRequest) => boolean;
   /** Why the leader can decide and answer nothing now: a sentence without its full stop. Undefined while it can. */
   readonly stuckReason: () => string | undefined;
-  /** Whether the leader lease holds, so that an answer may leave without a commit. */
+  /** Whether the leader lease holds: an answer may leave without a commit. */
   readonly isTrusted: () => boolean;
 }
 
 export interface TransferRequest {
-  /** The term that ends. */
+  /** The term to end. */
   readonly of: number;
   /** Id of the next leader; undefined: any standby. */
   readonly to: string | undefined;
-  /** Called at most once: after the term has ended, or with the reason why it goes on. */
+  /** Called at most once: after the end of the term, or with the reason why the term goes on. */
   answer(message: object): void;
 }
 
@@ -91,7 +91,7 @@ export class Intake {
     this.refusals = new RefusalTally(parts.clock.monotonicMs());
   }
 
-  /** Puts a request before the next turn; refuses it when the inbox is full. */
+  /** Puts a request before the next turn, or refuses it when the inbox is full. */
   decide({ reply, commands, look, answer, project }: Request): void {
     const replies: Reply[] = [];
     const isQueued = this.#parts.enqueue({
@@ -121,13 +121,13 @@ export class Intake {
     this.refuse(reply, backpressure("inbox-full", limits.retryAfterMs));
   }
 
-  /** Refuses a request where its sender awaits an answer. */
+  /** Refuses a request, or counts a message without a reply subject. */
   refuseMaybe({ reply }: Message, error: CodedError): void {
     if (reply === undefined) this.count("invalid-publish");
     else this.refuse(reply, error);
   }
 
-  /** Refuses new work of a project while the journal is short of room. @returns whether it did */
+  /** Refuses new work of a project while the journal is short of room. @returns true after a refusal */
   isClosed(reply: string, project: ProjectId, count: number): boolean {
     if (!this.#parts.room.isShort) return false;
     this.refusals.add(project, "journal-full", count);
@@ -135,8 +135,8 @@ export class Intake {
     return true;
   }
 
-  /** Whether the leader may refuse for want of room. A leader that may be deposed without knowing stays silent, and the
-   *  sender asks again. */
+  /** Whether the leader may refuse for want of room. A leader without a lease stays silent, and the sender asks
+   *  again. */
   get mayRefuse(): boolean {
     return this.#parts.isTrusted();
   }
@@ -145,8 +145,8 @@ export class Intake {
     this.counters[what] = (this.counters[what] ?? 0) + 1;
   }
 
-  /** Decodes and checks the reply subject and the body of a request. Counts or refuses an invalid one.
-   *  @returns undefined for an invalid one */
+  /** Decodes and checks the reply subject and the body of a request. Counts or refuses an invalid request.
+   *  @returns undefined for an invalid request */
   read<Body>(
     { reply, data }: Message,
     decoded: (data: Uint8Array) => Decoded<Body>,
@@ -161,7 +161,7 @@ export class Intake {
     return undefined;
   }
 
-  /** Checks one item of a request. An invalid item is counted; its error is its answer. */
+  /** Checks an item of a request. An invalid item is counted, and answered with the error. */
   checkItem<Schema extends z.ZodType>(
     item: unknown,
     schema: Schema,
@@ -200,7 +200,7 @@ export class RefusalTally {
     this.#tallies.set(keyOf(counted, reason), tally);
   }
 
-  /** Takes out the summaries that are due. */
+  /** Takes out all due summaries. */
   take(now: number): Command[] {
     if (this.#tallies.size === 0 || now - this.#summarisedMs < limits.refusalSummaryMs) return [];
     this.#summarisedMs = now;

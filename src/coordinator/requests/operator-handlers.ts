@@ -1,5 +1,5 @@
-// Handlers of `operator.<verb>`: from a message to a command, and from its reply to an answer. One request changes one
-// setting. Not here: what a setting means (core/).
+// Handlers of `operator.<verb>`: from a message to a command, and from a reply to an answer. One request changes one
+// setting. Not here: the meaning of settings (core/).
 
 import type { z } from "zod";
 import type { Command, Reply } from "../../core/command.ts";
@@ -69,7 +69,7 @@ const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8
     rate: reading(rateRequestSchema, ({ v: _, type: agentType, remove, window, ...rest }) => {
       if (remove === true)
         return { type: "RemoveRate", agentType, ...(window === undefined ? {} : { window }) };
-      const patch = { window, ...rest } as RatePatch; // without a window it is refused by name (next-settings.ts)
+      const patch = { window, ...rest } as RatePatch; // refused by name without a window (next-settings.ts)
       return { type: "SetRate", agentType, patch };
     }),
     pause: reading(pauseRequestSchema, ({ project }) => ({

@@ -1,6 +1,6 @@
-// Messages to agents and clients that follow from a committed batch: performs the batch's effects. All effects of one
-// batch for one receiver leave as one message. Here too: which clients await which tasks. Not here: answers (inbox.ts)
-// and the live events (leader/dispatcher.ts).
+// Performs the effects of committed batches: messages to agents and clients. All effects of a batch for one receiver
+// leave as one message. Here too: the clients that await tasks. Not here: answers (inbox.ts) and live events
+// (leader/dispatcher.ts).
 
 import type { Effect } from "../../core/effect.ts";
 import { type AgentId, type GroupId, type Incarnation, NO_GROUP, type TaskRef } from "../../ids.ts";
@@ -17,7 +17,7 @@ import type { Presences } from "./presence.ts";
 
 type Tell = Extract<Effect, { kind: "tell" }>["what"];
 
-/** All pushes to one agent, sent in this order: stop, start, slots, new status. */
+/** All pushes to an agent, in the order of sending: stop, start, slots, new status. */
 interface AgentMail {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -111,7 +111,7 @@ export class Outbox {
     }
   }
 
-  /** Sends one message to an agent. @param group default: the group in which it joined */
+  /** Sends a message to an agent. @param group default: the agent's group */
   push(agent: AgentId, message: object, group = this.#groupOf(agent)): void {
     const { transport, subjects } = this.#deps;
     transport.publish(subjects.assign(group, agent), encode(message));
@@ -156,8 +156,9 @@ export class Outbox {
     const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
       this.revoke({ agent, incarnation, attempts, reason }, commit);
-    // The append took long, and the agent is silent. Its lease of a new attempt would begin shortly before the leader
-    // declares it lost, and the attempt would run beside the next one. The agent's next heartbeat has it sent.
+    // The append took long, and the agent is silent. The lease of a new attempt would begin shortly before the leader
+    // declares the agent lost, and the attempt would run beside the next attempt. The agent's next heartbeat has the
+    // assignment sent.
     const isSilent = this.#deps.presences.isSilent(agent, incarnation);
     if (isSilent) this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     else this.#assign(mail, commit);
@@ -167,7 +168,7 @@ export class Outbox {
 
   #assign({ agent, incarnation, assignments }: AgentMail, { term }: Commit): void {
     // The connection would keep the message, and could deliver it after the attempt was taken back. The agent's next
-    // heartbeat has it sent.
+    // heartbeat has the assignment sent.
     if (this.#deps.transport.status() !== "connected")
       return this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
@@ -176,8 +177,8 @@ export class Outbox {
     }
   }
 
-  /** Cuts a list into parts that fit a message even if JSON escapes every character to six bytes. A single item always
-   *  fits: schemas limit payloads and results. */
+  /** Cuts a list into parts that fit a message even if JSON escapes every character to six bytes. A single item
+   *  always fits: schemas limit payloads and results. */
   *#fitting<Item>(list: readonly Item[], charactersOf: (item: Item) => number): Generator<readonly Item[]> {
     const charactersMax = this.#deps.transport.maxPayloadBytes / 8;
     let from = 0;
@@ -241,7 +242,7 @@ function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): A
 /** Where outcomes go: `<inbox>.done`. */
 type Inbox = string;
 
-/** Which clients await which tasks. In memory only: after a fail-over clients ask again. */
+/** Clients that await tasks. In memory only: after a fail-over clients ask again. */
 export class Awaiting {
   readonly #inboxesByTask = new TaskMap<readonly Inbox[]>();
 
@@ -259,7 +260,7 @@ export class Awaiting {
     return this.#inboxesByTask.get(task) ?? [];
   }
 
-  /** Removes an ended task. @returns the inboxes of the clients that awaited it */
+  /** Removes an ended task. @returns inboxes of the awaiting clients */
   take(task: TaskRef): readonly Inbox[] {
     const inboxes = this.#inboxesByTask.get(task);
     if (inboxes === undefined) return [];

@@ -1,5 +1,5 @@
-// Which agents are alive and keep up, from what they send. In the leader's memory only: a new leader gives every
-// agent a full H before it calls one lost. What follows from it for the state goes through commands.
+// Presence of agents, from their messages: alive or silent, prompt or lagging. Kept in the leader's memory only. A new
+// leader waits a full H before it declares an agent lost. Changes of the state go through commands.
 
 import type { Clock } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
@@ -9,33 +9,33 @@ import { limits } from "../../limits.ts";
 import type { Heartbeat } from "../../protocol/schemas.ts";
 import type { AgentRow, OpenAttempt, SwarmState } from "../../state/state.ts";
 
-/** What is known of one life of an agent beyond the state. */
+/** Presence of one session of an agent, beyond the state. */
 interface Presence {
   readonly incarnation: Incarnation;
   heardMonotonicMs: number;
-  /** Heartbeats in a row that did not show what should have arrived, the same thing each time. */
+  /** Consecutive heartbeats that lacked the same due assignment. */
   lagging: number;
-  /** Highest number that the previous heartbeat should have shown and did not; 0 when it was in order. */
+  /** Highest due number that the previous heartbeat lacked, or 0. */
   missedNumber: number;
-  /** Highest assignment number that was published to it, once committed. */
+  /** Highest committed assignment number that was published to the agent. */
   sentNumber: number;
-  /** `sentNumber` at the previous heartbeat, and at the last two pulses: what was sent by the older of them, or by
-   *  the previous heartbeat, should have arrived by now. */
+  /** `sentNumber` at the previous heartbeat, and at the last two pulses. Assignments up to the older pulse, or up
+   *  to the previous heartbeat, are due. */
   sentByPreviousHeartbeat: number;
   sentByPulse: number;
   sentByPulseBefore: number;
-  /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
+  /** Highest assignment number that was withheld because the agent was silent. All numbers up to here are due. */
   withheldNumber: number;
   reported: Heartbeat | undefined;
-  /** By attempt that has not begun, as the last heartbeat says: since when it says so. */
+  /** By attempt that waits at the agent: since when heartbeats say so. */
   waiting: ReadonlyMap<string, number>;
 }
 
-/** What a heartbeat calls for. */
+/** Consequences of a heartbeat. */
 export interface HeartbeatVerdict {
   /** To be decided; undefined when the state already agrees with the agent. */
   readonly command: Command | undefined;
-  /** Assignments that should have arrived and did not: to be sent again. */
+  /** Due assignments that did not arrive: to be sent again. */
   readonly missing: readonly OpenAttempt[];
 }
 
@@ -45,7 +45,7 @@ export class Presences {
   /** By attempt: when progress was last reported, for tasks with a stall limit. */
   readonly #progressAt = new Map<string, number>();
 
-  /** By agent: when a life of it that was fenced was last heard. */
+  /** By agent: when a fenced session was last heard. */
   readonly #outlivedMonotonicMs = new Map<AgentId, number>();
 
   constructor(clock: Clock) {
@@ -58,7 +58,7 @@ export class Presences {
     for (const key of this.#progressAt.keys()) this.#progressAt.set(key, this.#clock.monotonicMs());
   }
 
-  /** Any message of an agent shows that it lives. */
+  /** Notes that an agent lives. Any message of the agent shows that. */
   heard(agent: AgentId, incarnation: Incarnation): Presence {
     const now = this.#clock.monotonicMs();
     const known = this.#presenceById.get(agent);
@@ -122,15 +122,15 @@ export class Presences {
     presence.sentNumber = Math.max(presence.sentNumber, number);
   }
 
-  /** Whether it was silent for so long that nothing new should go to it: what it began now, it might still run when it
-   *  is given up. Who was never heard is not. */
+  /** Whether an agent was silent for so long that it gets nothing new: a new attempt could still run after the
+   *  leader declares the agent lost. An agent that was never heard is not silent. */
   isSilent(agent: AgentId, incarnation: Incarnation): boolean {
     const presence = this.#presenceById.get(agent);
     if (presence?.incarnation !== incarnation) return false;
     return this.#clock.monotonicMs() - presence.heardMonotonicMs > limits.unresponsiveSilenceMs;
   }
 
-  /** An assignment did not leave because the agent was silent: each heartbeat has it sent until it arrived. */
+  /** Notes an assignment withheld from a silent agent. Each heartbeat has it sent again until it arrives. */
   withheld(agent: AgentId, incarnation: Incarnation, number: number): void {
     const presence = this.#presenceById.get(agent);
     if (presence?.incarnation !== incarnation) return;
@@ -141,15 +141,15 @@ export class Presences {
     this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
   }
 
-  /** Looks at what only time brings, once a pulse: agents that were silent for H, or for so long that nothing new
-   *  should go to them; attempts that made no progress for their stall limit. */
+  /** Looks for silence, once per pulse: agents silent for H, agents too silent for new assignments, and attempts
+   *  without progress for their stall limit. */
   overdue(state: SwarmState, jitter: () => number): Command[] {
     const now = this.#clock.monotonicMs();
     const commands: Command[] = [];
     for (const agent of state.agentById.values()) {
       if (!agent.online) continue;
       const known = this.#presenceById.get(agent.id);
-      // The silence of the life before is not this one's.
+      // Silence of an earlier session does not count.
       const presence =
         known?.incarnation === agent.incarnation ? known : this.heard(agent.id, agent.incarnation);
       presence.sentByPulseBefore = presence.sentByPulse;
@@ -167,14 +167,14 @@ export class Presences {
     return commands;
   }
 
-  /** A fenced life of the agent was heard. @returns whether that is news */
+  /** Notes that a fenced session was heard. @returns true at the first time */
   outlived(agent: AgentId): boolean {
     const isNews = !this.#outlivedMonotonicMs.has(agent);
     this.#outlivedMonotonicMs.set(agent, this.#clock.monotonicMs());
     return isNews;
   }
 
-  /** Since another process under the agent's id was heard; undefined when there was none for long. */
+  /** Time since a second process under the agent's id was heard; undefined after long silence. */
   outlivedMs(agent: AgentId): number | undefined {
     const heardMs = this.#outlivedMonotonicMs.get(agent);
     return heardMs === undefined ? undefined : Math.round(this.#clock.monotonicMs() - heardMs);
@@ -192,7 +192,7 @@ export class Presences {
     return presence?.incarnation === agent.incarnation ? presence.reported : undefined;
   }
 
-  /** Drops what belongs to agents and attempts that are no more. */
+  /** Drops entries of agents and attempts that are gone. */
   sweep(state: SwarmState): void {
     for (const id of this.#presenceById.keys())
       if (state.agentById.get(id)?.online !== true) this.#presenceById.delete(id);
@@ -223,7 +223,7 @@ export class Presences {
     let placed = 0;
     for (const attempt of agent.open.values()) {
       placed += 1;
-      if (placed > agent.maxConcurrent) break; // prefetched: it waits at its agent, and has nothing to report
+      if (placed > agent.maxConcurrent) break; // a prefetched attempt waits at its agent, and reports no progress
       const stallMs = attempt.state === "running" ? state.taskById.get(attempt)?.spec.stallMs : undefined;
       if (stallMs === undefined) continue;
       const key = attemptKey(attempt);
@@ -248,16 +248,15 @@ function missingAssignments(row: AgentRow, seen: number, dueNumber: number): Ope
   return [...row.open.values()].filter(({ number }) => number > seen && number <= dueNumber);
 }
 
-/** One that lags anew, each time by something else, is slow; one that lags by the same, though it was sent again, does
- *  not hear. */
+/** An agent that lags by a new assignment each time is slow. An agent that lags by the same assignment, even when
+ *  sent again, does not hear. */
 function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void {
   const isSame = missing.some(({ number }) => number <= presence.missedNumber);
   presence.lagging = isSame ? presence.lagging + 1 : Math.min(missing.length, 1);
   presence.missedNumber = missing.at(-1)?.number ?? 0;
 }
 
-/** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no
- *  attempt is not asked for. */
+/** Whether the agent holds exactly the attempts of the state. A confirmation without effect is not asked for. */
 function agrees(
   row: AgentRow,
   { held, seen, draining, maxConcurrent = row.maxConcurrent }: Heartbeat,
@@ -276,7 +275,7 @@ function agrees(
   return expected === holds.size;
 }
 
-/** Whether the agent lists exactly what it holds and waits for. */
+/** Whether the agent lists exactly its slot leases and waits. */
 function slotsAgree(state: SwarmState, agent: AgentId, listed: Heartbeat["slots"]): boolean {
   const known = state.slotsByAgent.get(agent);
   if (listed === undefined) return known === undefined;

@@ -91,7 +91,8 @@ export class ProjectHandlers {
     });
   }
 
-  /** Notes who awaits the accepted tasks. A client asks for the outcome of a task that had ended before. */
+  /** Notes a client that awaits its accepted tasks. The client asks for the outcome of a task that had ended
+   *  before. */
   #awaitAccepted(
     state: SwarmState,
     replies: readonly Reply[],
@@ -127,7 +128,7 @@ const DEFAULT_USER = userId("default");
 const DEFAULT_PRIORITY = 100;
 const DEFAULT_WEIGHT = 1;
 
-/** Fills in the defaults. @param freshId makes the id of a task that has none */
+/** Fills in the defaults. @param freshId makes an id for a task without one */
 export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
   return {
     id: input.id ?? freshId(),

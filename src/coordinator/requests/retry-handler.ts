@@ -1,11 +1,11 @@
-// Handler of `project.<p>.retry`: reads from the journal what each ended task was asked to do, and has the next turn
-// open its round. The state keeps no payloads of ended tasks.
+// Handler of `project.<p>.retry`: reads the specifications of ended tasks from the journal, and has the next turn open
+// new rounds. The state keeps no payloads of ended tasks.
 //
 //   look at the state → commit → read payloads from the journal → decide → commit → answer
 //
 // The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
-// Bounded: requests are carried out one at a time, and a limited number waits. A request is carried out in parts. Only
-// the payloads of one part are held.
+// Bounded: requests are carried out in order, and a limited number waits. A request is carried out in parts. Only the
+// payloads of one part are held.
 
 import type { Command, Reply } from "../../core/command.ts";
 import { toRetry } from "../../core/decide.ts";
@@ -41,7 +41,7 @@ interface Found {
   readonly place: number;
   readonly item: RetryItem;
   readonly ended: EndedTask;
-  /** After it was read. */
+  /** Set after reading. */
   readonly spec?: TaskSpec;
 }
 
@@ -123,8 +123,8 @@ export class RetryHandler {
     this.#intake.send(reply, { ...commit, answers });
   }
 
-  /** Takes tasks off the front of `found` and reads their specifications, up to `limits.retryBytesMax`. A task that
-   *  cannot be read is answered. */
+  /** Takes tasks off the front of `found` and reads their specifications, up to `limits.retryBytesMax`. Unreadable
+   *  tasks are answered. */
   async #read(
     found: Found[],
     answers: (RetryAnswer | undefined)[],
@@ -190,7 +190,7 @@ export class RetryHandler {
   }
 }
 
-/** Leaves out the times that belong to the previous round. */
+/** Leaves out times of the previous round. */
 function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
   const { deadline: _, notBefore: __, ...rest } = spec;
   return deadline === undefined ? rest : { ...rest, deadline };

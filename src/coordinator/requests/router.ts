@@ -1,8 +1,8 @@
-// The leader's subjects: a router subscribes to them and hands each message to the handlers of its sender. A message
-// takes at most four hops: router → handler → intake → turns, where it waits as an entry of the inbox.
+// The leader's subjects: a router subscribes to them and hands each message to the sender's handlers. A message takes
+// four hops: router → handler → intake → turns, where it waits as an entry of the inbox.
 //
-// A message that does not parse is answered with a coded error that names the field, is counted, and changes nothing.
-// A message without a reply subject, or with one outside of all inboxes, is dropped and counted.
+// An invalid message is answered with a coded error that names the field, is counted, and changes nothing. A message
+// without a reply subject, or with a reply subject outside of all inboxes, is dropped and counted.
 
 import { isInbox } from "../../protocol/subjects.ts";
 import type { Message, Subscription } from "../../transport/transport.ts";

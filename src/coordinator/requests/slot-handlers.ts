@@ -1,5 +1,5 @@
-// Handlers of `agent.<g>.<a>.acquire` and `.release`: from a message to a command, and from its reply to an answer. Not
-// here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
+// Handlers of `agent.<g>.<a>.acquire` and `.release`: from a message to a command, and from a reply to an answer. Not
+// here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
 import type { Command, Reply } from "../../core/command.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
@@ -21,7 +21,7 @@ export class SlotHandlers {
   readonly #intake: Intake;
   readonly #heard: (agent: AgentId, incarnation: Incarnation) => void;
 
-  /** @param heard notes that an agent lives */
+  /** @param heard notes a living agent */
   constructor(intake: Intake, heard: (agent: AgentId, incarnation: Incarnation) => void) {
     this.#intake = intake;
     this.#heard = heard;
@@ -65,7 +65,7 @@ export class SlotHandlers {
   }
 }
 
-/** An agent whose session is over has its message refused. Every other answer concerns the slot lease. */
+/** A message of an ended session is refused. Other answers concern the slot lease. */
 function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
   if (reply.kind === "life-over") return sessionOver(reply.agent);
   return { term, idx, answer: slotLeaseAnswer(reply) };
