@@ -1,8 +1,9 @@
-// Keeps the broker of a data folder running while a coordinator is connected to it: one that was killed is started
-// again, where it was and with what it had, so that whoever was connected comes back by himself. Any number of
-// coordinators may; the start lock lets one do it. Not here: servers that were named, which are somebody else's.
+// Keeps the broker of a data folder running while a coordinator is connected to it. A killed broker is started
+// again at the same port with the same data, so that all clients reconnect. Several coordinators may watch a
+// broker; the start lock admits one restart. Never touches servers named by the user.
 //
-// Left alone, and said: a broker that `waggle down` stopped, one whose process runs, and one that went on elsewhere.
+// Some cases are only reported: a broker stopped by `waggle down`, a broker whose process runs, and a broker
+// that was started elsewhere.
 
 import { unreachable } from "../assert.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -12,7 +13,7 @@ import type { Transport } from "../transport/transport.ts";
 import type { Environment } from "./nats-context.ts";
 import { type RestartOutcome, restartBroker } from "./start-broker.ts";
 
-/** The part of a pino logger that this needs. */
+/** The required part of a pino logger. */
 export interface KeeperLog {
   warn(fields: object, text: string): void;
   error(fields: object, text: string): void;
@@ -21,7 +22,7 @@ export interface KeeperLog {
 export interface KeepBrokerOptions {
   /** Absolute path of the folder (`.waggle`). */
   readonly dataFolder: string;
-  /** Where the coordinator is connected: `nats://127.0.0.1:<port>`. */
+  /** URL of the coordinator's connection: `nats://127.0.0.1:<port>`. */
   readonly url: string;
   readonly env: Environment;
   readonly transport: Pick<Transport, "status" | "onStatus">;
@@ -30,7 +31,7 @@ export interface KeepBrokerOptions {
   readonly clock?: Clock;
 }
 
-/** @returns a function that ends it; a start that is under way goes on to its end */
+/** @returns a function that ends the keeper; a pending start completes */
 export function keepBroker(options: KeepBrokerOptions): () => void {
   const keeper = new BrokerKeeper(options);
   const stopFollowing = options.transport.onStatus(() => keeper.follow());
@@ -44,13 +45,14 @@ export function keepBroker(options: KeepBrokerOptions): () => void {
 class BrokerKeeper {
   readonly #options: KeepBrokerOptions;
   readonly #clock: Clock;
-  /** Before the next look. Doubles with each, until a connection has held for `limits.brokerSteadyMs`. */
+  /** Delay before the next check. Doubles with each check until a connection has lasted
+   *  `limits.brokerSteadyMs`. */
   #pauseMs: number = limits.brokerAwayMs;
   #connectedAt: number;
   #cancel: () => void = () => undefined;
   #isLooking = false;
   #hasEnded = false;
-  /** What it said last since the connection was lost. */
+  /** Last logged sentence since the connection was lost. */
   #said = "";
 
   constructor(options: KeepBrokerOptions) {
@@ -59,7 +61,7 @@ class BrokerKeeper {
     this.#connectedAt = this.#clock.monotonicMs();
   }
 
-  /** The connection was lost, found or closed. */
+  /** The connection was lost, restored or closed. */
   follow(): void {
     this.#cancel();
     const now = this.#clock.monotonicMs();
@@ -88,7 +90,7 @@ class BrokerKeeper {
   }
 
   async #look(): Promise<void> {
-    if (this.#isLooking) return; // the one that looks comes back to it
+    if (this.#isLooking) return; // the running check schedules the next
     this.#isLooking = true;
     try {
       this.#tell(await restartBroker(this.#options));
@@ -112,18 +114,18 @@ class BrokerKeeper {
           `the broker had ended (process ${outcome.endedPid}): started again at ${outcome.record.url} (process ${outcome.record.pid})`,
         );
       case "answers":
-        if (outcome.record.url === url) return; // a rival started it, or it never was away
+        if (outcome.record.url === url) return; // another coordinator started it, or it was never away
         return this.#say(
-          `the broker was started elsewhere, at ${outcome.record.url}: end this coordinator and start it again with \`waggle up\``,
+          `the broker was started elsewhere, at ${outcome.record.url}: end this coordinator and restart it with \`waggle up\``,
         );
       case "hangs":
         return this.#say(
-          `the broker's process ${outcome.pid} runs and does not answer: end it (\`kill ${outcome.pid}\`), and it is started again`,
+          `the broker's process ${outcome.pid} runs and does not answer: end the process (\`kill ${outcome.pid}\`) to have it restarted`,
         );
       case "stopped":
         return this.#say("the broker was stopped with `waggle down`: `waggle up` starts it again");
       case "unknown":
-        return this.#say(`${dataFolder} no longer says which broker it had: \`waggle up\` starts one`);
+        return this.#say(`${dataFolder} no longer has a broker record: \`waggle up\` starts a broker`);
       default:
         return unreachable(outcome);
     }

@@ -1,5 +1,5 @@
-// One client of the development broker: what it may do, what it subscribes to, what waits for it.
-// Not who receives its messages: server.ts.
+// One client of the development broker: its rights, subscriptions and pending output. server.ts routes
+// messages.
 
 import type { Socket } from "node:net";
 import { limits } from "../limits.ts";
@@ -7,26 +7,26 @@ import { type Interest, isValidPattern } from "../transport/subject-index.ts";
 import { Outbox } from "./outbox.ts";
 import { ProtocolParser, type ProtocolSink, type PublishFrame, type Violation } from "./protocol-parser.ts";
 
-/** What a connection needs of the server. */
+/** The server as a connection uses it. */
 export interface ConnectionOwner {
   readonly maxPayloadBytes: number;
   isSecret(secret: string): boolean;
   route(from: Connection, frame: PublishFrame): void;
   addInterest(interest: Interest<ClientSubscription>): void;
   removeInterest(interest: Interest<ClientSubscription>): void;
-  /** `connection` has something to write. */
+  /** `connection` has output to write. */
   willFlush(connection: Connection): void;
   closed(connection: Connection): void;
 }
 
-/** One SUB of one client. */
+/** A SUB of a client. */
 export class ClientSubscription {
   readonly connection: Connection;
   readonly interest: Interest<ClientSubscription>;
   readonly sid: string;
   readonly sidBytes: Uint8Array;
   delivered = 0;
-  /** Ends after so many deliveries; 0: never. */
+  /** Ends after this many deliveries; 0: no limit. */
   max = 0;
 
   constructor(
@@ -40,7 +40,7 @@ export class ClientSubscription {
   }
 }
 
-/** Why the broker cuts a client off, in the words of nats-server. */
+/** Why the broker disconnects a client, in the words of nats-server. */
 export type CutReason =
   | Violation
   | "Authentication Timeout"
@@ -49,19 +49,19 @@ export type CutReason =
   | "maximum connections exceeded";
 
 export class Connection implements ProtocolSink {
-  /** Whether messages of its own come back to it. */
+  /** True if the client receives its own messages. */
   isEchoing = true;
-  /** Whether it wants to hear that nobody listens. */
+  /** True if the client wants to know when a request has no receiver. */
   wantsNoResponders = false;
-  /** The INFO line was sent; `connect` must come by then. */
+  /** When the INFO line was sent; the client must send CONNECT within a limited time. */
   readonly openedAt: number;
-  /** Whether anything came since the server last looked. */
+  /** True if anything arrived since the server's last check. */
   isHeard = true;
   pingsOut = 0;
   isClosed = false;
-  /** Kept by the server: it has something to write. */
+  /** Managed by the server: output is waiting. */
   isFlushDue = false;
-  /** Kept by the server: `readBytes` when a publisher last waited for it. */
+  /** Managed by the server: `readBytes` when a publisher last waited for this client. */
   readBytesAtStall = -1;
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
@@ -79,7 +79,7 @@ export class Connection implements ProtocolSink {
     this.openedAt = openedAt;
     socket.setNoDelay(true);
     socket.on("data", (chunk) => this.#read(chunk));
-    socket.on("error", () => socket.destroy()); // a client that is gone: `close` follows
+    socket.on("error", () => socket.destroy()); // the client is gone: `close` follows
     socket.on("close", () => this.#end());
   }
 
@@ -111,14 +111,14 @@ export class Connection implements ProtocolSink {
     if (this.pendingBytes > limits.brokerPendingBytesMax) this.cut("Slow Consumer");
   }
 
-  /** Tells that nobody received a request, at its own subscription to `reply`. */
+  /** Reports that a request had no receiver, on the requester's own subscription to `reply`. */
   deliverNoResponders(subscription: ClientSubscription, reply: string): void {
     this.say(`HMSG ${reply} ${subscription.sid} 16 16\r\nNATS/1.0 503\r\n\r\n`);
     subscription.delivered += 1;
     if (subscription.delivered === subscription.max) this.#drop(subscription);
   }
 
-  /** PING; the client must say something before too many are open. */
+  /** Sends PING; the client must respond before too many are open. */
   ask(): void {
     this.pingsOut += 1;
     this.say("PING");
@@ -136,7 +136,7 @@ export class Connection implements ProtocolSink {
     if (!this.isClosed) this.#socket.resume();
   }
 
-  /** Says why, and closes. */
+  /** Sends the reason and closes. */
   cut(reason: CutReason): void {
     if (this.isClosed) return;
     if (reason !== "Slow Consumer") this.#outbox.flush();
@@ -144,7 +144,7 @@ export class Connection implements ProtocolSink {
     this.#hangUp(`-ERR '${reason}'\r\n`);
   }
 
-  /** Writes what waits, and closes. */
+  /** Writes the pending output and closes. */
   close(): void {
     if (this.isClosed) return;
     this.#outbox.flush();
@@ -214,7 +214,7 @@ export class Connection implements ProtocolSink {
     if (this.#isVerbose) this.say("+OK");
   }
 
-  /** A known sid is a client that repeats itself after a reconnect: the first stays. */
+  /** A client repeats its subscriptions after a reconnect: the first subscription of a sid stays. */
   #addSubscription(subscription: ClientSubscription): void {
     if (this.#subscriptions.has(subscription.sid)) return;
     this.#subscriptions.set(subscription.sid, subscription);
@@ -226,7 +226,7 @@ export class Connection implements ProtocolSink {
     this.#owner.removeInterest(subscription.interest);
   }
 
-  /** For a client that does not know headers: the same message without them. */
+  /** For a client without support for headers: the same message without headers. */
   #deliverBare(subscription: ClientSubscription, frame: PublishFrame): void {
     const subject = frame.buffer.toString("latin1", frame.subjectStart, frame.subjectEnd);
     const reply = frame.buffer.toString("latin1", frame.replyStart, frame.replyEnd);
@@ -235,7 +235,7 @@ export class Connection implements ProtocolSink {
     this.#outbox.text(`${words.join(" ")} ${payload.length - 2}\r\n${payload}`);
   }
 
-  /** A client that does not read would keep its socket, and what waits in it, for ever. */
+  /** A client that does not read would keep its socket and the pending output forever. */
   #hangUp(lastWords: string): void {
     if (this.#socket.writableLength > LAST_BYTES_MAX) {
       this.#socket.destroy();
@@ -255,7 +255,7 @@ export class Connection implements ProtocolSink {
   }
 }
 
-/** With more than this still waiting, nobody would read the last words. */
+/** With more pending output, the client would not read the last line anyway. */
 const LAST_BYTES_MAX = 1024 * 1024;
 
 function parseOptions(json: string): Record<string, unknown> | undefined {
@@ -263,7 +263,7 @@ function parseOptions(json: string): Record<string, unknown> | undefined {
     const options: unknown = JSON.parse(Buffer.from(json, "latin1").toString("utf8"));
     return typeof options === "object" && options !== null ? (options as Record<string, unknown>) : undefined;
   } catch {
-    return undefined; // answered as any other line that is not of the protocol
+    return undefined; // answered like any invalid line
   }
 }
 

@@ -1,37 +1,37 @@
-// The files of a broker in a data folder (`.waggle`). Its path is their identity: a broker is recognised by
-// the configuration file that it was started with.
+// The files of a broker in a data folder (`.waggle`). The path identifies the broker: a process is recognised
+// by the configuration file on its command line.
 
 import { mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface DataFolder {
-  /** Absolute, links resolved. */
+  /** Absolute, with links resolved. */
   readonly path: string;
   readonly record: string;
-  /** What spawned brokers print. */
+  /** Output of started brokers. */
   readonly log: string;
   readonly natsServerConfig: string;
   readonly developmentConfig: string;
   readonly jetStream: string;
 }
 
-/** The folder's files, or undefined when there is no such folder. */
+/** The folder's files, or undefined when the folder does not exist. */
 export function findDataFolder(path: string): DataFolder | undefined {
   try {
     return filesOf(realpathSync(path));
   } catch {
-    return undefined; // absent, or not ours to enter: no broker of ours is there
+    return undefined; // absent, or not accessible: no broker of this user is there
   }
 }
 
-/** Makes the folder when it is missing: readable to its owner only, and ignored by git, for it holds secrets. */
+/** Creates the folder if missing: readable only to its owner and ignored by git, because it holds secrets. */
 export function makeDataFolder(path: string): DataFolder {
   const made = mkdirSync(path, { recursive: true, mode: 0o700 });
   if (made !== undefined) writeFileSync(join(path, ".gitignore"), "*\n");
   return filesOf(realpathSync(path));
 }
 
-/** Whole or not at all, and readable to its owner only: these files hold the secret. */
+/** Atomic, and readable only to the owner, because the files hold the secret. */
 export function writePrivately(file: string, content: string): void {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, content, { mode: 0o600 });

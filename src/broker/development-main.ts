@@ -1,5 +1,5 @@
-// The process of a development broker: `node development-main.js --config <file>`. Started detached by
-// launch.ts, its output goes to broker.log; the secret is in the file, not on the command line.
+// The process of a development broker: `node development-main.js --config <file>`. launch.ts starts it
+// detached, with output to broker.log. The secret is in the file, not on the command line.
 
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -13,7 +13,7 @@ const configSchema = z.object({
   serverName: z.string().min(1),
 });
 
-/** How often it looks whether its data folder is still there. */
+/** Interval of checks that the data folder still exists. */
 const LOOK_MS = 10_000;
 
 async function main(): Promise<void> {
@@ -27,10 +27,10 @@ async function main(): Promise<void> {
     await broker.close();
     process.exit(0);
   };
-  process.once("SIGTERM", () => void stop("asked to"));
+  process.once("SIGTERM", () => void stop("SIGTERM"));
   process.once("SIGINT", () => void stop("interrupted"));
-  process.on("SIGHUP", () => undefined); // a terminal that closes is none of our business
-  // Nobody could find or stop a broker whose folder was deleted.
+  process.on("SIGHUP", () => undefined); // the broker outlives the terminal
+  // A broker whose folder was deleted could be neither found nor stopped.
   setInterval(() => existsSync(file) || void stop("its data folder is gone"), LOOK_MS);
 }
 
@@ -41,6 +41,6 @@ function log(text: string): void {
 try {
   await main();
 } catch (error) {
-  log(`does not start: ${messageOf(error)}`); // the last line is what is shown
+  log(`does not start: ${messageOf(error)}`); // the CLI shows the last line
   process.exit(1);
 }

@@ -1,9 +1,9 @@
-// Where a swarm runs, in this order: the server that was named (flag, NATS_URL, NATS context); the broker of
-// the data folder; a nats-server from the PATH, started for the data folder; the development broker, likewise.
-// Not here: connecting (transport/nats.ts), what the journal there is worth (journal/), stopping.
+// Finds the server of a swarm, in order: the server named by the user (flag, NATS_URL, NATS context); the
+// broker of the data folder; a nats-server from the PATH, started for the data folder; the development broker,
+// likewise. Connecting is in transport/nats.ts, stopping in stop-broker.ts.
 //
-// A data folder keeps its kind of broker, port and secret. The port and secret, so that agents which lost the
-// broker find the next one; the kind, because its journal is there, in JetStream or in a file.
+// A data folder keeps its kind of broker, port and secret. Port and secret let agents find the next broker
+// after a loss. The kind is kept because the journal is there, in JetStream or in a file.
 
 import { UnreachableError } from "../errors.ts";
 import { describeAddress, type ServerAddress } from "../transport/server-address.ts";
@@ -14,27 +14,27 @@ import { findNamedServer, type NamedServerOptions } from "./named-server.ts";
 import { startBroker } from "./start-broker.ts";
 
 export interface FindBrokerOptions extends NamedServerOptions {
-  /** `find-or-start` is for the verbs that run a swarm; all others only look. */
+  /** `find-or-start` is for commands that run a swarm; all others only look. */
   readonly mode: "find-only" | "find-or-start";
-  /** Absolute path of the folder (`.waggle`); made when a broker is started there. */
+  /** Absolute path of the folder (`.waggle`); created when a broker is started there. */
   readonly dataFolder: string;
-  /** Goes before what a NATS context asks for. */
+  /** Takes precedence over a NATS context. */
   readonly inboxPrefix?: string | undefined;
-  /** Starts this kind of broker, whatever the data folder had. A running one is joined all the same. */
+  /** Kind of broker to start, whatever the data folder had. A running broker is joined in any case. */
   readonly kind?: BrokerKind | undefined;
 }
 
 export interface FoundBroker {
-  /** `named`: somebody else's server; whether it has JetStream only a connection tells. `nats-server`: ours,
-   *  with JetStream. `development`: without, so that the journal is a file. */
+  /** `named`: a server named by the user, which may have JetStream. `nats-server`: Waggle's own, with
+   *  JetStream. `development`: without JetStream, so the journal is a file. */
   readonly kind: "named" | BrokerKind;
   /** For `connectNats`. */
   readonly address: ServerAddress;
-  /** As given, or as a NATS context asks for. */
+  /** As given, or from a NATS context. */
   readonly inboxPrefix: string | undefined;
-  /** Which one it is, for people; nothing secret. */
+  /** Describes the server for users; contains no secrets. */
   readonly sentence: string;
-  /** Of the data folder's broker; undefined for a named server. */
+  /** The data folder's broker; undefined for a named server. */
   readonly local: LocalBroker | undefined;
 }
 
@@ -43,15 +43,15 @@ export interface LocalBroker {
   readonly url: string;
   readonly pid: number | null;
   readonly version: string;
-  /** Where JetStream keeps its streams; null without JetStream. */
+  /** JetStream's storage folder; null without JetStream. */
   readonly storeDir: string | null;
-  /** Whether this call started it. */
+  /** True if this call started the broker. */
   readonly wasStarted: boolean;
 }
 
-/** @throws InvalidConfigError when what was named is not usable
+/** @throws InvalidConfigError when the named server is not usable
  *  @throws UnreachableError in mode `find-only` when no broker runs
- *  @throws BrokerError when none can be started, or the data folder's record is damaged */
+ *  @throws BrokerError when no broker can be started, or the data folder's record is damaged */
 export async function findBroker(options: FindBrokerOptions): Promise<FoundBroker> {
   const found = await find(options);
   return { ...found, inboxPrefix: options.inboxPrefix ?? found.inboxPrefix };
@@ -81,16 +81,16 @@ async function findRunning(dataFolder: string): Promise<FoundBroker> {
   throw new UnreachableError(whyAway(record, { dataFolder, isRunning: await isRunning(folder, record) }));
 }
 
-/** Says that the swarm is not gone, for what it holds is not with the process. */
+/** Says that the swarm is not lost: its data is not in the process. */
 function whyAway(
   { pid, url }: BrokerRecord,
   { dataFolder, isRunning }: { readonly dataFolder: string; readonly isRunning: boolean },
 ): string {
-  const again = "`waggle up` starts it again, with all that its swarms hold";
+  const again = "`waggle up` starts it again, with all its data";
   if (pid === null) return `the broker of ${dataFolder} was stopped: ${again}`;
   if (isRunning)
     return `the broker of ${dataFolder} (process ${pid}) runs and does not answer at ${url}: ${again}`;
-  return `the broker of ${dataFolder} (process ${pid}) has ended: a coordinator that runs starts it again within seconds, and else ${again}`;
+  return `the broker of ${dataFolder} (process ${pid}) has ended: a running coordinator restarts it within seconds; without one, ${again}`;
 }
 
 function describe(

@@ -1,5 +1,5 @@
-// Starts a broker as a process of its own, in a session of its own: neither kill -9 of whoever started it nor
-// Ctrl-C in that terminal takes the swarm's wire away. The secret goes by a file, never by the command line.
+// Starts a broker as a process in its own session. So neither kill -9 of the parent nor Ctrl-C in its terminal
+// ends the swarm's server. The secret is passed in a file, never on the command line.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ export interface LaunchedBroker {
   readonly ended: Promise<void>;
 }
 
-/** Does not wait until it answers. @throws BrokerError when the program cannot be run */
+/** Does not wait for the first answer. @throws BrokerError when the program cannot be run */
 export async function launch(program: BrokerProgram, options: LaunchOptions): Promise<LaunchedBroker> {
   const { folder } = options;
   switch (program.kind) {
@@ -46,7 +46,7 @@ export async function launch(program: BrokerProgram, options: LaunchOptions): Pr
   }
 }
 
-/** The file on a broker's command line, by which its process is known. */
+/** The file on a broker's command line, which identifies its process. */
 export function configFileOf(kind: BrokerKind, folder: DataFolder): string {
   return kind === "nats-server" ? folder.natsServerConfig : folder.developmentConfig;
 }
@@ -67,7 +67,7 @@ function developmentConfig({ port, secret }: LaunchOptions): string {
   return `${JSON.stringify({ port, secret, serverName: serverNameFor(secret) }, null, 2)}\n`;
 }
 
-/** The compiled entry, found by the package's own name: the same from `src` under a test and from `dist`. */
+/** The compiled entry, found by the package's own name: the same from `src` in a test and from `dist`. */
 function developmentMain(): string {
   return createRequire(import.meta.url).resolve("waggledance/broker-main");
 }

@@ -1,5 +1,5 @@
-// Whether the broker of a record is there: answering at its port, or at least running as a process; and how
-// such a process is ended.
+// Checks whether the broker of a record answers at its port, or at least runs as a process, and ends such a
+// process.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../limits.ts";
@@ -9,7 +9,7 @@ import { configFileOf } from "./launch.ts";
 import { type ProbeAnswer, probe } from "./probe.ts";
 import { hasEnded, isProcessWith } from "./process-identity.ts";
 
-/** Between two looks at a process that starts or ends: nothing tells of it. */
+/** Polling interval while a process starts or ends, because no event reports either. */
 const LOOK_MS = 20;
 
 export async function ask(record: BrokerRecord): Promise<ProbeAnswer> {
@@ -17,7 +17,7 @@ export async function ask(record: BrokerRecord): Promise<ProbeAnswer> {
   return await probe({ port: portOf(record), secret, serverName: serverNameFor(secret) });
 }
 
-/** Waits a little for one that runs and does not answer yet. */
+/** Waits briefly for a broker that runs and does not answer yet. */
 export async function isAnswering(folder: DataFolder, record: BrokerRecord): Promise<boolean> {
   const deadline = performance.now() + limits.brokerAnswerMs;
   do {
@@ -29,12 +29,12 @@ export async function isAnswering(folder: DataFolder, record: BrokerRecord): Pro
   return false;
 }
 
-/** Whether the record's process lives and is that broker, not another one with the same number. */
+/** True if the record's process lives and is the broker, not a process that reuses the id. */
 export async function isRunning(folder: DataFolder, { pid, kind }: BrokerRecord): Promise<boolean> {
   return pid !== null && (await isProcessWith(pid, configFileOf(kind, folder)));
 }
 
-/** Asks the process to end, and kills it when it does not. Nothing happens to one that is not the broker. */
+/** Asks the process to end, and kills it after a while. Never touches a process that is not the broker. */
 export async function endProcess(folder: DataFolder, record: BrokerRecord): Promise<void> {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     if (record.pid === null || !(await isRunning(folder, record))) return;
@@ -56,6 +56,6 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // it has ended meanwhile
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // has ended meanwhile
   }
 }

@@ -1,5 +1,5 @@
-// The server that somebody named: by --nats or NATS_URL, or by a context of the nats tool. Read, not asked:
-// whether it is there, connecting tells.
+// The server named by the user: with --nats or NATS_URL, or by a context of the nats tool. Only reads the
+// settings; connecting shows whether the server exists.
 
 import { describeAddress, parseServerUrls, type ServerAddress } from "../transport/server-address.ts";
 import { type Environment, readNatsContext } from "./nats-context.ts";
@@ -7,15 +7,15 @@ import { type Environment, readNatsContext } from "./nats-context.ts";
 export interface NamedServerOptions {
   /** One or several URLs, from --nats or NATS_URL. */
   readonly nats?: string | undefined;
-  /** Name of a NATS context; without it the selected one counts, if any is. */
+  /** Name of a NATS context. Default: the selected context, if any. */
   readonly natsContext?: string | undefined;
-  /** Go before what the URL or the context says. */
+  /** Take precedence over the URL and the context. */
   readonly credentials?: CredentialFiles | undefined;
-  /** For PATH and the home folder. Default: that of the process. */
+  /** Supplies PATH and the home folder. Default: the process's environment. */
   readonly env?: Environment | undefined;
 }
 
-/** Paths of files. */
+/** Paths of credential files. */
 export interface CredentialFiles {
   readonly creds?: string | undefined;
   readonly nkey?: string | undefined;
@@ -31,11 +31,11 @@ export interface CredentialFiles {
 export interface NamedServer {
   readonly address: ServerAddress;
   readonly inboxPrefix: string | undefined;
-  /** For people; nothing secret. */
+  /** Describes the server for users; contains no secrets. */
   readonly sentence: string;
 }
 
-/** @returns undefined when none is named. @throws InvalidConfigError when what was named is not usable */
+/** @returns undefined when no server is named. @throws InvalidConfigError when the named server is not usable */
 export async function findNamedServer(options: NamedServerOptions): Promise<NamedServer | undefined> {
   if (options.nats !== undefined) {
     const address = withFiles(parseServerUrls(options.nats, "--nats or NATS_URL"), options.credentials);
@@ -44,7 +44,7 @@ export async function findNamedServer(options: NamedServerOptions): Promise<Name
   const context = await readNatsContext(options.natsContext, options.env ?? process.env);
   if (context === undefined) return undefined;
   const address = withFiles(context.address, options.credentials);
-  const sentence = `NATS at ${describeAddress(address)}, as NATS context "${context.name}" says`;
+  const sentence = `NATS at ${describeAddress(address)}, from NATS context "${context.name}"`;
   return { address, inboxPrefix: context.inboxPrefix, sentence };
 }
 

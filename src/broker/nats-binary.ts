@@ -1,4 +1,4 @@
-// The nats-server on the PATH, if it is one that we can work with.
+// Finds a usable nats-server on the PATH.
 
 import { execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";
@@ -14,7 +14,7 @@ export interface NatsBinary {
 /** Oldest server that the tests run against. */
 export const NATS_SERVER_VERSION_MIN = "2.9.10";
 
-/** The first on the PATH, as a shell would take it; undefined if there is none or it does not run. */
+/** The first nats-server on the PATH, as in a shell; undefined when absent or not runnable. */
 export async function findNatsBinary(pathVariable: string | undefined): Promise<NatsBinary | undefined> {
   const folders = (pathVariable ?? "").split(delimiter).filter((folder) => folder !== "");
   for (const path of folders.map((folder) => join(folder, "nats-server"))) {
@@ -32,7 +32,7 @@ async function isExecutable(path: string): Promise<boolean> {
     await access(path, constants.X_OK);
     return true;
   } catch {
-    return false; // not there, or not ours to run
+    return false; // absent, or not executable for this user
   }
 }
 
@@ -42,7 +42,7 @@ async function withVersion(path: string): Promise<NatsBinary | undefined> {
     const version = /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
     return version === undefined ? undefined : { path, version };
   } catch {
-    return undefined; // it does not run here: as good as absent
+    return undefined; // does not run here: as good as absent
   }
 }
 

@@ -1,5 +1,5 @@
-// The contexts of the `nats` tool, `~/.config/nats/context/*.json`: people who use NATS have one selected, and
-// expect every tool to go there. Read only.
+// Contexts of the `nats` tool, `~/.config/nats/context/*.json`. NATS users have a context selected and expect
+// every tool to use it. Read only.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -37,8 +37,8 @@ const contextSchema = z.object({
 });
 type ContextFile = z.infer<typeof contextSchema>;
 
-/** The context of that name, or the selected one; undefined when none is named and none selected.
- *  @throws InvalidConfigError when it is not there or not usable */
+/** The named context, or the selected context; undefined when neither exists.
+ *  @throws InvalidConfigError when the context is missing or not usable */
 export async function readNatsContext(
   named: string | undefined,
   env: Environment,
@@ -56,7 +56,7 @@ export async function readNatsContext(
 
 function missing(name: string, file: string, isSelected: boolean): string {
   const what = isSelected ? `the selected NATS context "${name}"` : `the NATS context "${name}"`;
-  return `${what} does not exist (${file}): \`nats context ls\` shows which do, --nats names a server instead`;
+  return `${what} does not exist (${file}): \`nats context ls\` lists the existing contexts; --nats names a server instead`;
 }
 
 function parseContext(file: string, content: string): ContextFile {
@@ -90,13 +90,13 @@ function toContext(name: string, file: ContextFile, env: Environment): NatsConte
   };
 }
 
-/** Coordinators answer to inboxes alone: with any other prefix all would be asked in vain. */
+/** Coordinators answer only to inboxes: with any other prefix, all requests would be in vain. */
 function inboxPrefixOf(name: string, { inbox_prefix: prefix }: ContextFile): string | undefined {
   if (!prefix) return undefined;
   if (isInboxPrefix(prefix)) return prefix;
   throw new InvalidConfigError(
-    `NATS context "${name}": inbox_prefix must begin with _INBOX and a word of A–Z a–z 0–9 _ -, as _INBOX_ann, and ` +
-      `hold no wildcards or spaces; ${JSON.stringify(prefix)} is never answered`,
+    `NATS context "${name}": inbox_prefix must begin with _INBOX and a word of A–Z a–z 0–9 _ -, such as _INBOX_ann, and ` +
+      `hold no wildcards or spaces; ${JSON.stringify(prefix)} never gets an answer`,
     { field: "inbox_prefix" },
   );
 }
@@ -133,7 +133,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch {
-    return undefined; // absent or not readable: said by whoever needs it
+    return undefined; // absent or not readable; callers report it if needed
   }
 }
 

@@ -1,7 +1,8 @@
-// What waits to be written to one client: gathered during a turn of the event loop, written in one go.
-// Throughput hangs on it: a write to a socket costs as much as parsing dozens of messages.
+// Pending output of one client: gathered during a turn of the event loop and written at once. Throughput
+// depends on this: a write to a socket costs as much as parsing dozens of messages.
 //
-// Small messages are copied one behind the other into a slab; large payloads are passed on where they lie.
+// Small messages are copied into a slab, one after the other. Large payloads are passed on in place, without a
+// copy.
 
 import type { Socket } from "node:net";
 import type { PublishFrame } from "./protocol-parser.ts";
@@ -9,13 +10,13 @@ import type { PublishFrame } from "./protocol-parser.ts";
 export class Outbox {
   readonly #socket: Socket;
   #slab = Buffer.alloc(0);
-  /** Of the slab: written to the socket or sealed; filled. */
+  /** Positions in the slab: end of the sealed part, and end of the filled part. */
   #sealed = 0;
   #filled = 0;
   #slabBytes = SLAB_BYTES_MIN;
   #sealedParts: Buffer[] = [];
   #waitingBytes = 0;
-  /** Given to the socket and not yet taken by the kernel, as of the last flush. */
+  /** Bytes given to the socket and not yet accepted by the kernel, as of the last flush. */
   #socketBytes = 0;
 
   constructor(socket: Socket) {
@@ -25,12 +26,12 @@ export class Outbox {
     });
   }
 
-  /** Waiting for the client to read it. */
+  /** Bytes that the client has not read. */
   get pendingBytes(): number {
     return this.#waitingBytes + this.#socketBytes;
   }
 
-  /** `MSG <subject> <sid> [<reply> ]<size>\r\n<payload>\r\n`, or HMSG: the frame, but for its beginning. */
+  /** `MSG <subject> <sid> [<reply> ]<size>\r\n<payload>\r\n`, or HMSG: the frame except for its beginning. */
   message(frame: PublishFrame, sid: Uint8Array): void {
     const { buffer, subjectStart, subjectEnd, end } = frame;
     const operation = frame.hasHeaders ? HMSG : MSG;
@@ -54,7 +55,7 @@ export class Outbox {
     this.#waitingBytes += text.length;
   }
 
-  /** Hands everything to the socket. */
+  /** Hands all output to the socket. */
   flush(): void {
     this.#seal();
     const parts = this.#sealedParts;
@@ -103,10 +104,10 @@ const MSG = Buffer.from("MSG ");
 const HMSG = Buffer.from("HMSG ");
 const SPACE = 32;
 
-/** Slabs begin small, for a client that gets little, and double for one that gets much. */
+/** Slabs begin small, for clients with little output, and double for clients with much. */
 const SLAB_BYTES_MIN = 4 * 1024;
 const SLAB_BYTES_MAX = 64 * 1024;
-/** Beyond it, one more part in a gathered write is cheaper than the copy. */
+/** Above this size, one more part in a gathered write is cheaper than a copy. */
 const COPY_BYTES_MAX = 16 * 1024;
-/** Below it, a loop is faster than a call into the engine. */
+/** Below this size, a loop is faster than a call into the engine. */
 const LOOP_BYTES_MAX = 64;

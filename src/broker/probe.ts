@@ -1,22 +1,22 @@
-// Asks at a local port whether the broker that we know listens there. Plain sockets: it must tell a stranger
-// from our broker before it shows the secret, which a client library does not.
+// Checks whether the known broker listens at a local port. Uses plain sockets: the probe must recognise the
+// broker before it sends the secret, which a client library does not.
 
 import { connect, type Socket } from "node:net";
 import { limits } from "../limits.ts";
 
 export type ProbeAnswer =
-  /** It is the broker, and takes the secret. */
+  /** The broker answers and accepts the secret. */
   | { readonly kind: "answers"; readonly version: string; readonly hasJetStream: boolean }
   | { readonly kind: "nobody" }
-  /** Somebody listens and does not say who it is in time: a stranger, or a broker that hangs. */
+  /** A process listens and does not identify itself in time: a foreign server, or a broker that hangs. */
   | { readonly kind: "silent" }
-  /** Another server, or ours with another secret. */
+  /** A foreign server, or a broker with a different secret. */
   | { readonly kind: "stranger" };
 
 export interface ProbeOptions {
   readonly port: number;
   readonly secret: string;
-  /** As the broker calls itself in INFO. */
+  /** The broker's name in INFO. */
   readonly serverName: string;
 }
 
@@ -62,7 +62,7 @@ function infoIn(line: string | undefined): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line.slice("INFO ".length)) as Record<string, unknown>;
   } catch {
-    return undefined; // a stranger
+    return undefined; // a foreign server
   }
 }
 

@@ -1,18 +1,18 @@
-// Whether a process id still means the broker that we started: ids are used again, and nothing that merely
-// has the number may be killed. A broker is known by the configuration file on its command line.
+// Checks whether a process id still belongs to the broker. Ids are reused, and a process must not be killed
+// only because it has the id. The configuration file on its command line identifies a broker.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** Whether process `pid` lives and has `argument` on its command line. */
+/** True if process `pid` lives and has `argument` on its command line. */
 export async function isProcessWith(pid: number, argument: string): Promise<boolean> {
   if (process.platform !== "linux") return (await askPs(pid, "command=")).includes(argument);
   return (await readProc(pid, "cmdline")).split("\0").includes(argument);
 }
 
-/** Whether process `pid` has ended, files and ports closed. An ending process loses its command line before
- *  its port, and one that ended stays in the table, as a zombie, until its parent has looked. */
+/** True if process `pid` has ended, with files and ports closed. An ending process loses its command line
+ *  before its port. An ended process stays in the table as a zombie until its parent has collected it. */
 export async function hasEnded(pid: number): Promise<boolean> {
   const state =
     process.platform === "linux"
@@ -25,7 +25,7 @@ async function readProc(pid: number, file: string): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/${file}`, "utf8");
   } catch {
-    return ""; // no such process
+    return ""; // no process with the id
   }
 }
 
@@ -33,6 +33,6 @@ async function askPs(pid: number, format: string): Promise<string> {
   try {
     return (await promisify(execFile)("ps", ["-ww", "-o", format, "-p", String(pid)])).stdout;
   } catch {
-    return ""; // ps fails when there is no such process
+    return ""; // ps fails for an unknown id
   }
 }

@@ -1,19 +1,19 @@
-// Reads the NATS client protocol from chunks of bytes cut anywhere. Not what the operations do: connection.ts.
+// Parses the NATS client protocol from chunks of bytes cut anywhere. connection.ts performs the operations.
 //
-// A publish that lies whole within a chunk is handed on where it lies: nothing is copied and no string is made.
-// One that is cut is gathered in a buffer of its exact size, so a large payload is copied once.
+// A publish that lies completely within a chunk is passed on in place: no copy, no string. A divided publish is
+// gathered in a buffer of its exact size, so a large payload is copied once.
 
 import { limits } from "../limits.ts";
 
-/** What nats-server answers, in its words, before it cuts a client off. */
+/** Errors that nats-server sends, in its words, before it disconnects a client. */
 export type Violation =
   | "Unknown Protocol Operation"
   | "Maximum Control Line Exceeded"
   | "Maximum Payload Violation"
   | "Authorization Violation";
 
-/** One publish as it lies in `buffer`, written exactly as `PUB <subject> [<reply> ]<size>\r\n<payload>\r\n`
- *  (HPUB: `[<reply> ]<header size> <size>`). Valid during the call it is passed to; `buffer` is never reused. */
+/** A publish in place in `buffer`, in exactly the form `PUB <subject> [<reply> ]<size>\r\n<payload>\r\n` (HPUB:
+ *  `[<reply> ]<header size> <size>`). Valid during the call that receives it; `buffer` is never reused. */
 export interface PublishFrame {
   readonly buffer: Buffer;
   readonly hasHeaders: boolean;
@@ -36,21 +36,21 @@ export interface ProtocolSink {
     readonly queue: string | undefined;
     readonly sid: string;
   }): void;
-  /** @param max deliveries after which it ends, counted from its beginning; 0: at once */
+  /** @param max total number of deliveries after which the subscription ends; 0: at once */
   unsubscribe(sid: string, max: number): void;
   ping(): void;
   pong(): void;
-  /** Nothing is parsed after it. */
+  /** Nothing is parsed afterwards. */
   violation(violation: Violation): void;
 }
 
 export class ProtocolParser {
-  /** Until the client is authorized, anything but CONNECT is a violation, and no payload is waited for. */
+  /** Until the client is authorized, any operation but CONNECT is a violation, and no payload is awaited. */
   isAuthorized = false;
   readonly #sink: ProtocolSink;
   readonly #maxPayloadBytes: number;
   readonly #frame = new Frame();
-  /** The beginning of an operation whose rest has not come. */
+  /** The beginning of an incomplete operation. */
   #held: Held | undefined;
   #isOver = false;
 
@@ -59,7 +59,7 @@ export class ProtocolParser {
     this.#maxPayloadBytes = maxPayloadBytes;
   }
 
-  /** @param chunk must not be written to afterwards */
+  /** @param chunk must not be modified afterwards */
   feed(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length && !this.#isOver) {
@@ -67,15 +67,15 @@ export class ProtocolParser {
     }
   }
 
-  /** Parses no more, whatever is fed. */
+  /** Ignores all further input. */
   stop(): void {
     this.#isOver = true;
     this.#held = undefined;
   }
 
-  /** @returns where the next operation begins */
+  /** @returns the beginning of the next operation */
   #parseNext(buffer: Buffer, at: number): number {
-    // Before anything else, so that where a line is cut does not decide whether it is taken.
+    // Checked first, so that the verdict does not depend on the cut between chunks.
     if (!isFirstByte(buffer[at])) return this.#violate("Unknown Protocol Operation");
     const lineFeed = buffer.indexOf(LF, at);
     if (lineFeed < 0) return this.#holdLine(buffer, at);
@@ -98,12 +98,12 @@ export class ProtocolParser {
     return end;
   }
 
-  /** Lower case, tabs, several spaces, a bare line feed: written anew in the usual form, then parsed. */
+  /** Lower case, tabs, several spaces, or a bare line feed: rewritten in the usual form, then parsed. */
   #parseUnusualPublish(buffer: Buffer, at: number, lineFeed: number): number {
     const [operation = "", ...words] = wordsOf(buffer.toString("latin1", at, lineFeed));
     const usual = Buffer.from(`${[operation.toUpperCase(), ...words].join(" ")}\r\n`, "latin1");
     if (!this.#frame.readLine(usual, 0, usual.length - 1)) return this.#violate("Unknown Protocol Operation");
-    this.#parseNext(usual, 0); // holds it, for its payload is still in `buffer`
+    this.#parseNext(usual, 0); // keeps the line, because the payload is still in `buffer`
     return lineFeed + 1;
   }
 
@@ -152,7 +152,7 @@ export class ProtocolParser {
     return this.#held.append(buffer, at, buffer.length);
   }
 
-  /** Adds to what is held what it lacks, and parses it when it is whole. */
+  /** Completes the held operation, and parses it when complete. */
   #resume(held: Held, chunk: Buffer, at: number): number {
     if (!held.isPublish) return this.#resumeLine(held, chunk, at);
     const next = held.append(chunk, at, chunk.length);
@@ -176,7 +176,7 @@ export class ProtocolParser {
     this.#parseNext(held.buffer.subarray(0, held.bytes), 0);
   }
 
-  /** @returns a position behind everything, so that parsing ends */
+  /** @returns a position beyond the input, so that parsing ends */
   #violate(violation: Violation): number {
     this.stop();
     this.#sink.violation(violation);
@@ -184,7 +184,7 @@ export class ProtocolParser {
   }
 }
 
-/** A line, or a publish whose size is known. */
+/** A line, or a publish of known size. */
 class Held {
   readonly buffer: Buffer;
   readonly isPublish: boolean;
@@ -195,7 +195,7 @@ class Held {
     this.isPublish = isPublish;
   }
 
-  /** Takes what fits. @returns where it stopped taking */
+  /** Takes as many bytes as fit. @returns the position of the first byte not taken */
   append(from: Buffer, start: number, end: number): number {
     const taken = Math.min(end - start, this.buffer.length - this.bytes);
     from.copy(this.buffer, this.bytes, start, start + taken);
@@ -212,7 +212,7 @@ function heldLine(): Held {
   return new Held(Buffer.allocUnsafeSlow(limits.controlLineBytesMax + 1), false);
 }
 
-/** The one frame of a parser, filled anew for each publish. */
+/** The parser's only frame, reused for each publish. */
 class Frame implements PublishFrame {
   buffer: Buffer = Buffer.alloc(0);
   hasHeaders = false;
@@ -221,7 +221,7 @@ class Frame implements PublishFrame {
   replyStart = -1;
   replyEnd = -1;
   headerBytes = 0;
-  /** Headers included. */
+  /** Includes headers. */
   payloadBytes = 0;
   payloadStart = 0;
   end = 0;
@@ -229,7 +229,7 @@ class Frame implements PublishFrame {
   readonly #wordEnds = new Int32Array(4);
 
   /** Reads the line from `at` to `lineFeed`, known to begin with PUB or HPUB in any case.
-   *  @returns whether it is in the usual form; if not, the frame means nothing */
+   *  @returns false unless the line has the usual form; the frame is then invalid */
   readLine(buffer: Buffer, at: number, lineFeed: number): boolean {
     this.hasHeaders = buffer[at] === UPPER_H;
     const operation = this.hasHeaders ? at + 1 : at;
@@ -240,7 +240,7 @@ class Frame implements PublishFrame {
     return this.#setFrom(buffer, operation + 4, { words, hasReply: words > wordsWithoutReply, lineFeed });
   }
 
-  /** @returns how many words there are, each one space after the other; 0 if they are anything else */
+  /** @returns the number of words separated by single spaces; 0 for any other form */
   #splitWords(buffer: Buffer, start: number, end: number): number {
     let words = 0;
     let wordStart = start;
@@ -280,7 +280,7 @@ const SPACE = 32;
 const TAB = 9;
 const UPPER_H = 72;
 
-/** @returns -1 for what is not a decimal of at most 9 digits */
+/** @returns -1 unless the text is a decimal number of at most 9 digits */
 function numberIn(buffer: Buffer, start: number, end: number): number {
   if (end <= start || end - start > 9) return -1;
   let number = 0;
@@ -296,7 +296,7 @@ function isUsualPublish(buffer: Buffer, at: number): boolean {
   return buffer[at] === 80 && buffer[at + 1] === 85 && buffer[at + 2] === 66 && buffer[at + 3] === SPACE;
 }
 
-/** Whether a PUB or HPUB begins at `at`, in any case. */
+/** True if a PUB or HPUB begins at `at`, in any case. */
 function isPublish(buffer: Buffer, at: number): boolean {
   const start = lower(buffer[at]) === 104 ? at + 1 : at;
   const isNamed =
@@ -308,7 +308,7 @@ function lower(byte: number | undefined): number {
   return (byte ?? 0) | 32;
 }
 
-/** Whether any operation begins with it: C, H, P, S, U. */
+/** True for the first byte of an operation: C, H, P, S, U. */
 function isFirstByte(byte: number | undefined): boolean {
   return "chpsu".includes(String.fromCharCode(lower(byte)));
 }

@@ -1,9 +1,9 @@
-// The development broker: core NATS for one machine that has no nats-server. No JetStream, no clusters, no
-// TLS, no permissions: everybody who knows the secret may do everything. What clients see is nats-server's:
-// one conformance suite holds both (test/transport/conformance.ts).
+// The development broker: core NATS for one machine without a nats-server. No JetStream, clusters, TLS or
+// permissions: each client with the secret may do everything. Clients see the behaviour of nats-server: a
+// single conformance suite covers both (test/transport/conformance.ts).
 //
-// Output is written once per turn of the event loop, for all clients that got something in it. A client that
-// reads slower than others write holds those back a little, and is cut off when that does not help.
+// Output is written once per turn of the event loop, for all clients with output. A client that reads more
+// slowly than others write delays the writers a little, and is disconnected if the delay does not help.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
@@ -13,15 +13,15 @@ import { type Interest, type QueueGroup, SubjectIndex } from "../transport/subje
 import { type ClientSubscription, Connection, type ConnectionOwner } from "./connection.ts";
 import type { PublishFrame } from "./protocol-parser.ts";
 
-/** As a client sees it: the features of core NATS 2.9. */
+/** Version shown to clients: the features of core NATS 2.9. */
 export const DEVELOPMENT_BROKER_VERSION = "2.9.0-waggle";
 
 export interface DevelopmentBrokerOptions {
-  /** What clients must send as `auth_token`. Not empty. */
+  /** Secret that clients must send as `auth_token`. Not empty. */
   readonly secret: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** In INFO; whoever looks for this broker knows it by its name. */
+  /** Name in INFO, which identifies the broker. */
   readonly serverName: string;
   readonly maxPayloadBytes?: number;
   readonly pingMs?: number;
@@ -49,7 +49,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  /** Holding the port is the lock: rejects with EADDRINUSE when somebody else has it.
+  /** Holding the port is the lock: rejects with EADDRINUSE when the port is taken.
    *  @returns the port */
   async listen(): Promise<number> {
     this.#server.listen({ host: "127.0.0.1", port: this.#options.port, exclusive: true });
@@ -66,7 +66,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Writes what waits, closes all connections and the port. */
+  /** Writes pending output, closes all connections and the port. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     const closed = once(this.#server, "close");
@@ -99,7 +99,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     this.#index.remove(interest);
   }
 
-  /** Everything that this turn of the event loop reads is written after it. */
+  /** Writes after all input of this turn of the event loop was read. */
   willFlush(connection: Connection): void {
     if (connection.isFlushDue) return;
     connection.isFlushDue = true;
@@ -150,7 +150,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     return true;
   }
 
-  /** The member whose turn it is, or the next one that may have it. */
+  /** Delivers to the member whose turn it is, or to the next eligible member. */
   #deliverToOne(from: Connection, group: QueueGroup<ClientSubscription>, frame: PublishFrame): boolean {
     const { members, turn } = group;
     for (let tried = 0; tried < members.length; tried += 1) {
@@ -176,7 +176,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     }
   }
 
-  /** A publisher waits for a slow reader, as long as that one reads at all. */
+  /** A publisher waits for a slow reader as long as the reader reads at all. */
   #holdBack(publisher: Connection, reader: Connection): void {
     if (this.#held.has(publisher) || reader.readBytes === reader.readBytesAtStall) return;
     reader.readBytesAtStall = reader.readBytes;

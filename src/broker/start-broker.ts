@@ -1,6 +1,6 @@
-// Starts the broker of a data folder, or joins the one that a rival has just started. Everything here happens
-// with the start lock held. The record is written as soon as there is a process, so that whoever comes after
-// somebody who was killed in the middle finds it.
+// Starts the broker of a data folder, or joins a broker that another process has just started. Everything here
+// runs under the start lock. The record is written as soon as the process exists, so that it is found even if
+// the starter is killed.
 
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -19,20 +19,20 @@ import { acquireStartLock } from "./start-lock.ts";
 
 export interface StartBrokerOptions {
   readonly folder: DataFolder;
-  /** Undefined: what the folder had before, else nats-server if there is one. */
+  /** Default: the folder's previous kind, else nats-server if available. */
   readonly kind: BrokerKind | undefined;
   readonly env: Environment;
 }
 
 export interface StartedBroker {
   readonly record: BrokerRecord;
-  /** False when a rival did it. */
+  /** False when another process started the broker. */
   readonly wasStarted: boolean;
-  /** Why this one, where a person might expect another. */
+  /** Why this kind was chosen, where a user might expect a different kind. */
   readonly remark?: string | undefined;
 }
 
-/** @throws BrokerError when none can be started */
+/** @throws BrokerError when no broker can be started */
 export async function startBroker(options: StartBrokerOptions): Promise<StartedBroker> {
   const { folder } = options;
   const lock = await acquireStartLock(folder.path);
@@ -41,7 +41,7 @@ export async function startBroker(options: StartBrokerOptions): Promise<StartedB
     if (previous !== undefined && (await isAnswering(folder, previous))) {
       return { record: previous, wasStarted: false };
     }
-    if (previous !== undefined) await endProcess(folder, previous); // it hangs, and holds the port
+    if (previous !== undefined) await endProcess(folder, previous); // hangs, and holds the port
     const { program, remark } = await chooseProgram(options, previous);
     return { record: await startProgram(folder, program, previous), wasStarted: true, remark };
   } finally {
@@ -49,19 +49,19 @@ export async function startBroker(options: StartBrokerOptions): Promise<StartedB
   }
 }
 
-/** What became of a broker that its clients lost. */
+/** Result of restarting a lost broker. */
 export type RestartOutcome =
   | { readonly kind: "started"; readonly record: BrokerRecord; readonly endedPid: number }
   | { readonly kind: "answers"; readonly record: BrokerRecord }
-  /** Its process runs, and holds the port and the store. */
+  /** The process runs, and holds the port and the store. */
   | { readonly kind: "hangs"; readonly pid: number }
-  /** By `waggle down`, which is meant. */
+  /** Stopped on purpose with `waggle down`. */
   | { readonly kind: "stopped" }
   /** The folder has no record any more. */
   | { readonly kind: "unknown" };
 
-/** Starts the broker of a data folder again if its process has ended and nobody meant it to: at the same port, where
- *  its clients look for it, or not at all. @throws BrokerError when it cannot be started */
+/** Restarts the broker of a data folder if its process has ended and was not stopped on purpose. Uses the same
+ *  port, where the clients look for it, or fails. @throws BrokerError when the broker cannot be started */
 export async function restartBroker({
   dataFolder,
   env,
@@ -105,7 +105,7 @@ async function chooseProgram(
   const remark =
     binary === undefined
       ? "no nats-server is on the PATH"
-      : `the nats-server on the PATH is ${binary.version}, and ${NATS_SERVER_VERSION_MIN} is needed`;
+      : `the nats-server on the PATH is ${binary.version}, but ${NATS_SERVER_VERSION_MIN} is required`;
   if (wanted === undefined) return { program: { kind: "development" }, remark };
   throw new BrokerError(
     kind === undefined
@@ -124,9 +124,9 @@ async function startProgram(
   for (let tried = 0; tried < STARTS_MAX; tried += 1) {
     const record = await tryStart(folder, program, { port, secret });
     if (record !== undefined) return record;
-    port = await freePort(); // somebody may have taken the other one
+    port = await freePort(); // a foreign process may have taken the previous port
   }
-  if (previous !== undefined) writeRecord(folder, previous); // its clients look for it at that port
+  if (previous !== undefined) writeRecord(folder, previous); // the clients look for the broker at the previous port
   throw await notStartedError(folder, program);
 }
 
@@ -136,7 +136,7 @@ async function notStartedError(folder: DataFolder, program: BrokerProgram): Prom
   );
 }
 
-/** @returns undefined when the process ended before it answered */
+/** @returns undefined when the process ended before its first answer */
 async function tryStart(
   folder: DataFolder,
   program: BrokerProgram,
@@ -178,5 +178,5 @@ function nameOf(program: BrokerProgram): string {
 }
 
 const STARTS_MAX = 3;
-/** Between two questions to a broker that starts. */
+/** Polling interval while a broker starts. */
 const LOOK_MS = 20;

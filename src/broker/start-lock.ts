@@ -1,9 +1,11 @@
-// One broker for one data folder: only who holds the folder's lock port may start it. A port, because the
-// kernel frees it whatever becomes of its holder, kill -9 included; a file would have to be judged stale.
-// Two servers on one JetStream store would destroy it, so the broker's own port would be too late a lock.
+// Ensures one broker per data folder: only the holder of the folder's lock port may start a broker. The lock is
+// a port, because the kernel frees a port however its holder ends, even by kill -9; a lock file could be stale.
+// Two servers on one JetStream store would destroy the store, so the broker's own port would be too late as a
+// lock.
 //
-// The port follows from the folder's path. A program of somebody else may have it; ours greets, by which its
-// rivals know it, and wait until its connection closes.
+// The port is derived from the folder's path. A foreign program may occupy the port. A Waggle process that
+// holds the lock sends a greeting; other Waggle processes recognise the greeting and wait until the connection
+// closes.
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -15,7 +17,7 @@ export interface StartLock {
   release(): void;
 }
 
-/** Waits for whoever holds it, up to `limits.brokerStartMs`. @throws BrokerError after that */
+/** Waits for the present holder, up to `limits.brokerStartMs`. @throws BrokerError after the wait */
 export async function acquireStartLock(folderPath: string): Promise<StartLock> {
   const deadline = performance.now() + limits.brokerStartMs;
   while (performance.now() < deadline) {
@@ -28,7 +30,7 @@ export async function acquireStartLock(folderPath: string): Promise<StartLock> {
   );
 }
 
-/** @returns undefined when a rival held the lock, and has let go of it or run out of time */
+/** @returns undefined when another holder was there, and has released the lock or used up the time */
 async function tryPorts(folderPath: string, deadline: number): Promise<StartLock | undefined> {
   const greeting = `waggle start ${digest(folderPath).toString("hex")}\n`;
   for (const port of lockPortsFor(folderPath)) {
@@ -41,7 +43,7 @@ async function tryPorts(folderPath: string, deadline: number): Promise<StartLock
   );
 }
 
-/** Where the lock of a folder may be: below the ports that systems give out by themselves. */
+/** Possible ports for the lock of a folder, below the ports that systems assign automatically. */
 export function lockPortsFor(folderPath: string): number[] {
   const first = 10_240 + (digest(folderPath).readUInt32BE(0) % 20_000);
   return Array.from({ length: PORTS_TRIED }, (_, at) => first + at);
@@ -51,14 +53,14 @@ async function listenAt(port: number, greeting: string): Promise<StartLock | und
   const rivals = new Set<Socket>();
   const server: Server = createServer((rival) => {
     rivals.add(rival);
-    rival.on("error", () => rival.destroy()); // it stopped waiting
+    rival.on("error", () => rival.destroy()); // the other process stopped waiting
     rival.write(greeting);
   });
   server.listen({ host: "127.0.0.1", port, exclusive: true });
   try {
     await once(server, "listening");
   } catch {
-    return undefined; // somebody has the port: whether a rival, its greeting tells
+    return undefined; // the port is taken: the greeting shows whether by a Waggle process
   }
   const release = () => {
     server.close();
@@ -67,13 +69,13 @@ async function listenAt(port: number, greeting: string): Promise<StartLock | und
   return { release };
 }
 
-/** Waits until the rival lets go. @returns false when it is no rival who has the port */
+/** Waits until the holder releases the lock. @returns false when a foreign process has the port */
 async function waitedForRival(port: number, greeting: string, deadline: number): Promise<boolean> {
   const socket = connect({ host: "127.0.0.1", port }).setEncoding("latin1");
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   const untilGreeted = setTimeout(() => socket.destroy(), limits.brokerAnswerMs);
   const untilDeadline = setTimeout(() => socket.destroy(), deadline - performance.now());
-  let isRival = true; // it let go of the port, unless it takes the connection and says something else
+  let isRival = true; // a closed port means a released lock; a wrong greeting means a foreign process
   socket.once("connect", () => {
     isRival = false;
   });

@@ -1,5 +1,5 @@
-// What `waggle down` does: ends the broker of a data folder, and nothing else. The record stays, without a
-// process, so that the next broker takes the same port and secret.
+// The work of `waggle down`: ends the broker of a data folder. The record stays, without a process id, so that
+// the next broker takes the same port and secret.
 
 import { BrokerError } from "../errors.ts";
 import { readRecord, writeRecord } from "./broker-record.ts";
@@ -8,14 +8,14 @@ import { ask, endProcess, isRunning } from "./liveness.ts";
 import { acquireStartLock } from "./start-lock.ts";
 
 export interface StoppedBroker {
-  /** Nothing running is not an error. */
+  /** False when no broker ran, which is not an error. */
   readonly wasRunning: boolean;
-  /** What was stopped, for people. */
+  /** Describes the result for users. */
   readonly sentence: string;
 }
 
 /** @param dataFolder absolute path of the folder (`.waggle`)
- *  @throws BrokerError when the record is damaged, or the broker answers and its process cannot be told */
+ *  @throws BrokerError when the record is damaged, or the broker answers and its process cannot be identified */
 export async function stopBroker(dataFolder: string): Promise<StoppedBroker> {
   const nothing = { wasRunning: false, sentence: `no broker runs for ${dataFolder}` };
   const folder = findDataFolder(dataFolder);
@@ -32,11 +32,11 @@ export async function stopBroker(dataFolder: string): Promise<StoppedBroker> {
       return { wasRunning: true, sentence: `stopped ${what} at ${record.url} (process ${record.pid})` };
     }
     if ((await ask(record)).kind !== "answers") {
-      writeRecord(folder, { ...record, pid: null }); // or a coordinator that misses one that was killed starts it again
+      writeRecord(folder, { ...record, pid: null }); // or a coordinator would restart a killed broker
       return nothing;
     }
     throw new BrokerError(
-      `the broker at ${record.url} answers, but process ${record.pid} is not it: find out which process listens ` +
+      `the broker at ${record.url} answers, but process ${record.pid} is a different process: find the process that listens ` +
         "there and end it",
     );
   } finally {

@@ -1,5 +1,5 @@
-// Why a first connection failed, in a sentence that says what to do. Goes by the names and codes of errors,
-// so that it needs no client library; repeats nothing that could hold credentials.
+// Explains a failed first connection and says what to do. Relies on names and codes of errors, so it needs no
+// client library. Never repeats text that could hold credentials.
 
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -14,18 +14,18 @@ function sentenceFor(error: Error, where: string): string {
   const codes = codesOf(error);
   const hasCode = (pattern: RegExp) => codes.some((code) => pattern.test(code));
   if (error.name === "AuthorizationError" || error.name === "UserAuthenticationExpiredError") {
-    return `NATS at ${where} refused the credentials: check the user, token or creds file that goes with this address.`;
+    return `NATS at ${where} refused the credentials: check the user, token or creds file for the address.`;
   }
   if (error.message === "connection refused" || hasCode(/^ECONNREFUSED$/)) {
     return (
-      `Nothing listens at ${where}: start a NATS server there, or name another with --nats or NATS_URL. ` +
-      "Without either, `waggle up` starts a broker on this machine."
+      `Nothing listens at ${where}: start a NATS server there, or name a different server with --nats or NATS_URL. ` +
+      "Without --nats and NATS_URL, `waggle up` starts a broker on this machine."
     );
   }
   if (error.name === "TimeoutError") {
     return (
       `No NATS server answered at ${where} within ${limits.connectTimeoutMs / 1000} s: ` +
-      "check the address, the port and what stands between, and the client certificate if the server wants one."
+      "check the address, the port, firewalls, and the client certificate if the server requires one."
     );
   }
   if (hasCode(/^(ENOTFOUND|EAI_AGAIN)$/)) return `No host of this name: ${where}. Check the address.`;
@@ -38,7 +38,7 @@ function sentenceFor(error: Error, where: string): string {
   return `Cannot connect to NATS at ${where} (${error.message}): check the address and the server's log.`;
 }
 
-/** Of the error and of what caused it. */
+/** Codes of the error and of its causes. */
 function codesOf(error: Error): readonly string[] {
   const { code } = error as NodeJS.ErrnoException;
   const inner = error.cause instanceof Error ? codesOf(error.cause) : [];

@@ -1,9 +1,9 @@
-// How a subscription's handler is called: a handler that throws is a bug, and must not take the wire with it.
-// Inside a client's read loop an exception ends the reading, and the connection hangs with nothing said.
+// Calls a subscription's handler. A handler that throws is a bug, and must not break the connection: inside a
+// client's read loop an exception ends the reading, and the connection hangs silently.
 
 import type { Message } from "./transport.ts";
 
-/** What the handler throws becomes an uncaught exception of the process, as a bug should. */
+/** An exception of the handler becomes an uncaught exception of the process, as a bug should. */
 export function callHandler(handler: (message: Message) => void, message: Message): void {
   try {
     handler(message);

@@ -1,5 +1,5 @@
-// What is published while the connection is away: kept in order, up to a bound, sent when it is back.
-// Beyond the bound a message is lost, as it might be on any broken wire; whoever must know uses requests.
+// Messages published during a reconnect: kept in order, up to a bound, and sent after the reconnect. Messages
+// beyond the bound are lost, as on any broken connection. Callers that need certainty use requests.
 
 import { limits } from "../limits.ts";
 import type { Message } from "./transport.ts";
@@ -15,7 +15,7 @@ export class KeptPublishes {
     this.#messages.push(message);
   }
 
-  /** Everything kept, oldest first; nothing is kept afterwards. */
+  /** Returns all kept messages, oldest first, and keeps none. */
   take(): readonly Message[] {
     const taken = this.#messages;
     this.#messages = [];

@@ -1,8 +1,8 @@
-// The transport within one process, for tests and simulation: a hub stands for the server.
-// Nothing is serialised or copied; a receiver must not write into `data`.
+// The transport within one process, for tests and simulation: a hub replaces the server. Data is neither
+// serialised nor copied, so a receiver must not write into `data`.
 //
-// Messages are matched when they are published and handed over later, in the order of publishing, never
-// within the publisher's call. `cut` and `heal` do to one connection what a network does.
+// Messages are matched on publishing and delivered later, in order of publishing, never within the publisher's
+// call. `cut` and `heal` break and restore a single connection.
 
 import { type Clock, systemClock } from "../clock.ts";
 import { InvalidMessageError, UnreachableError } from "../errors.ts";
@@ -25,14 +25,14 @@ import type {
 } from "./transport.ts";
 
 export interface MemoryHubOptions {
-  /** Default: that of a server of default configuration. */
+  /** Default: the default of nats-server. */
   readonly maxPayloadBytes?: number;
   /** Default `_INBOX`. */
   readonly inboxPrefix?: string;
-  /** For the time-outs of requests. Default: the system's. */
+  /** Clock for the timeouts of requests. Default: the system's. */
   readonly clock?: Clock;
-  /** How a delivery is put off. Default `queueMicrotask`: handlers that answer each other for ever starve
-   *  timers. A simulator passes its clock's `soon`. */
+  /** Schedules a delivery. Default `queueMicrotask`: handlers that answer each other endlessly starve timers. A
+   *  simulator passes its clock's `soon`. */
   readonly defer?: (run: () => void) => void;
 }
 
@@ -59,18 +59,18 @@ export class MemoryHub {
     return new MemoryTransport(this, `${this.inboxPrefix}.memory${this.#connected}`);
   }
 
-  /** The connection breaks: its open requests end as `disconnected`, nothing reaches it, what it publishes
-   *  waits. Nothing happens to one that is cut or closed. */
+  /** Breaks the connection: open requests end as `disconnected`, nothing arrives, and published messages wait.
+   *  No effect on a cut or closed connection. */
   cut(transport: Transport): void {
     asMemory(transport).lose();
   }
 
-  /** The connection is back: subscriptions count again, then what waited is sent. */
+  /** Restores the connection: subscriptions resume, then waiting messages are sent. */
   heal(transport: Transport): void {
     asMemory(transport).restore();
   }
 
-  /** @returns whether anybody receives it */
+  /** @returns true if the message has a receiver */
   route(message: Message): boolean {
     const { each, groups } = this.#index.match(message.subject);
     for (const subscription of each) this.#deliver(subscription, message);
@@ -78,7 +78,7 @@ export class MemoryHub {
     return each.length + groups.length > 0;
   }
 
-  /** Runs after everything that was put off before. */
+  /** Runs after everything scheduled before. */
   putOff(run: () => void): void {
     this.#queue.push(run);
     if (this.#isDraining) return;
@@ -111,8 +111,8 @@ export class MemoryHub {
   }
 }
 
-/** One interest of one connection; `connection` counts its lives and is undefined once unsubscribed, so that
- *  a message on its way through a broken connection is lost. */
+/** A subscription of a connection. `connection` is the number of the present connection, undefined after
+ *  unsubscribing, so that a message in flight on a broken connection is lost. */
 class MemorySubscription {
   readonly interest: Interest<MemorySubscription>;
   connection: number | undefined;

@@ -1,9 +1,9 @@
-// The transport over NATS: any nats-server, or the development broker. Also opens connections for
-// journal/nats.ts, which has one of its own.
+// The transport over NATS: any nats-server, or the development broker. Also opens connections for the JetStream
+// journal, which has its own.
 //
-// Requests are multiplexed here, not by the client library: its requests cost two promises and a timer each
-// and, when the connection breaks, wait for their time-out instead of ending at once.
-// The library forgets what is published while it reconnects; that is kept here.
+// Requests are multiplexed here. The client library's requests cost two promises and a timer each, and after a
+// broken connection they wait for their timeout. Messages published during a reconnect are kept here; the
+// library drops them.
 
 import { readFile } from "node:fs/promises";
 import {
@@ -49,37 +49,37 @@ import type {
 import { settledWithin, unlessAborted } from "./waiting.ts";
 
 export interface NatsOptions extends ServerAddress {
-  /** Shown by the server in its list of connections. */
+  /** Name of the connection in the server's list. */
   readonly name: string;
-  /** Default `_INBOX`. Must be permitted to this user where users have permissions. */
+  /** Default `_INBOX`. Users with restricted permissions need permission for the prefix. */
   readonly inboxPrefix?: string;
-  /** Gives up the first connect, which then rejects with the signal's reason. */
+  /** Aborts the first connect, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** What the server complains about: permissions, mostly. For logs; nothing else tells of them. */
+  /** Called with errors that the server reports, mostly permissions. For logs: no other call reports them. */
   readonly onError?: (error: Error) => void;
 }
 
-/** What the server said of itself when the connection was made. */
+/** Facts that the server announced on connecting. */
 export interface ServerFacts {
   readonly name: string;
   readonly version: string;
-  /** Whether the server has JetStream; this account may still lack it. */
+  /** True if the server has JetStream; the account may still lack it. */
   readonly hasJetStream: boolean;
   readonly maxPayloadBytes: number;
 }
 
 export interface NatsTransport extends Transport {
-  /** Of the server connected last. */
+  /** The server of the latest connection. */
   server(): ServerFacts;
 }
 
-/** Connects once and fails fast; after that reconnects for ever.
+/** Connects once and fails fast; after the first connection, reconnects without limit.
  *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
   return new WireTransport(await openNatsConnection(options), options);
 }
 
-/** As `connectNats`, for who needs the library's own connection. Close it with `close()`.
+/** As `connectNats`, but returns the library's connection. Close it with `close()`.
  *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
 export async function openNatsConnection(options: NatsOptions): Promise<NatsConnection> {
   options.signal?.throwIfAborted();
@@ -197,19 +197,19 @@ class WireTransport implements NatsTransport {
     this.#connection.publish(subject, data, reply === undefined ? undefined : { reply });
   }
 
-  /** Not once closed, and not the server's word that nobody heard a `publish` with a reply subject. */
+  /** False after closing, and for the server's reply that a `publish` with a reply subject had no receiver. */
   #mayReach(message: Msg): boolean {
     return this.#status !== "closed" && !isNoResponders(message);
   }
 
-  /** A subscription ended: by the server's permissions, or with the connection. */
+  /** A subscription ended: forbidden by the server's permissions, or with the connection. */
   #refused(error: Error, onForbidden: SubscribeOptions["onForbidden"]): void {
     const violation = violationIn(error);
     if (violation === undefined) this.#onError(error);
     else onForbidden?.(violation);
   }
 
-  /** Subscriptions hear of their own violations, too; the log hears of all. */
+  /** Subscriptions get their own violations as well; the log gets all errors. */
   #complain(error: Error): void {
     const violation = violationIn(error);
     if (violation?.operation === "publish")
@@ -224,7 +224,7 @@ class WireTransport implements NatsTransport {
         this.#inbox.forget();
         const violation = violationIn(error);
         if (violation === undefined) this.#onError(error);
-        else this.#requests.settleOf(undefined, { kind: "forbidden", ...violation }); // no answer to any of them can be heard
+        else this.#requests.settleOf(undefined, { kind: "forbidden", ...violation }); // no answer can be received
       },
     });
   }
@@ -254,7 +254,7 @@ class WireTransport implements NatsTransport {
         this.#complain(status.error);
         break;
       default:
-        break; // pings, cluster changes and the like say nothing about this connection
+        break; // pings, cluster changes and similar events do not change the status
     }
   }
 
@@ -268,13 +268,13 @@ class WireTransport implements NatsTransport {
 
   #sendKept(): void {
     for (const { subject, data, reply } of this.#kept.take()) {
-      // The server we came back to may take less than the one we left.
+      // The new server's maximum may be smaller.
       if (data.length <= this.maxPayloadBytes) this.#send(subject, data, reply);
     }
   }
 }
 
-/** Decodes the subjects only of messages whose handlers look at them. */
+/** Decodes a subject only when the handler reads it. */
 class WireMessage implements Message {
   readonly #message: Msg;
 
@@ -298,7 +298,7 @@ class WireMessage implements Message {
 const DEFAULT_INBOX_PREFIX = "_INBOX";
 const deadSubscription: Subscription = { unsubscribe: () => undefined };
 
-/** The client library's name for what is not permitted, and its subject. */
+/** Converts the client library's permission error. */
 function violationIn(error: Error): Violation | undefined {
   if (!(error instanceof PermissionViolationError)) return undefined;
   return { operation: error.operation === "subscription" ? "subscribe" : "publish", subject: error.subject };
@@ -335,7 +335,7 @@ async function toConnectionOptions(
     timeout: limits.connectTimeoutMs,
     maxReconnectAttempts: -1,
     reconnectDelayHandler: () => reconnectDelay.delayMs,
-    ignoreAuthErrorAbort: true, // a server that is being replaced may refuse us for a while
+    ignoreAuthErrorAbort: true, // a server that is being replaced may refuse the credentials temporarily
     pingInterval: limits.clientPingMs,
     maxPingOut: limits.clientPingsMax,
     noAsyncTraces: true,
@@ -348,7 +348,7 @@ async function checkTlsFiles({ caFile, certFile, keyFile }: ServerTls): Promise<
   if (keyFile !== undefined) await readSecret(keyFile, "client key");
 }
 
-/** Tried once, because within the library a bad seed looks like a lost connection. */
+/** Tried once here, because within the library a bad seed looks like a lost connection. */
 async function checkedAuthenticator(credentials: ServerCredentials): Promise<Authenticator> {
   const authenticator = await authenticatorOf(credentials);
   if (isWorking(authenticator)) return authenticator;
@@ -360,7 +360,7 @@ function isWorking(authenticator: Authenticator): boolean {
     authenticator("nonce");
     return true;
   } catch {
-    return false; // the reason may quote the secret that could not be parsed
+    return false; // the reason may quote the secret
   }
 }
 

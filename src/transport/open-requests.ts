@@ -1,21 +1,21 @@
-// The requests of one connection that still wait for their answer, and the one timer that ends them in time.
-// Not the wire: whoever sends the request and receives the answer calls `settle`.
+// Requests of one connection that wait for an answer, and the timer that ends them. The owner sends requests,
+// receives answers and calls `settle`.
 //
-// There is no timer for each request: one runs to the earliest deadline and is set again when it fires.
-// Under load almost every request is answered long before, so thousands a second cost no timer at all.
+// Requests share a single timer for the earliest deadline, which is set again when it fires. Under load almost
+// all requests are answered before, so thousands of requests per second cost no timer at all.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { RequestFailure, RequestOptions, RequestOutcome } from "./transport.ts";
 
 export interface OpenRequest<Ending> {
-  /** Names the request in its reply subject; unique within the connection. */
+  /** Identifies the request in its reply subject. Unique within the connection. */
   readonly token: string;
   readonly outcome: Promise<RequestOutcome | Ending>;
 }
 
 interface Waiting<Ending> {
-  /** Where it was sent. */
+  /** Subject of the request. */
   readonly subject: string;
   readonly deadline: number;
   readonly resolve: (outcome: RequestOutcome | Ending) => void;
@@ -23,7 +23,7 @@ interface Waiting<Ending> {
   readonly onAbort: (() => void) | undefined;
 }
 
-/** `Ending`: how requests of this connection end, too, beside the endings that all connections have. */
+/** `Ending`: results that only requests of this connection have, in addition to the common results. */
 export class OpenRequests<Ending = never> {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting<Ending>>();
@@ -35,7 +35,7 @@ export class OpenRequests<Ending = never> {
     this.#clock = clock;
   }
 
-  /** An aborted `signal` ends it as `timeout`: nobody waits any longer, and somebody may still act. */
+  /** An aborted `signal` ends the request as `timeout`, because a receiver may still act. */
   open({ timeoutMs, signal }: RequestOptions, subject = ""): OpenRequest<Ending> {
     this.#opened += 1;
     const token = this.#opened.toString(36);
@@ -50,7 +50,7 @@ export class OpenRequests<Ending = never> {
     return { token, outcome };
   }
 
-  /** Answers for a request that has ended are ignored. */
+  /** Answers to requests that have ended are ignored. */
   settle(token: string, outcome: RequestOutcome | Ending): void {
     const waiting = this.#waiting.get(token);
     if (waiting === undefined) return;
@@ -60,7 +60,7 @@ export class OpenRequests<Ending = never> {
     if (this.#waiting.size === 0) this.#dropTimer(); // an idle connection keeps no process alive
   }
 
-  /** Ends the requests that were sent to one subject, or all. */
+  /** Ends the requests to one subject, or all. */
   settleOf(subject: string | undefined, ending: Ending): void {
     for (const [token, waiting] of [...this.#waiting])
       if (subject === undefined || waiting.subject === subject) this.settle(token, ending);
@@ -95,7 +95,7 @@ export class OpenRequests<Ending = never> {
   }
 }
 
-/** The endings without an answer, made once. */
+/** Results without an answer, created once. */
 export const ended: Readonly<Record<RequestFailure, RequestOutcome>> = {
   "no-responders": { kind: "no-responders" },
   timeout: { kind: "timeout" },

@@ -1,4 +1,4 @@
-// A connection as it is, until its user is cut off: from then on nothing is published for that user.
+// Wraps a connection whose user can be cut off: afterwards the wrapper publishes nothing for the user.
 
 import type { Transport } from "./transport.ts";
 

@@ -1,5 +1,5 @@
-// How long a connection waits before it tries a lost server again: short at first, for a server that restarts, then
-// longer with each attempt, for one that stays away.
+// Delay before each attempt to reconnect: short at first, for a server that restarts, then longer with each
+// attempt, for a server that stays away.
 
 import { backOffMs } from "../back-off.ts";
 import { limits } from "../limits.ts";
@@ -7,8 +7,8 @@ import { limits } from "../limits.ts";
 const backOff = { pauseMs: limits.reconnectMs, pauseMsMax: limits.reconnectMsMax };
 
 export class ReconnectDelay {
-  /** Of the next attempt. The client library asks several times for one attempt, so this changes with the
-   *  attempts that it tells of, not with the questions. */
+  /** Delay of the next attempt, ms. The client library asks several times per attempt, so the value changes
+   *  with reported attempts, not with each question. */
   delayMs: number = limits.reconnectMs;
   #attempts = 0;
 

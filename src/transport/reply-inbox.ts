@@ -1,35 +1,36 @@
-// Where a connection's requests are answered: a subject for each, heard by one subscription that is made with the
-// first. Which of them are open: open-requests.ts.
+// Reply subjects of a connection: a subject per request, heard by a single subscription created with the first
+// request. open-requests.ts knows the open requests.
 
 export class ReplyInbox {
   readonly #name: string;
   readonly #listen: (pattern: string) => void;
   #isOpen = false;
 
-  /** @param name a subject of this connection alone · @param listen subscribes to a pattern of subjects */
+  /** @param name a subject of this connection alone
+   *  @param listen subscribes to a pattern of subjects */
   constructor(name: string, listen: (pattern: string) => void) {
     this.#name = name;
     this.#listen = listen;
   }
 
-  /** To be called before each request is sent. */
+  /** Must be called before each request is sent. */
   open(): void {
     if (this.#isOpen) return;
     this.#isOpen = true;
     this.#listen(`${this.#name}.*`);
   }
 
-  /** The subscription is no more: the next request makes it again. */
+  /** The subscription ended: the next request creates it again. */
   forget(): void {
     this.#isOpen = false;
   }
 
-  /** The subject on which the request `token` is answered. */
+  /** The reply subject of the request `token`. */
   replyTo(token: string): string {
     return `${this.#name}.${token}`;
   }
 
-  /** Of the request that is answered on `subject`, which the subscription heard. */
+  /** Token of the request with the reply subject `subject`. */
   tokenOf(subject: string): string {
     return subject.slice(this.#name.length + 1);
   }

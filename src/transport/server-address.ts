@@ -1,13 +1,13 @@
-// Where a server is and who we are to it, as plain data: from flags, NATS_URL, a NATS context or broker.json
-// to whatever opens a connection. The one thing to know: URLs here have no user part, so they may be printed.
+// The address of a server and the user's credentials, as plain data: from flags, NATS_URL, a NATS context or
+// broker.json to the code that connects. URLs here have no user part, so they may be printed.
 
 import { InvalidConfigError } from "../errors.ts";
 
 export interface ServerAddress {
-  /** `nats://host:port` or `tls://host:port`, at least one; those of one cluster. */
+  /** `nats://host:port` or `tls://host:port`, at least one; several for the servers of a cluster. */
   readonly urls: readonly string[];
   readonly credentials?: ServerCredentials;
-  /** Present: the connection must be encrypted. Absent: it is when the server offers it. */
+  /** Present: encryption is required. Absent: encryption is used if the server offers it. */
   readonly tls?: ServerTls;
 }
 
@@ -18,7 +18,7 @@ export type ServerCredentials =
   | { readonly kind: "creds"; readonly file: string }
   | { readonly kind: "nkey-file"; readonly file: string }
   | { readonly kind: "nkey"; readonly seed: string }
-  /** A user's JWT, with the seed that signs for it unless it is a bearer token. */
+  /** A user's JWT, with the seed for signing unless it is a bearer token. */
   | { readonly kind: "jwt"; readonly jwt: string; readonly seed?: string };
 
 /** Paths of PEM files. */
@@ -26,14 +26,14 @@ export interface ServerTls {
   readonly caFile?: string;
   readonly certFile?: string;
   readonly keyFile?: string;
-  /** The server expects TLS before it says anything. */
+  /** TLS begins before the server sends INFO. */
   readonly handshakeFirst?: boolean;
 }
 
 export const NATS_PORT = 4222;
 
-/** Reads `nats://[user:password@ | token@]host[:port]`, several separated by commas. Errors name `source` and
- *  never repeat the text, which may hold a password.
+/** Reads `nats://[user:password@ | token@]host[:port]`, or several separated by commas. Errors name `source`
+ *  and never repeat the text, which may hold a password.
  *  @throws InvalidConfigError */
 export function parseServerUrls(text: string, source: string): ServerAddress {
   const parts = text.split(",").map((part) => part.trim());
@@ -47,7 +47,7 @@ export function parseServerUrls(text: string, source: string): ServerAddress {
   };
 }
 
-/** For people: `host:port`, several separated by commas; nothing secret. */
+/** For display: `host:port`, several separated by commas. Never contains secrets. */
 export function describeAddress({ urls }: ServerAddress): string {
   return urls.map((url) => url.replace(/^.*:\/\//, "")).join(", ");
 }
@@ -57,7 +57,7 @@ function parseUrl(part: string, source: string): URL {
   if (url === undefined || url.hostname === "" || !["nats:", "tls:"].includes(url.protocol)) {
     throw new InvalidConfigError(
       `${source} is not the address of a NATS server. Write it as nats://127.0.0.1:4222, or tls://… for an ` +
-        "encrypted connection; several are separated by commas.",
+        "encrypted connection; separate several with commas.",
     );
   }
   return url;

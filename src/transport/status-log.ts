@@ -1,16 +1,15 @@
-// Says in the log of whoever owns a connection that it was lost, and that it was found again. Nothing secret is
-// said: the URLs of an address have no user part.
+// Logs the loss and return of a connection. Lines contain no secrets: the URLs of an address have no user part.
 
 import { describeAddress, type ServerAddress } from "./server-address.ts";
 import type { Transport } from "./transport.ts";
 
-/** The part of a pino logger that this needs. */
+/** The required part of a pino logger. */
 export interface StatusLog {
   info(fields: object, text: string): void;
   warn(fields: object, text: string): void;
 }
 
-/** Until `transport` is closed. @returns a function that ends it before */
+/** Logs until `transport` is closed. @returns a function that ends the logging earlier */
 export function logStatus(
   transport: Pick<Transport, "onStatus">,
   { address, log }: { readonly address: Pick<ServerAddress, "urls">; readonly log: StatusLog },

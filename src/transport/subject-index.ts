@@ -1,33 +1,33 @@
-// Who receives a subject: a trie over the tokens of the patterns, with the answers remembered.
-// Shared by the in-process hub and the development broker; knows nothing of sockets or handlers.
+// Finds the receivers of a subject: a trie over the tokens of the patterns, with cached answers. Shared by the
+// in-process hub and the development broker. Knows neither sockets nor handlers.
 //
-// Reply subjects are new for every request, so answers are remembered by everything before the last token
-// (the inbox), not by the whole subject: unknown last tokens of one prefix all have the same receivers.
+// Reply subjects are new for every request. So answers are cached by all tokens but the last (the inbox), not
+// by the whole subject: the unknown last tokens of a prefix all have the same receivers.
 
 import { limits } from "../limits.ts";
 
-/** Members take turns; each message goes to one of them. */
+/** Members take turns; each message goes to one member. */
 export interface QueueGroup<Subscriber> {
   readonly name: string;
   readonly members: readonly Subscriber[];
-  /** Shared by every answer that holds this group, so that turns go on when the index changes. */
+  /** Shared by all cached answers with the group, so that the order of turns continues when the index changes. */
   readonly turn: { next: number };
 }
 
-/** Valid until the index changes; not to be kept or modified. */
+/** Valid until the index changes; must not be kept or modified. */
 export interface Receivers<Subscriber> {
   readonly each: readonly Subscriber[];
   readonly groups: readonly QueueGroup<Subscriber>[];
 }
 
 export interface Interest<Subscriber> {
-  /** With `*` for one token and `>` for the rest; valid as by `isValidPattern`. */
+  /** With `*` for one token and `>` for the rest; valid by `isValidPattern`. */
   readonly pattern: string;
   readonly queue: string | undefined;
   readonly subscriber: Subscriber;
 }
 
-/** Whether `pattern` may be subscribed to: no empty token, no white space, `>` only at the end. */
+/** True if `pattern` is a valid subscription: no empty token, no white space, `>` only at the end. */
 export function isValidPattern(pattern: string): boolean {
   return !pattern.split(".").some((token, at, all) => {
     return token === "" || /\s/.test(token) || (token === ">" && at !== all.length - 1);
@@ -46,20 +46,20 @@ export class SubjectIndex<Subscriber> {
     this.#forget();
   }
 
-  /** Removes one interest given to `add`, by the identity of its subscriber. Unknown ones are ignored. */
+  /** Removes an interest given to `add`, identified by its subscriber. Unknown interests are ignored. */
   remove(interest: Interest<Subscriber>): void {
     removeAlong(this.#root, interest.pattern.split("."), interest);
     this.#forget();
   }
 
-  /** @param subject literal; nobody receives one with an empty token */
+  /** @param subject literal; a subject with an empty token has no receivers */
   match(subject: string): Receivers<Subscriber> {
     const dot = subject.lastIndexOf(".");
     if (dot === 0) return nobody;
     return this.matchParts(dot < 0 ? "" : subject.slice(0, dot), subject.slice(dot + 1));
   }
 
-  /** As `match`, for who has the subject in parts: all before the last dot (empty if none), and what follows. */
+  /** As `match`, for a subject in two parts: everything before the last dot (may be empty), and the last token. */
   matchParts(prefix: string, last: string): Receivers<Subscriber> {
     if (last === "") return nobody;
     const known = this.#byPrefix.get(prefix) ?? this.#rememberPrefix(prefix);
@@ -97,15 +97,15 @@ export class SubjectIndex<Subscriber> {
   }
 }
 
-/** What is known of the subjects that share all tokens but the last. */
+/** Cached receivers of the subjects that share all tokens but the last. */
 interface PrefixReceivers<Subscriber> {
-  /** Branches whose named children the last token may be. */
+  /** Branches whose named children may match the last token. */
   readonly parents: readonly Branch<Subscriber>[];
-  /** Branches that end in a wildcard and match whatever the last token is. */
+  /** Branches that end in a wildcard and match any last token. */
   readonly ends: readonly Branch<Subscriber>[];
-  /** By last token, for those that some pattern names; filled when asked for. */
+  /** By last token, for tokens that a pattern names; filled on demand. */
   readonly named: Map<string, Receivers<Subscriber>>;
-  /** For every other last token. */
+  /** For all other last tokens. */
   readonly unnamed: Receivers<Subscriber>;
 }
 
@@ -195,7 +195,7 @@ function receiversUnder<S>(root: Branch<S>, tokens: readonly string[]): PrefixRe
   return { parents, ends, named: new Map(), unnamed: gather(ends) };
 }
 
-/** Groups of one name are one group, whatever patterns their members subscribed to. */
+/** Groups with the same name are one group, whatever their members' patterns. */
 function gather<S>(ends: readonly Branch<S>[]): Receivers<S> {
   const groups = new Map<string, QueueGroup<S>>();
   for (const group of ends.flatMap((end) => [...end.groups.values()])) {

@@ -1,9 +1,9 @@
-// Waiting for something that cannot be called off: until a signal aborts, or for so long.
+// Waits for promises that cannot be cancelled: until a signal aborts, or for a limited time.
 
 import { systemClock } from "../clock.ts";
 
-/** What comes although nobody waits any more is given to `discard`.
- *  @throws the signal's reason when it aborts first */
+/** A value that comes after the abort goes to `discard`.
+ *  @throws the signal's reason when the signal aborts first */
 export async function unlessAborted<Value>(
   coming: Promise<Value>,
   signal: AbortSignal | undefined,
@@ -19,14 +19,14 @@ export async function unlessAborted<Value>(
   try {
     return await Promise.race([coming, aborted]);
   } catch (error) {
-    if (signal.aborted) void coming.then(discard).catch(() => undefined); // the caller knows already
+    if (signal.aborted) void coming.then(discard).catch(() => undefined); // the caller has an error already
     throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
 }
 
-/** Neither rejects nor waits longer than `ms`. */
+/** Never rejects, and never waits longer than `ms`. */
 export async function settledWithin(coming: Promise<unknown>, ms: number): Promise<void> {
   let cancel: () => void = () => undefined;
   const late = new Promise<void>((resolve) => {

@@ -61,7 +61,7 @@ describe("a named server", () => {
     expect(await find()).toEqual({
       address: { urls: ["nats://prod:4222"], credentials: { kind: "token", token: "t" } },
       inboxPrefix: undefined,
-      sentence: 'NATS at prod:4222, as NATS context "prod" says',
+      sentence: 'NATS at prod:4222, from NATS context "prod"',
     });
     expect(await find({ natsContext: "stage" })).toMatchObject({
       address: { urls: ["tls://a:4222", "tls://b:4222"], tls: {} },
