@@ -56,7 +56,7 @@ export class AgentNode {
   }
 
   /** Whether one of its processes is this life of the agent, or asks to be, and has not given it up for another that it
-   *  has no place for yet (docs/adr/0021-a-life-offers-what-is-free.md). */
+   *  has no place for yet (docs/adr/0021-an-agent-offers-free-capacity.md). */
   isRunning(incarnation: Incarnation): boolean {
     const { maxConcurrent } = this.#character;
     return [...this.#lives].some(
