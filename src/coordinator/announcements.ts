@@ -1,11 +1,11 @@
-// Announcements of the other coordinators on the subject `coordinator`: which are present, and how much of the journal
-// each holds. A coordinator that holds less does not campaign, so that a coordinator that holds more can restore lost
-// records.
+// Announcements of the other coordinators on the subject `coordinator`: present coordinators, and their positions in
+// the journal. A coordinator with fewer batches does not campaign, so that a coordinator with more batches can restore
+// lost records.
 //
 // The rule: an announcement counts for 2·T after its arrival, by the monotonic clock. So a coordinator that died
-// delays an election by at most 2·T. Any client may publish announcements. So the journal must confirm them: after
-// five reads to its end, each T after the last, that show nothing of the announced records, no coordinator waits any
-// longer until the journal goes on (docs/adr/0012-a-journal-that-loses-records.md).
+// delays an election by at most 2·T. Any client may publish announcements, so the journal must confirm them. It is
+// read to its end five times, T apart. If it never shows the announced records, no coordinator waits any longer until
+// the journal goes on (docs/adr/0012-a-journal-that-loses-records.md).
 //
 // While the journal is full, or has less room than the leader announces to need, an announcement of the leader counts
 // like an append for T. Announcements decide nothing else.
@@ -20,7 +20,7 @@ export interface Contender {
   readonly isBelieved: boolean;
 }
 
-/** The wait for a coordinator that holds more of the journal than `own`. */
+/** The wait for a coordinator with more of the journal than `own`. */
 interface Wait {
   readonly own: JournalPoint;
   /** How often the journal was read meanwhile, and did not go on. */
@@ -64,8 +64,8 @@ export class Announcements {
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
 
-  /** The coordinator that announced the most of the journal within 2·T, if more than `own`. To be asked right after
-   *  the journal was read to its end, `own`. @param timeoutMs T */
+  /** The coordinator with the most of the journal announced within 2·T, if more than `own`. To be asked right after
+   *  a read of the journal to its end, `own`. @param timeoutMs T */
   ahead(own: JournalPoint, { now, timeoutMs }: { now: number; timeoutMs: number }): Contender | undefined {
     const beat = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
     if (beat === undefined) this.#wait = undefined;
@@ -86,12 +86,12 @@ export class Announcements {
     return most;
   }
 
-  /** Whether a coordinator announced within `withinMs` that it leads `term` or a later term. */
+  /** Whether any coordinator announced within `withinMs` to lead `term` or a later term. */
   isLed(term: number, lately: { now: number; withinMs: number }): boolean {
     return this.#leading(term, lately).length > 0;
   }
 
-  /** The largest batch without room that such a leader announces; 0 without one. */
+  /** The largest batch without room by announcements of leaders; 0 without one. */
   neededBytes(term: number, lately: { now: number; withinMs: number }): number {
     return Math.max(0, ...this.#leading(term, lately).map(({ neededBytes = 0 }) => neededBytes));
   }
@@ -110,7 +110,7 @@ export class Announcements {
     return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);
   }
 
-  /** Coordinators that were heard within `withinMs` and have not left. */
+  /** Coordinators heard within `withinMs` that have not left. */
   present({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const all = [...this.#heardById];
     return all.flatMap(([id, { hasLeft, monotonicMs }]) =>
@@ -118,7 +118,7 @@ export class Announcements {
     );
   }
 
-  /** Standbys that were heard within `withinMs`. */
+  /** Standbys heard within `withinMs`. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);
     return recent.filter(({ beat, hasLeft }) => !beat.leading && !hasLeft).map(({ beat }) => beat.id);

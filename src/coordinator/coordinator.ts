@@ -1,10 +1,10 @@
 // A coordinator: a process that follows the journal, takes the lead when the leader is silent, and leads. The chart
 // machines/coordinator.ts runs it; here are the actions of each state.
 //
-//   restoring    reads the log from its newest base                       (journal/log.ts)
-//   following    reads on, and notices a silent leader                    (following/)
-//   takingLead   closes the live segment and opens the next one           (taking-lead/)
-//   leading      takes requests, decides, appends                         (leader/)
+//   restoring    reads the log from its newest base.                      (journal/log.ts)
+//   following    reads on, and notices a silent leader.                   (following/)
+//   takingLead   closes the live segment and opens the next one.          (taking-lead/)
+//   leading      takes requests, decides, appends.                        (leader/)
 //
 // Only the journal is authoritative: the writer of the live segment with the highest number leads. Queries are
 // answered in all states but `restoring`.
@@ -340,7 +340,7 @@ class RunningCoordinator implements Coordinator {
     return brought;
   }
 
-  /** A leader whose segment cannot be read is told, and goes on in another segment. */
+  /** Tells a leader about its unreadable segment, so that it goes on in another segment. */
   async #readSegments(live: LiveSegment): Promise<Replay> {
     const { journal, clock } = this.#options;
     try {
@@ -430,7 +430,7 @@ class RunningCoordinator implements Coordinator {
     };
   }
 
-  /** Whether another coordinator holds more of the log. A coordinator that announces more and never shows it is not
+  /** Whether another coordinator holds more of the log. An announcement that the journal never confirms is not
    *  awaited for ever. After a hand-over the log is whole unless a later segment was lost: then only present
    *  coordinators are asked. */
   async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {

@@ -1,14 +1,15 @@
-// Keeps the log of one term short: has the next segment made when a base is due, hands that segment to the leader, and
-// has old segments removed (segment-retention.ts). The leader waits for none of this.
+// Keeps the log of one term short: has the next segment made when a base is due, hands the segment to the leader, and
+// has old segments removed. The leader waits for none of this.
 //
-//   due ─ made (base-maker.ts) ─ changeTo ─ the leader goes on in it ─ changed ─ synced ─ old segments go
+//   due ─ made (base-maker.ts) ─ changeTo ─ the leader goes on in the segment ─ changed ─ synced ─ old segments go
 //
-// A base is due when the batches behind the newest base outweigh it (newest-base.ts), after a day, while the journal is
-// short of room, and when the newest base cannot be read. No base is made before the newest base is synced: of bases at
-// short intervals none would ever count as synced.
+// A base is due when the later batches outweigh the newest base (newest-base.ts), after a day, and while the journal
+// is short of room. It is also due when the newest base cannot be read. No base is made before the newest base is
+// synced: of bases at short intervals none would ever count as synced.
 //
-// One duty runs at a time. A failure is stated in the log and in the status, and the duty runs again after a pause that
-// doubles. After damage twice in a row the leader takes the lead again and writes a base from memory.
+// One duty runs at a time. The log and the status state a failure. The duty then runs again after a pause, which
+// doubles with each failure. After damage twice in a row the leader takes the lead again and writes a base from
+// memory.
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -23,7 +24,6 @@ import type { JournalRoom } from "../journal-room.ts";
 import type { BaseMaker } from "./base-maker.ts";
 import type { MadeSegment } from "./make-next-segment.ts";
 import { type Behind, baseSpacingBytes, findNewestBase, type NewestBase } from "./newest-base.ts";
-import { RetryPause } from "./retry-pause.ts";
 import { type AuditRetention, SegmentRetention } from "./segment-retention.ts";
 import { removeOwnUnfinished } from "./unfinished-segments.ts";
 
@@ -44,7 +44,7 @@ export interface CompactionDeps {
 }
 
 export interface CompactionHooks {
-  /** The next segment is ready: the leader goes on in it as soon as nothing is in flight. */
+  /** The next segment is ready: the leader enters it once no batch is in flight. */
   readonly changeTo: (made: MadeSegment) => void;
   /** A command for the next turn. */
   readonly ask: (command: Extract<Command, { type: "TrimAudit" }>) => void;
@@ -57,7 +57,7 @@ export interface CompactionHooks {
 }
 
 export interface CompactionStatus {
-  /** Undefined while the log has no base that can be read, as far as it is known. */
+  /** Undefined without a readable base, as far as is known. */
   readonly newest: NewestBase | undefined;
   /** Why a duty failed last, until it succeeds. */
   readonly failure: string | undefined;
@@ -93,12 +93,12 @@ export class Compaction {
   #highestNumber = 0;
   /** When the last segment was begun. */
   #beganMonotonicMs = Number.NEGATIVE_INFINITY;
-  /** Nothing is made until the leader goes on in another segment. */
+  /** No segment is made until the leader goes on in another segment. */
   #isPaused = false;
   #isBusy = false;
   #isFull = false;
 
-  /** @param live the segment that the term begins in
+  /** @param live the segment at the beginning of the term
    *  @param auditFirstIdx the first batch that is kept, by the state */
   constructor(
     deps: CompactionDeps,
@@ -260,7 +260,7 @@ export class Compaction {
     }
   }
 
-  /** Room for a base: what is left serves the results of running tasks. */
+  /** Room for a base: the rest serves the results of running tasks. */
   get #freeBytes(): number {
     const { bytes, bytesMax } = this.#deps.room.usage;
     return bytesMax === undefined
@@ -268,7 +268,7 @@ export class Compaction {
       : bytesMax * limits.journalUnassignedShare - bytes;
   }
 
-  /** Above all numbers that exist or were used in this term: a number is never used twice. */
+  /** Above all numbers in existence or used in this term: a number is never used twice. */
   async #nextNumber(): Promise<number> {
     const numbers = await this.#deps.journal.list();
     this.#highestNumber = Math.max(this.#highestNumber, this.#live.number, ...numbers) + 1;
@@ -289,5 +289,34 @@ export class Compaction {
     const { usage } = this.#deps.room;
     const spacingBytes = baseSpacingBytes(this.#newest, usage);
     await this.#retention.run({ at, isShort, isFull: this.#isFull, spacingBytes }, signal);
+  }
+}
+
+/** A pause after a failure, which doubles with each failure in a row. */
+class RetryPause {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #nextMs: number = limits.snapshotRetryMs;
+  #untilMonotonicMs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  get isOver(): boolean {
+    return this.#clock.monotonicMs() >= this.#untilMonotonicMs;
+  }
+
+  /** After a failure. @returns the pause that begins, ms: `limits.snapshotRetryMs` to `limits.snapshotRetryMsMax` */
+  begin(): number {
+    const pauseMs = this.#nextMs;
+    this.#untilMonotonicMs = this.#clock.monotonicMs() + pauseMs;
+    this.#nextMs = Math.min(pauseMs * 2, limits.snapshotRetryMsMax);
+    return pauseMs;
+  }
+
+  /** After a success. */
+  reset(): void {
+    this.#untilMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.#nextMs = limits.snapshotRetryMs;
   }
 }

@@ -39,7 +39,7 @@ export interface MadeSegment {
   /** Of its last record. */
   readonly position: number;
   readonly base: BaseRef;
-  /** The last batch that was copied; the base's own when none was. */
+  /** The last copied batch; without copies the base's last batch. */
   readonly copiedIdx: number;
 }
 

@@ -1,4 +1,4 @@
-// The newest base of a log, the batches behind it, and how many of them make another base due.
+// The newest base of a log, the later batches, and how many batches make another base due.
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
@@ -9,7 +9,7 @@ import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 
 export interface NewestBase {
-  /** The last batch in it. */
+  /** The last batch in the base. */
   readonly idx: BatchIndex;
   /** Journal time. */
   readonly at: Instant;
@@ -27,11 +27,11 @@ export interface FoundBase {
   readonly newest: NewestBase | undefined;
   /** The log's newest base cannot be read. */
   readonly isDamaged: boolean;
-  /** At least: batches that are stored now. */
+  /** A lower bound: counts stored batches only. */
   readonly behind: Behind;
 }
 
-/** @param live the segment that the log ends in, with batches up to `lastIdx`
+/** @param live the segment with the end of the log, `lastIdx`
  *  @throws UnreachableError; JournalDamagedError when a segment behind the base is missing */
 export async function findNewestBase(
   journal: Journal,
@@ -56,7 +56,7 @@ export async function findNewestBase(
   }
 }
 
-/** Bytes of batches behind a base after which another base is due: they outweigh the base, or take a share of the
+/** Bytes of batches behind a base after which another base is due. They outweigh the base, or take a share of the
  *  journal's room, so that old segments are removed in time. */
 export function baseSpacingBytes(
   base: Pick<NewestBase, "bytes"> | undefined,

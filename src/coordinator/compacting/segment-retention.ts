@@ -1,10 +1,11 @@
-// Removes segments that no restart and no reader needs. Of the live segments these are kept:
+// Removes segments that no restart and no reader needs. These live segments are kept:
 //
-// - all from the newest base on, which a restart reads, and the segment before it;
-// - all from the base before the newest, in case the newest cannot be read. A journal short of room does without;
+// - the newest base, all segments behind it, and the segment before it;
+// - the base before the newest, and all segments behind it, in case the newest cannot be read (not in a journal short
+//   of room);
 // - as many as the audit's retention asks for.
 //
-//   synced ─ read back what will stand alone ─ AuditTrimmed committed ─ removed
+//   synced ─ read back the remaining log ─ AuditTrimmed committed ─ removed
 //
 // No segment is removed before the newest base was stored for one sync interval. A server removes a stream from its
 // disk at once, and may hold new records in its page cache alone. The interval counts by this coordinator's clock. It
@@ -142,8 +143,8 @@ export class SegmentRetention {
     this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Removes segments on record, and asks for the record of others.
-   *  @throws UnreachableError; JournalDamagedError when what will stand alone cannot be read back */
+  /** Removes recorded segments, and asks for a record of further segments.
+   *  @throws UnreachableError; JournalDamagedError when the remaining log cannot be read back */
   async run(occasion: Occasion, signal: AbortSignal): Promise<void> {
     const stored = await this.#list(signal);
     if (signal.aborted) return;
@@ -161,7 +162,7 @@ export class SegmentRetention {
     else if (kept > this.firstIdx) this.#hooks.ask({ type: "TrimAudit", firstIdx: kept, reason: "lost" });
   }
 
-  /** The live segments up to the led one, oldest first. Removes those that were never opened. */
+  /** The live segments up to the leader's segment, oldest first. Removes unopened segments. */
   async #list(signal: AbortSignal): Promise<readonly StoredSegment[]> {
     const { journal } = this.#deps;
     const stored: StoredSegment[] = [];
@@ -181,7 +182,7 @@ export class SegmentRetention {
 
   // --- planning -------------------------------------------------------------------------------------
 
-  /** @param candidates all segments that may be removed, and the first one that is kept */
+  /** @param candidates all segments that may be removed, and the first kept segment */
   async #plan(candidates: readonly StoredSegment[], { at, isShort, spacingBytes }: Occasion): Promise<Plan> {
     const { retention, room } = this.#deps;
     const keptMax = keptBytesMax(room.usage.bytesMax, spacingBytes);

@@ -11,8 +11,9 @@ import { claimantOf } from "../../journal/live.ts";
 import { encodeRecord } from "../../journal/records.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
-/** Removes the unfinished segments of a leader above its segment, below a new claim that keeps their numbers in use.
- *  @param claim the number of that claim, above all that exist · @param attempt random, of that claim
+/** Removes the unfinished segments of a leader above its segment, below a new claim that keeps their numbers in
+ *  use.
+ *  @param claim number of the new claim, above all existing numbers · @param attempt random, of the new claim
  *  @throws as `SegmentWriter.put`; UnreachableError */
 export async function removeOwnUnfinished(
   deps: { readonly journal: Journal; readonly life: string; readonly clock: Clock },
@@ -45,7 +46,7 @@ export async function removeOwnUnfinished(
  *  @throws UnreachableError */
 export async function removeUnopened(journal: Journal, number: number): Promise<void> {
   const segment = journal.segment(number);
-  await segment.seal(); // from here on nothing can make it live
+  await segment.seal(); // after the seal it cannot become live
   try {
     const end = await segment.end();
     if (end?.missing === 0 && (await segment.opened()) === undefined) await journal.remove(number);

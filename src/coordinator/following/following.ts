@@ -1,16 +1,15 @@
-// Following: reads the log as another coordinator writes it, and says when it is time to take the lead.
+// Following: reads the log while another coordinator writes it, and notices when to take the lead.
 //
-//   read on in the live segment ─ it is sealed and read to its end → look for the next live segment
-//                               ─ it cannot be read               → say so to the leader, look for the next live
-// segment
+//   read on in the live segment ─ sealed and read to its end → look for the next live segment
+//                               ─ unreadable                 → tell the leader, look for the next live segment
 //
-// Silence is timed on our own monotonic clock from the last batch that was applied. It starts anew when our own loop
-// stalled or the connection was away: a standby must not take its own isolation for the leader's. A foreign record
-// is no sign of life. Time to lead:
+// Silence is timed on our own monotonic clock from the last applied batch. It starts anew after our own loop stalled
+// or the connection was away: a standby must not mistake its own isolation for the leader's. A foreign record is no
+// sign of life. Time to lead:
 //
-//   the leader closed its segment to hand over → at once, unless another coordinator is named, or it was this one
-//   silence                                    → unless a leader says that it waits for room in a full journal, or says
-//                                                that it leads a segment that this coordinator cannot read, for 2·T
+// - The leader closed its segment to hand over: at once, unless to another coordinator, or by this coordinator.
+// - Silence: unless a leader announces that a full journal has no room for it, or, for 2·T, that it leads a segment that
+//   is unreadable here.
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -33,11 +32,11 @@ export interface FollowingDeps {
   readonly life: string;
   readonly journal: Journal;
   readonly announcements: Announcements;
-  /** Says to the leader that a segment cannot be read. */
+  /** Tells the leader that a segment cannot be read. */
   readonly tellUnreadable: (segment: number) => void;
-  /** Whether other parties can be reached. */
+  /** Whether the connection is up. */
   readonly isConnected: () => boolean;
-  /** By the T of the term that is followed. */
+  /** By T of the followed term. */
   readonly timing: () => Timing;
   readonly clock: Clock;
   readonly random: Random;
@@ -46,14 +45,13 @@ export interface FollowingDeps {
 
 export interface FollowingHooks {
   readonly onBatch: (batch: Batch, bytes: Uint8Array) => void;
-  /** It was read anew: the log that is followed is another object. */
+  /** The log was read anew, and is another object. */
   readonly onRestored: (log: Replay) => void;
-  /** It reads on in another segment. */
+  /** Following goes on in another segment. */
   readonly onSegment: () => void;
-  /** It is time to take the lead. The last call. @param silentSegment the live segment whose leader is silent; 0 where
-   *  none is live */
+  /** Time to take the lead. The last call. @param silentSegment the live segment of the silent leader, or 0 */
   readonly onTime: (silentSegment: number) => void;
-  /** The log parts from what was read here. The last call. */
+  /** The journal differs from the log in memory. The last call. */
   readonly onHalted: (error: unknown) => void;
 }
 
@@ -61,7 +59,7 @@ export class Following {
   readonly #deps: FollowingDeps;
   readonly #hooks: FollowingHooks;
   readonly #ending = new AbortController();
-  /** The live segment with the highest number, as it was listed last. */
+  /** The live segment with the highest number in the last list. */
   #liveSeen: number;
   #log: Replay | undefined;
   #heardMonotonicMs = 0;
@@ -70,7 +68,7 @@ export class Following {
   #cancelWatch: (() => void) | undefined;
   /** Since when the leader has had no room for its batches. */
   #fullMonotonicMs: number | undefined;
-  /** The live segment that cannot be read, and since when. */
+  /** The unreadable live segment, and since when. */
   #unreadable: { readonly segment: number; readonly sinceMonotonicMs: number } | undefined;
 
   /** Begins at once. @param log read before; undefined when no segment was live */
@@ -131,7 +129,7 @@ export class Following {
     return !(isAtEnd && this.#log?.place?.position === before.position);
   }
 
-  /** Reads up to the end of the live segment as it is now. */
+  /** Reads up to the present end of the live segment. */
   async #bring(live: LiveSegment): Promise<void> {
     const { journal } = this.#deps;
     if (this.#log === undefined) return await this.#restore(live);
@@ -145,14 +143,14 @@ export class Following {
     }
   }
 
-  /** The live segment does not continue what was read as it was read: by a base that stands for lost batches, or
-   *  because segments in between were removed. */
+  /** The live segment does not continue the followed log: it has a base in place of lost batches, or segments in
+   *  between were removed. */
   async #bringAnew(live: LiveSegment, log: Replay, why: JournalDamagedError): Promise<void> {
     const comparison = await compare(log, live, this.#deps.journal);
     switch (comparison) {
       case "different":
         throw new PartedError(why);
-      case "longer": // silence tells: whoever takes the lead goes on from what is held
+      case "longer": // silence decides: the next leader goes on from memory
       case "unreadable":
         this.#cannotRead(live);
         throw why;
@@ -173,7 +171,7 @@ export class Following {
     this.#hooks.onRestored(this.#log);
   }
 
-  /** Returns when the segment is sealed and read to its end. */
+  /** Returns once the segment is sealed and read to its end. */
   async #readSegment(live: LiveSegment): Promise<void> {
     const log = this.#log;
     const position = log?.place?.position;
@@ -237,16 +235,16 @@ export class Following {
     this.#watchSilence();
   }
 
-  /** Whether a leader says that it leads, and its segment cannot be read here: it goes on in a new one. Not for
-   *  ever: that leader may not reach the journal. */
+  /** Whether a leader announces that it leads a segment that is unreadable here: it goes on in a new segment.
+   *  Limited in time, because the leader may not reach the journal. */
   #isLedUnreadably(): boolean {
     if (this.#unreadable === undefined || !this.#isLed()) return false;
     const { clock, timing } = this.#deps;
     return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether a leader has no room for its next batch: it cannot append, and neither could another. Once there is
-   *  room it is left T to find out. Not for ever: that leader may not be able to make room. */
+  /** Whether a leader has no room for its next batch: neither it nor another leader could append. After room is
+   *  free the leader has T to notice. Limited in time, because the leader may be unable to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;
@@ -284,7 +282,7 @@ export class Following {
   }
 }
 
-/** The log went on differently from what was read here. */
+/** The journal differs from the log in memory. */
 class PartedError extends JournalDamagedError {
   constructor(cause: JournalDamagedError) {
     super(

@@ -1,10 +1,10 @@
-// Goes on from the last good batch of a damaged journal, when an operator says so: opens the next segment with a
-// base of what could be read, as a coordinator does whose log lost its end (taking-lead/). No coordinator runs
-// meanwhile; one that does stands by at its next append, for its segment is sealed.
+// Goes on from the last good batch of a damaged journal, when an operator says so. It opens the next segment with a
+// base of the readable log, like a coordinator after a loss (taking-lead/). No coordinator should run meanwhile. A
+// running leader would stand by at its next append, because its segment is sealed.
 //
-//   seal what was listed ─ claim ─ base ─ read it back ─ open ─ one batch ─ Closing, so that any coordinator may lead
+//   seal all segments ─ claim ─ base ─ read it back ─ open ─ one batch ─ Closing, so that any coordinator may lead
 //
-// The batch begins the term, so that the audit names the recovery, and trims the audit where batches before are lost.
+// The batch begins the term, so that the audit names the recovery, and trims the audit where earlier batches are lost.
 
 import type { Clock, Random } from "../../clock.ts";
 import { Turn } from "../../core/step.ts";
@@ -26,15 +26,15 @@ export interface RecoveryDeps {
 }
 
 export interface Recovery {
-  /** The first batch from which on all can be read up to the last good one. */
+  /** The first batch of the readable stretch that ends with the last good batch. */
   readonly auditFirstIdx: number;
-  /** Segments that exist: none of them takes a record any more. */
+  /** Existing segments: sealed, they take no more records. */
   readonly sealed: readonly number[];
-  /** Of the segment to open: above all that were ever listed. */
+  /** Of the segment to open: above all numbers ever listed. */
   readonly number: number;
 }
 
-/** @param log up to the last good batch; its state is used up
+/** @param log up to the last good batch; its state is consumed
  *  @throws UnreachableError; JournalDamagedError when a segment disappears; SegmentLostError when another process
  *  claimed the number; WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
 export async function openRecovered(

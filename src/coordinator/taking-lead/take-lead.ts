@@ -1,22 +1,22 @@
-// Taking the lead: one procedure for a start, a silent leader, a hand-over, and a leader whose own segment is faulty.
+// Taking the lead: one procedure for a start, a silent leader, a hand-over, and a leader with a faulty segment.
 //
-//   list ─ pass over segments that were claimed and not opened, once they have not grown for T
+//   list ─ pass over claimed, unopened segments that have not grown for T
 //        ─ look once more at the live segment: stand by if its leader wrote since
 //        ─ close the live segment: seal it, so that its end stays. If the leader wrote between the look and the seal,
 //          wait T: the leader may still answer
-//        ─ read its end, and compare it with what is held
-//             equal, or a beginning   → read on: the log is whole; with a base where records before are damaged
-//             held is longer          → the log lost its end, once that lasts: go on from what is held, with a base
+//        ─ read its end, and compare it with the log in memory
+//             equal, or a beginning   → read on: the log is whole; with a base if earlier records are damaged
+//             memory is longer        → the log lost its end, once that lasts: go on from memory, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
 //             shorter than a segment above whose `Opened` is damaged → the same
-//        ─ ask the other coordinators: the one that holds more goes first
-//        ─ claim the next number: of two rivals one wins, the other stands by
-//        ─ write a base where one is needed, and read it back
+//        ─ ask the other coordinators: the longest log goes first
+//        ─ claim the next number: of two rivals one wins, the second stands by
+//        ─ write a base if needed, and read it back
 //        ─ open: from here on this coordinator leads
 //
-// Authoritative are the segments as they are listed. The number of the next segment follows from the first list,
-// and the list is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a
-// reconnection the procedure begins again: an answer from before it proves nothing.
+// Only the list of segments is authoritative. The number of the next segment follows from the first list, and the list
+// is read once more after the claim (docs/adr/0023-segments-are-modelled-first.md). After a reconnection the procedure
+// begins again: earlier answers prove nothing.
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
@@ -40,17 +40,16 @@ export interface TakeLeadDeps {
   /** Of this coordinator's session. */
   readonly life: string;
   readonly journal: Journal;
-  /** By the T of the term that was followed. */
+  /** By T of the followed term. */
   readonly timing: Timing;
-  /** The live segment whose leader was silent for T: a newer one has a leader whose silence was not waited for. 0: none
-   *  was live. Undefined: the live segment as it is listed first. */
+  /** The live segment after T of silence of its leader. A newer segment has another leader. 0: no segment was live.
+   *  Undefined: the live segment of the first list. */
   readonly silentSegment: number | undefined;
-  /** The highest number of a segment that this coordinator saw in its life: no number is used again, though the storage
-   *  may have lost its segment. */
+  /** The highest segment number that this coordinator ever saw. No number is used again, even for a lost segment. */
   readonly seen: { highest: number };
-  /** Whether another coordinator said within T that it leads. */
+  /** Whether another coordinator announced within T to be the leader. */
   readonly isLed: () => boolean;
-  /** Asks the other coordinators, and says whether one of them holds more of the log and is to go first. */
+  /** Asks the other coordinators for more of the log. A coordinator with more goes first. */
   readonly isMoreHeld: (held: Replay | undefined) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,25 +59,25 @@ export interface TakeLeadDeps {
 export type TakenLead =
   | {
       readonly kind: "won";
-      /** Up to the new segment's `Opened`, in that segment. */
+      /** Up to the new segment's `Opened`. */
       readonly log: Replay;
       /** When the append of `Opened` was sent. */
       readonly sentMonotonicMs: number;
       /** Undefined unless the segment begins with a base. */
       readonly base: BaseRef | undefined;
     }
-  /** Another coordinator leads, or is to. */
+  /** Another coordinator leads, or goes first. */
   | { readonly kind: "stand-by"; readonly log: Replay | undefined };
 
-/** A coordinator that goes on from its own segment, in which nobody else wrote. */
+/** A coordinator that goes on from its own segment, without records of other sessions. */
 export interface Writing {
   readonly segment: number;
   readonly term: Term;
 }
 
-/** @param held what was read before; undefined when nothing was
- *  @param writing of a leader that takes the lead again: it holds all that its segment can hold
- *  @param signal ends it: it rejects with the signal's reason
+/** @param held the log in memory; undefined at the first start
+ *  @param writing of a leader that takes the lead again: memory holds all of its segment
+ *  @param signal ends the procedure: it rejects with the signal's reason
  *  @throws JournalDamagedError when the coordinator must halt; WaggleError WAGGLE_JOURNAL_FULL */
 export async function takeLead(
   held: Replay | undefined,
@@ -96,7 +95,7 @@ export async function takeLead(
 /** Of the random part of a claim, in characters. */
 const ATTEMPT_LENGTH = 12;
 
-/** What is listed, and the live segment once it is closed. */
+/** The list, and the closed live segment. */
 interface Closed {
   readonly numbers: readonly number[];
   readonly live: LiveSegment | undefined;
@@ -114,15 +113,14 @@ class TakingLead {
   readonly #signal: AbortSignal;
   readonly #writing: Writing | undefined;
   #held: Replay | undefined;
-  /** A server that takes over may not find what it has, nor list its newest segments: damage and loss are believed
-   *  once they last. */
+  /** A server that takes over may miss records, or its newest segments: damage and loss count once they last. */
   readonly #damage: GracePeriod;
   readonly #loss: GracePeriod;
-  /** The live segment whose leader is silent; 0 where none is live. */
+  /** The live segment of the silent leader; 0 without a live segment. */
   #firstLive: number | undefined;
   /** The live segment whose leader may not answer any more: T passed since its seal. 0: none. */
   #outwaited = 0;
-  /** The last batch of a segment that was passed over. */
+  /** The last batch of a passed segment. */
   #passedOver = { segment: 0, idx: 0 };
 
   constructor(held: Replay | undefined, deps: TakeLeadDeps, signal: AbortSignal, writing?: Writing) {
@@ -222,8 +220,8 @@ class TakingLead {
       : undefined;
   }
 
-  /** Whether another coordinator opened a segment since: behind the one that this coordinator writes, or behind the one
-   *  that was live when it began. */
+  /** Whether another coordinator opened a segment since: above this coordinator's segment, or above the live
+   *  segment of the start. */
   #isSuperseded({ number, opened }: LiveSegment): boolean {
     if (opened.life === this.#deps.life) return false;
     if (this.#writing !== undefined) return number >= this.#writing.segment;
@@ -231,7 +229,7 @@ class TakingLead {
   }
 
   /** Looks once more before the seal: a leader that wrote since its silence began leads on.
-   *  @returns the last record that was read of the segment; 0 where none could be */
+   *  @returns the last record that was read of the segment; 0 if none could be read */
   async #look(live: LiveSegment): Promise<number | "writes"> {
     const { life, journal } = this.#deps;
     const held = this.#held;
@@ -241,14 +239,14 @@ class TakingLead {
     try {
       await readOn(held, live, journal);
     } catch (error) {
-      if (!(error instanceof JournalDamagedError)) throw error; // it is judged behind the seal
+      if (!(error instanceof JournalDamagedError)) throw error; // judged after the seal
     }
     if (held.tail.idx > idx && held.closing?.reason !== "handing-over") return "writes";
     return held.place?.segment === live.number ? held.place.position : 0;
   }
 
-  /** Waits T if the leader wrote behind the look. It may answer for 0.8·T after an append, and the answers would lack
-   *  what this coordinator accepts (docs/adr/0023-segments-are-modelled-first.md, change 7). */
+  /** Waits T if the leader wrote behind the look. It may answer for 0.8·T after an append, and the answers would
+   *  lack records that this coordinator accepts (docs/adr/0023-segments-are-modelled-first.md, change 7). */
   async #outwait({ number, opened }: LiveSegment, looked: number, signal: AbortSignal): Promise<void> {
     const { journal, clock, timing } = this.#deps;
     if (!journal.sharable || this.#outwaited === number) return;
@@ -261,10 +259,9 @@ class TakingLead {
     this.#outwaited = number;
   }
 
-  /** Seals a segment that was claimed and not opened, once it has not grown for T: its claimant may be at work. The
-   *  live segment's own leader may have claimed it; that leader's silence was waited for already, unless it says
-   *  that it leads.
-   *  @returns false when it was opened */
+  /** Seals a claimed, unopened segment once it has not grown for T: its claimant may be at work. The silent leader
+   *  of the live segment may be the claimant. Its silence has lasted already, unless it announces that it leads.
+   *  @returns false when the segment was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
     const { journal, timing, clock, life, isLed } = this.#deps;
     const segment = journal.segment(number);
@@ -305,7 +302,7 @@ class TakingLead {
 
   // --- comparing ------------------------------------------------------------------------------------
 
-  /** The log to go on from, or why there is none. */
+  /** The log to go on from, or the reason why there is none. */
   async #compare(live: LiveSegment | undefined): Promise<Compared | JournalDamagedError> {
     const held = this.#held;
     if (held !== undefined && this.#writing !== undefined) return { log: held, needsBase: true };
@@ -320,8 +317,8 @@ class TakingLead {
     }
   }
 
-  /** A segment that was never opened holds copies of batches alone. If it holds later batches than the log, damage
-   *  hides its `Opened`, and the batches behind that were acknowledged. */
+  /** An unopened segment holds only copies of batches. If it holds later batches than the log, damage hides its
+   *  `Opened`, and later batches were acknowledged. */
   #requirePassedOver(compared: Compared | JournalDamagedError): Compared | JournalDamagedError {
     const { segment, idx } = this.#passedOver;
     if (compared instanceof JournalDamagedError || compared.log.tail.idx >= idx) return compared;
@@ -331,7 +328,7 @@ class TakingLead {
     );
   }
 
-  /** No segment is live: the journal is new, or lost them all. */
+  /** No segment is live: the journal is new, or lost all segments. */
   #withoutSegments(held: Replay | undefined): Compared {
     return held !== undefined && held.tail.idx > 0
       ? { log: held, needsBase: true, isLoss: true }
@@ -348,7 +345,7 @@ class TakingLead {
     }
   }
 
-  /** What was read cannot be read on from. */
+  /** The log in memory cannot be continued. */
   async #judge(
     held: Replay,
     live: LiveSegment,
@@ -406,7 +403,7 @@ class TakingLead {
     return base;
   }
 
-  /** Whether a segment appeared since the first list: its claimant went by an older list, or by this claim. */
+  /** Whether a segment appeared since the first list: its claimant used an older list, or this claim. */
   async #hasRival(number: number, before: readonly number[]): Promise<boolean> {
     const { journal, life } = this.#deps;
     const numbers = await journal.list();
@@ -419,7 +416,7 @@ class TakingLead {
   }
 }
 
-/** Whether a session wrote the record there: foreign records are no sign of its life. */
+/** Whether the session wrote the record: foreign records are no sign of life. */
 async function isWrittenBy(life: string | undefined, segment: Segment, position: number): Promise<boolean> {
   const found = await segment.read(position).catch((error: unknown) => {
     if (error instanceof JournalDamagedError) return undefined;
@@ -434,7 +431,7 @@ function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
   return { segment: live.number, idx: log.tail.idx, hash: log.tail.hash };
 }
 
-/** The new segment lost what was just written to it: another one is claimed. */
+/** The new segment lost its new records: another segment is claimed. */
 class NewSegmentError extends Error {}
 
 /** @throws NewSegmentError where the segment is damaged */
@@ -447,7 +444,7 @@ async function orAnew<Result>(writing: Promise<Result>): Promise<Result> {
   }
 }
 
-/** The journal was out of reach: what it said before proves nothing. */
+/** The journal was out of reach: earlier answers prove nothing. */
 class ReconnectedError extends Error {
   constructor() {
     super("the connection to the journal broke and came back");
