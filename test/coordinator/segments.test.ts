@@ -141,7 +141,9 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     const asked = submitting("t6");
     gate.open();
     await clock.advance(noticedMs);
-    expect(await Promise.all([...inFlight, ...asked])).toEqual(stored(["t4", "t5", "t6"]));
+    const answers = await Promise.all([...inFlight, ...asked]);
+    expect(answers).toEqual(stored(["t4", "t5", "t6"]));
+    expect(answers.slice(0, 2)).toMatchObject([{ term: 1 }, { term: 1 }]); // the base holds batches of term 1
     await expectAgreement([...acknowledged, "t4", "t5", "t6"]);
   });
 
@@ -173,7 +175,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
   it("has it noticed by a standby that takes the lead, and goes on from what that one holds", async () => {
     journal.setOffline(true);
     lose();
-    await clock.advance(4 * timeoutMs);
+    await clock.advance(4 * timeoutMs + limits.journalGapMs);
     expect(roleOf(standby)).toBe("leading");
     expect(storedEvents(store, "AuditTrimmed")).toMatchObject([{ reason: "lost" }]);
     journal.setOffline(false);

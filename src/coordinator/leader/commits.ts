@@ -385,12 +385,13 @@ export class Commits {
     const { live } = log;
     if (live === undefined) return this.#hooks.onBroken(new InvariantError("a leader has a segment"));
     this.#guarded(() => {
+      const { term } = this; // of the batches that the base commits
       const first = this.#inFlight.committed.idx + 1;
       const held = this.#inFlight.takeAll(live.opened.term);
       this.#trust.acknowledged(sentMonotonicMs);
       this.#hooks.onFull(undefined);
       for (const [at, each] of held.entries())
-        this.#hooks.dispatch(each, { term: live.opened.term, idx: batchIndex(first + at) });
+        this.#hooks.dispatch(each, { term, idx: batchIndex(first + at) });
       this.#enter(live, true);
     });
   }

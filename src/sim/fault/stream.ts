@@ -135,13 +135,12 @@ export class SimStream {
     this.#options.onLoss();
   }
 
-  /** A bit of a record flips, and the server gives the record as it is. */
+  /** A bit of a record flips, and no reader takes it for a record: servers keep a checksum of each. */
   flipBit(seq: number): void {
     const record = this.#records.get(seq);
     if (record === undefined) return;
     const bytes = record.bytes.slice();
-    const at = Math.floor(bytes.length / 2);
-    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    bytes[0] = (bytes[0] ?? 0) ^ 1;
     this.#records.set(seq, { ...record, bytes });
     this.#flipped.add(seq);
     this.#options.onLoss();
