@@ -1,7 +1,7 @@
-// Seeded chance for simulations: the same seed and purpose give the same draws, on any machine. Not for keys,
-// ids or anything that must not be guessed, and not for decisions: those are given a `jitter`.
-// One stream a purpose: what one part draws does not shift what another gets, so that two rules under the same
-// seed meet the same arrivals whatever they decide.
+// Seeded randomness for simulations: the same seed and purpose give the same draws on any machine. Not for
+// keys, ids or secrets, and not for decisions, which receive a `jitter`. Each purpose has a separate stream, so
+// draws of one part do not shift the draws of another. Two rules under the same seed meet the same arrivals,
+// whatever they decide.
 
 export class SeededRandom {
   readonly #name: string;
@@ -10,7 +10,7 @@ export class SeededRandom {
   #c: number;
   #d: number;
 
-  /** @param seed any text; every other text gives another stream */
+  /** @param seed any text; different texts give different streams */
   constructor(seed: string) {
     this.#name = seed;
     const mix = mixerOf(seed);
@@ -18,7 +18,7 @@ export class SeededRandom {
     for (let warm = 0; warm < 12; warm += 1) this.#next();
   }
 
-  /** A stream of its own for one purpose, the same however much of this one was used. */
+  /** A separate stream for a purpose, independent of the draws made so far. */
   split(purpose: string): SeededRandom {
     return new SeededRandom(`${this.#name}/${purpose}`);
   }
@@ -39,7 +39,7 @@ export class SeededRandom {
     return this.fraction() < probability;
   }
 
-  /** One of them. @param items not empty */
+  /** One of the items. @param items not empty */
   pick<Item>(items: readonly Item[]): Item {
     return items[this.below(items.length)] as Item;
   }

@@ -1,5 +1,5 @@
-// Which agent gets a task: VAPORA's rule to the letter, and the rivals. What each sees of an agent is how many
-// attempts it holds and how many succeeded. Not here: our own rule (production.ts).
+// Which agent gets a task: VAPORA's published rule, and its rivals. Each rule sees the number of attempts that
+// an agent holds, and its number of successes. production.ts has Waggle's own rule.
 
 import { assignTaskToBestAgent } from "../../scheduling/exact/vapora.ts";
 import type { SeededRandom } from "../random.ts";
@@ -7,7 +7,7 @@ import type { SimAgent } from "./dispatcher.ts";
 
 export interface AgentView {
   readonly agent: SimAgent;
-  /** Held, in its queue or under way. */
+  /** Held, queued at the agent or running. */
   inFlight: number;
   attempts: number;
   successes: number;
@@ -32,11 +32,11 @@ export function roundRobinAgents(): AgentChoice {
   };
 }
 
-/** Of equals the first in order of joining. */
+/** Ties go to the first in order of joining. */
 export const leastInFlight: AgentChoice = (candidates) =>
   candidates.reduce((least, view) => (view.inFlight < least.inFlight ? view : least));
 
-/** The less loaded of two drawn by lot (Mitzenmacher's power of two choices). */
+/** The less loaded of two agents drawn at random (Mitzenmacher's power of two choices). */
 export function twoChoices(random: SeededRandom): AgentChoice {
   return (candidates) => {
     const first = random.pick(candidates);
@@ -45,8 +45,8 @@ export function twoChoices(random: SeededRandom): AgentChoice {
   };
 }
 
-/** `success_rate / (1 + load)` of VAPORA's ADR-018, the first of equals; one success rate an agent, as there. An
- *  agent that has tried nothing yet is taken to succeed. */
+/** `success_rate / (1 + load)` of VAPORA's ADR-018, ties to the first. One success rate per agent, as
+ *  published. An agent without attempts counts as successful. */
 export const vaporaAgent: AgentChoice = (candidates) => {
   const agents = candidates.map((view, place) => ({
     id: String(place),

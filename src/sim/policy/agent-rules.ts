@@ -1,5 +1,5 @@
-// The rules that decide who does a task, by the name they have on the command line, as dispatchers. Tasks wait
-// first in, first out under all but ours.
+// The rules that choose an agent for a task, by their names on the command line, as dispatchers. Under all
+// rules but Waggle's, tasks wait first in, first out.
 
 import { ruleSets } from "../../state/policy.ts";
 import {
@@ -28,7 +28,7 @@ type ChoiceName = keyof typeof choices;
 const LATE = "-late";
 const names = Object.keys(choices) as ChoiceName[];
 
-/** Ours, then each rival bound early, then each bound late. */
+/** Waggle's rule, then each rival with early binding, then each with late binding. */
 export const agentRules: Readonly<Record<string, string>> = {
   waggle: "ours: the production planner with its default policy, bound late",
   ...Object.fromEntries(names.map((name) => [name, `${choices[name]}, bound at once`])),

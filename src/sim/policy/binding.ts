@@ -1,5 +1,5 @@
-// When a rival decides: late binding keeps tasks in one queue until an agent is free, early binding puts each
-// into an agent's own queue as it arrives. Retries after a failure are the same for both.
+// When a rival decides. Late binding keeps tasks in one queue until an agent is free. Early binding puts each
+// task into an agent's own queue on arrival. Both retry failures in the same way.
 
 import type { AgentChoice, AgentView } from "./agent-choices.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
@@ -9,7 +9,7 @@ export interface BindingOptions {
   readonly agents: readonly SimAgent[];
   readonly attemptsMax: number;
   readonly choose: AgentChoice;
-  /** Pause before attempt n + 1 after n failures; absent: none. */
+  /** Pause before attempt n + 1 after n failures; absent: no pause. */
   readonly backOffMs?: (failures: number) => number;
 }
 
@@ -18,9 +18,10 @@ interface Retry {
   readonly dueAt: number;
 }
 
-/** What both bindings know: what each agent holds, and what waits for its next attempt. */
+/** Common state of both bindings: the tasks that each agent holds, and the tasks that wait for their next
+ *  attempt. */
 abstract class Binding implements Dispatcher {
-  /** Of the agents that have joined, in order of joining. */
+  /** Agents that have joined, in order of joining. */
   protected readonly views: AgentView[] = [];
   readonly #viewByIndex = new Map<number, AgentView>();
   readonly #options: BindingOptions;

@@ -1,5 +1,6 @@
-// One project with a budget, and many assignments while nobody knows yet what the ones before cost. Agents die
-// meanwhile, and their reservations must come back. Ours reserves; the rival checks before and charges after.
+// One project with a budget, and many assignments before the costs of earlier tasks are known. Meanwhile agents
+// die, and their reservations must be returned. Waggle's rule reserves; the rival checks before and charges
+// after.
 
 import { instant, projectId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -16,18 +17,18 @@ const PLACES = 16;
 const AT_ONCE = 64;
 const LATER = 64;
 const ESTIMATE = 1_000;
-/** Three quarters of what all tasks are estimated at. */
+/** Three quarters of the sum of all estimates. */
 const LIMIT = 96 * ESTIMATE;
 const ATTEMPTS = 3;
 const DEATHS = 2;
 const PROJECT = "p";
-/** Ends before any use leaves the window: there is one budget, not one a day. */
+/** Ends before any use leaves the window, so the budget applies once. */
 const UNTIL_MS = 3_600_000;
 const budget = { tokens: LIMIT, windowMs: 24 * 3_600_000, mode: "wait" } as const;
 
-/** What a dispatcher says of its budget. */
+/** A dispatcher that reports its budget. */
 interface Budgeted extends Dispatcher {
-  /** Spent and held back, tokens. */
+  /** Spent and reserved, tokens. */
   committed(at: number): number;
   reserved(): number;
 }
@@ -79,7 +80,7 @@ class Reserving implements Budgeted {
   }
 }
 
-/** Assigns while what is spent lies under the limit, and charges what a task used at its end. */
+/** Assigns while spending is below the limit, and charges a task's use at its end. */
 class CheckingBefore implements Budgeted {
   readonly #held = new Map<SimAgent, SimTask[]>();
   readonly #waiting: SimTask[] = [];
@@ -147,7 +148,7 @@ function workloadOf({ random }: RunInit): Workload {
     { length: AT_ONCE + LATER },
     (_, index): SimTask => ({
       index,
-      // The later ones come one by one, each to a round of its own, before the first have ended.
+      // Later tasks arrive one by one, each in a separate round, before the first have ended.
       arrivesAt: Math.max(0, index - AT_ONCE + 1) * 50,
       user: "u",
       project: PROJECT,
@@ -210,7 +211,7 @@ export const budgetRace: Scenario = {
       dueAt: () => inner.dueAt(),
       plan: (at) => {
         const assignments = inner.plan(at);
-        // A round only assigns, so what is committed only grows in it: its end is its most.
+        // A round only assigns, so the committed sum only grows: its maximum is at the end of the round.
         if (assignments.length > 0) most = Math.max(most, inner.committed(at));
         return assignments;
       },

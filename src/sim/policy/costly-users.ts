@@ -1,5 +1,6 @@
-// Two users of equal share who always wait, one with tasks of cost 5, one with tasks of cost 1, on one place. Equal
-// shares of cost are five turns of the cheap user for one of the costly user. Nothing is drawn.
+// Two users with equal shares and permanent backlog, one with tasks of cost 5, one with tasks of cost 1, on a
+// single agent slot. Equal shares of cost mean five turns of the cheap user per turn of the costly user. Draws
+// nothing.
 
 import type { SimTask } from "./dispatcher.ts";
 import { runTasks, type Workload } from "./run-tasks.ts";
@@ -14,7 +15,7 @@ const users = [
   { user: "cheap", weight: 1 },
 ] as const;
 
-/** As many as the run has ticks, of each user: neither ever stops waiting. */
+/** As many tasks per user as the run has ticks, so the backlog never empties. */
 const tasks: readonly SimTask[] = Array.from(
   { length: 2 * TICKS },
   (_, index): SimTask => ({

@@ -1,8 +1,8 @@
-// The two sides of a simulated swarm: tasks that arrive, and a dispatcher that says which agent gets which. The
-// production planner is one dispatcher (production.ts), every rival another; what they meet is the same.
-// Times are whole milliseconds of virtual time.
+// The two sides of a simulated swarm: arriving tasks, and a dispatcher that assigns them to agents. The
+// production planner is a dispatcher (production.ts), and so is every rival; all meet the same tasks. Times are
+// whole ms of virtual time.
 
-/** What is submitted. Immutable: a rule keeps its own books. */
+/** A submitted task. Immutable: a rule keeps its own state. */
 export interface SimTask {
   /** Order of arrival, from 0. */
   readonly index: number;
@@ -12,18 +12,18 @@ export interface SimTask {
   readonly kind: string;
   /** Cost for fairness, ≥ 1. */
   readonly weight: number;
-  /** Its own draw, that a scenario turns into a service time: the same under every rule. */
+  /** The task's own draw, which a scenario turns into a service time: the same under every rule. */
   readonly size: number;
-  /** The submitter's estimate, where tokens matter. */
+  /** The submitter's estimate, in scenarios with tokens. */
   readonly tokens?: number;
 }
 
 export interface SimAgent {
   readonly index: number;
-  /** Attempts it runs at once. */
+  /** Maximum number of concurrent attempts. */
   readonly maxConcurrent: number;
   readonly kinds: readonly string[];
-  /** When it joins, ms; absent: before the first task. */
+  /** Time of joining, ms; absent: before the first task. */
   readonly joinsAt?: number;
 }
 
@@ -35,21 +35,21 @@ export interface Assignment {
 /** An attempt that ended. */
 export interface AttemptEnd extends Assignment {
   readonly succeeds: boolean;
-  /** Used, where tokens matter. */
+  /** Tokens used, in scenarios with tokens. */
   readonly tokens?: number;
 }
 
-/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of joins, then of
- *  arrivals, then plans once. */
+/** Decides the order of tasks and their agents. At one instant the calls come in order: ends, deaths, joins,
+ *  arrivals, then one plan. */
 export interface Dispatcher {
   ended(end: AttemptEnd, at: number): void;
-  /** An agent died with all that it ran; it does not come back. Only where the workload kills. */
+  /** An agent died with all its running attempts and does not return. Only in workloads with deaths. */
   died?(agent: SimAgent, at: number): void;
-  /** An agent with a `joinsAt` joined. Only where the workload has one. */
+  /** An agent with a `joinsAt` joined. Only in workloads with late agents. */
   joined?(agent: SimAgent, at: number): void;
   submitted(task: SimTask, at: number): void;
-  /** More than an agent has places waits in that agent's own queue. */
+  /** Assignments above an agent's capacity wait in the agent's own queue. */
   plan(at: number): readonly Assignment[];
-  /** When it must plan although nothing ended or arrived; undefined when it waits for nothing but those. */
+  /** When to plan although nothing ended or arrived; undefined for no such time. */
   dueAt(): number | undefined;
 }

@@ -1,15 +1,15 @@
-// A Poisson stream of tasks of one user, for scenarios in which agents differ and users do not.
+// A Poisson stream of tasks of a single user, for scenarios in which agents differ and users do not.
 
 import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
 
 export interface TaskStream {
   readonly count: number;
-  /** Mean time from one arrival to the next, ms. */
+  /** Mean time between arrivals, ms. */
   readonly everyMs: number;
   /** Split for arrivals and sizes. */
   readonly random: SeededRandom;
-  /** Asked once a task, in order. */
+  /** Called once per task, in order. */
   readonly kindOf: () => string;
 }
 

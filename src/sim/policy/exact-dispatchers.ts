@@ -1,12 +1,12 @@
-// The published schedulers that are more than an order of users, as dispatchers: Lucio's with its TopN, and the
-// budget document's over snapshots. What decides is scheduling/exact; here stands only what they are told.
+// The published schedulers that do more than order users, as dispatchers: Lucio's with its TopN, and the budget
+// document's over snapshots. scheduling/exact decides; the code here supplies its input.
 
 import { schedule } from "../../scheduling/exact/budget-scheduler.ts";
 import { LucioScheduler } from "../../scheduling/exact/lucio.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
-/** Agents by the places that are free, in order of joining. */
-class FreePlaces {
+/** Agents by free capacity, in order of joining. */
+class FreeCapacity {
   readonly #agents: readonly SimAgent[];
   readonly #held: number[];
 
@@ -36,23 +36,24 @@ class FreePlaces {
   }
 }
 
-/** Lucio's scheduler, TopN being all places there are. It knows no kinds: what nobody serves is kept from it. */
+/** Lucio's scheduler. TopN is the total capacity. The scheduler knows no kinds, so tasks without an eligible
+ *  agent are withheld. */
 export class LucioDispatcher implements Dispatcher {
   readonly #scheduler: LucioScheduler;
-  readonly #places: FreePlaces;
+  readonly #capacity: FreeCapacity;
   readonly #served: ReadonlySet<string>;
   readonly #taskById = new Map<string, SimTask>();
 
   constructor(agents: readonly SimAgent[]) {
-    this.#places = new FreePlaces(agents);
-    this.#scheduler = new LucioScheduler(this.#places.total);
+    this.#capacity = new FreeCapacity(agents);
+    this.#scheduler = new LucioScheduler(this.#capacity.total);
     this.#served = new Set(agents.flatMap(({ kinds }) => kinds));
   }
 
   ended({ task, agent }: AttemptEnd): void {
     this.#scheduler.ended(idOf(task));
     this.#taskById.delete(idOf(task));
-    this.#places.free(agent);
+    this.#capacity.free(agent);
   }
 
   submitted(task: SimTask): void {
@@ -63,8 +64,8 @@ export class LucioDispatcher implements Dispatcher {
 
   plan(at: number): Assignment[] {
     return this.#scheduler.schedule(at).map(({ task: { id } }) => {
-      const agent = this.#places.first() as SimAgent;
-      this.#places.take(agent);
+      const agent = this.#capacity.first() as SimAgent;
+      this.#capacity.take(agent);
       return { task: this.#taskById.get(id) as SimTask, agent };
     });
   }
@@ -74,13 +75,13 @@ export class LucioDispatcher implements Dispatcher {
   }
 }
 
-/** Tokens that a task of weight 1 is taken to use: the scenarios have none. */
+/** Assumed tokens of a task of weight 1: the scenarios define none. */
 const TOKENS_PER_WEIGHT = 1_000;
 
-/** The budget document's scheduler. It knows no kinds either. Each user is a project of credit weight 1 without a
- *  limit; its window is longer than any scenario. */
+/** The budget document's scheduler, which knows no kinds either. Each user is a project of credit weight 1
+ *  without a limit; its window is longer than any scenario. */
 export class BudgetDispatcher implements Dispatcher {
-  readonly #places: FreePlaces;
+  readonly #capacity: FreeCapacity;
   readonly #waitingByUser = new Map<string, SimTask[]>();
   readonly #tokens: Record<string, number> = {};
   readonly #active: Record<string, number> = {};
@@ -88,13 +89,13 @@ export class BudgetDispatcher implements Dispatcher {
   readonly #served: ReadonlySet<string>;
 
   constructor(agents: readonly SimAgent[]) {
-    this.#places = new FreePlaces(agents);
+    this.#capacity = new FreeCapacity(agents);
     this.#served = new Set(agents.flatMap(({ kinds }) => kinds));
   }
 
   ended({ task, agent, succeeds }: AttemptEnd): void {
     const { user, weight } = task;
-    this.#places.free(agent);
+    this.#capacity.free(agent);
     this.#active[user] = (this.#active[user] ?? 0) - 1;
     this.#tokens[user] = (this.#tokens[user] ?? 0) + weight * TOKENS_PER_WEIGHT;
     if (succeeds) this.#completed[user] = (this.#completed[user] ?? 0) + 1;
@@ -108,9 +109,9 @@ export class BudgetDispatcher implements Dispatcher {
   }
 
   plan(): Assignment[] {
-    const idle = this.#places.idle();
+    const idle = this.#capacity.idle();
     if (idle.length === 0) return [];
-    // No more of a project's tasks can go in one round than there are idle agents.
+    // A round can assign at most one task of a project per idle agent.
     const ready = [...this.#waitingByUser.values()].flatMap((waiting) => waiting.slice(0, idle.length));
     const taskById = new Map(ready.map((task) => [idOf(task), task]));
     const agentById = new Map(idle.map((agent) => [String(agent.index), agent]));
@@ -120,7 +121,7 @@ export class BudgetDispatcher implements Dispatcher {
         creditWeight: 1,
         status: "active",
         budgetLimit: null,
-        maxConcurrentAgents: this.#places.total,
+        maxConcurrentAgents: this.#capacity.total,
       })),
       tasks: ready.map((task) => ({ id: idOf(task), projectId: task.user, status: "ready", priority: 100 })),
       agents: idle.map(({ index }) => ({ id: String(index), state: "idle" })),
@@ -135,7 +136,7 @@ export class BudgetDispatcher implements Dispatcher {
       const agent = agentById.get(agentId) as SimAgent;
       const waiting = this.#waitingByUser.get(task.user) as SimTask[];
       waiting.splice(waiting.indexOf(task), 1);
-      this.#places.take(agent);
+      this.#capacity.take(agent);
       this.#active[task.user] = (this.#active[task.user] ?? 0) + 1;
       return { task, agent };
     });
@@ -146,7 +147,7 @@ export class BudgetDispatcher implements Dispatcher {
   }
 }
 
-/** Sorts as the index does: equal priorities are ordered by id. */
+/** Sorts like the index: equal priorities are ordered by id. */
 function idOf({ index }: SimTask): string {
   return `t${String(index).padStart(7, "0")}`;
 }

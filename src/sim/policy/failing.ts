@@ -1,5 +1,5 @@
-// Agents that fail: two that fail one of two kinds until they are repaired (flaky), and one that fails everything
-// at once, and so is always free (black-hole).
+// Agents that fail: two agents that fail one of two kinds until repaired (flaky), and an agent that fails every
+// task at once, and so is always free (black-hole).
 
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
 import type { SimTask } from "./dispatcher.ts";
@@ -108,7 +108,8 @@ function flakyFigures(log: Log, repairedAt: number): Metrics {
 }
 
 const HOLE_TASKS = 1_000;
-/** A refusal and the way back: with 16 ms a swarm without filters loses as many as the published 856. */
+/** Duration of a refusal with its transport: at 16 ms a swarm without filters loses as many tasks as the
+ *  published 856. */
 const FAILS_AT_ONCE_MS = 16;
 
 export const blackHole: Scenario = {

@@ -1,21 +1,21 @@
-// Figures of a log that several scenarios share. Definitions stand in docs/simulate.md.
+// Figures of a log that several scenarios share. docs/simulate.md has the definitions.
 
 import type { Log, TaskLog } from "./run-tasks.ts";
 import { jainOf } from "./statistics.ts";
 
-/** From arrival to the beginning of the first attempt, ms, of each task that began. */
+/** Time from arrival to the beginning of the first attempt, ms, of each task that began. */
 export function waitsMsOf(tasks: readonly TaskLog[]): number[] {
   return tasks.flatMap(({ task, startedAt }) =>
     startedAt === undefined ? [] : [startedAt - task.arrivesAt],
   );
 }
 
-/** From arrival to the end, ms, of each task that ended. */
+/** Time from arrival to the end, ms, of each task that ended. */
 export function sojournsMsOf(tasks: readonly TaskLog[]): number[] {
   return tasks.flatMap(({ task, endedAt }) => (endedAt === undefined ? [] : [endedAt - task.arrivesAt]));
 }
 
-/** Attempts that began, by user. @param users all of them, so that whoever got nothing counts */
+/** Number of started attempts by user. @param users all users, so that users without a start count as 0 */
 export function servedByUser(log: Log, users: readonly string[]): number[] {
   const served = new Map(users.map((user) => [user, 0]));
   for (const { task } of log.attempts) served.set(task.user, (served.get(task.user) ?? 0) + 1);
@@ -26,10 +26,8 @@ export function tasksOf(log: Log, user: string): TaskLog[] {
   return log.tasks.filter(({ task }) => task.user === user);
 }
 
-/**
- * How evenly users were served while they competed: Jain's index of what each got over what it was entitled to.
- * A grant made while n ≥ 2 users wait entitles each of them to 1/n of it. 1 when nobody ever competed.
- */
+/** How evenly users were served while they competed: Jain's index of the ratios of grants to entitlements. A
+ *  grant while n ≥ 2 users wait entitles each waiting user to 1/n of a grant. 1 without any competition. */
 export function contendedJain(log: Log): number {
   const waiting = new Map<string, number>();
   const granted = new Map<string, number>();
@@ -51,7 +49,7 @@ export function contendedJain(log: Log): number {
   return jainOf([...entitled].map(([user, share]) => (granted.get(user) ?? 0) / share));
 }
 
-/** The longest run of consecutive grants to one user, of those that `counts` says. */
+/** The longest run of consecutive grants to one user, among grants that `counts` accepts. */
 export function longestRun(log: Log, counts: (startedAt: number) => boolean): number {
   let longest = 0;
   let length = 0;

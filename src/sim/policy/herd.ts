@@ -1,6 +1,6 @@
-// Who decides, and how old what it knows is: four deciders that each see the others' assignments only in reports,
-// against one that counts its own. An assignment above capacity waits in an agent's own queue while another agent
-// may be free.
+// The effect of stale knowledge: four deciders that see the assignments of the rest only in reports, against a
+// single decider that counts its own. An assignment above capacity waits in an agent's own queue, although a
+// different agent may be free.
 
 import type { SeededRandom } from "../random.ts";
 import { leastInFlight } from "./agent-choices.ts";
@@ -24,18 +24,18 @@ interface Change {
   readonly at: number;
   readonly agent: number;
   readonly by: 1 | -1;
-  /** Who assigned it; undefined for an end. */
+  /** The decider that assigned; undefined for an end. */
   readonly decider?: number;
 }
 
-/** Deciders that know what every agent held a while ago. Each task goes to one of them, by lot. */
+/** Deciders with outdated knowledge of the agents' load. Each task goes to a random decider. */
 class StaleDeciders implements Dispatcher {
   readonly #agents: readonly SimAgent[];
   readonly #lot: SeededRandom;
   readonly #countsOwn: boolean;
   /** In flight by agent, as reported. */
   readonly #reported: number[];
-  /** Since then. */
+  /** Changes since the report. */
   #unreported: Change[] = [];
   #bound: Assignment[] = [];
 

@@ -1,6 +1,6 @@
-// Two equal agents of which the rule knows different things: one ran a single slow task (slow-once), or one joined
-// after the other had worked alone (joiner). At light load both are nearly always free, so a rule that prefers the
-// agent it knows better locks the other out. Figures are shares of assignments; 0.5 is even.
+// Two equal agents about which the rule knows different things: one ran a single slow task (slow-once), or
+// joined after the first had worked alone (joiner). At light load both are nearly always free, so a rule that
+// prefers the better known agent locks the second out. Figures are shares of assignments; 0.5 is even.
 
 import type { SeededRandom } from "../random.ts";
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
@@ -12,11 +12,11 @@ import type { RunInit, RunResult, Scenario } from "./scenario.ts";
 const SECOND_MS = 1_000;
 const TASK_MS = 20;
 const SLOW_MS = 4_000;
-/** Tasks before the slow one, so that something is known of both agents. */
+/** Tasks before the slow task, so that both agents have a record. */
 const SLOW_INDEX = 100;
 const MEASURED_MS = 120 * SECOND_MS;
 
-/** What two agents with one place each and tasks of 20 ms can do, tasks a second. */
+/** Capacity of two agents with one concurrent task each and tasks of 20 ms, tasks per second. */
 const CAPACITY = (2 * SECOND_MS) / TASK_MS;
 
 const agentsOf = (joinsAt?: number): SimAgent[] => [
@@ -24,12 +24,12 @@ const agentsOf = (joinsAt?: number): SimAgent[] => [
   { index: 1, maxConcurrent: 1, kinds: ["call"], ...(joinsAt === undefined ? {} : { joinsAt }) },
 ];
 
-/** Tasks of about 20 ms: three quarters to five quarters of it, evenly. */
+/** Tasks of about 20 ms, uniform between three quarters and five quarters of 20 ms. */
 function serviceMs({ index }: SimTask, random: SeededRandom): number {
   return TASK_MS * (0.75 + random.split(`service ${index}`).fraction() / 2);
 }
 
-/** The share of the agent that ran the slow task, of the assignments in `withinMs` after that task ended. */
+/** Share of the agent with the slow task among the assignments within `withinMs` after the slow task ended. */
 function shareAfterSlow({ attempts }: Log, withinMs: number): number {
   const slow = attempts.find(({ task }) => task.index === SLOW_INDEX) as AttemptLog;
   const after = attempts.filter(
@@ -84,18 +84,18 @@ export const slowOnce: Scenario = {
   },
 };
 
-/** The share of the second agent, of the first 300 tasks that were assigned after it joined. */
+/** Share of the second agent among the first 300 assignments after it joined. */
 function joinerShare({ attempts }: Log, joinsAt: number): number {
   const after = attempts.filter(({ startedAt }) => startedAt >= joinsAt).slice(0, JOINER_MEASURED);
   return after.filter(({ agent }) => agent.index === 1).length / after.length;
 }
 
 const JOINER_MEASURED = 300;
-/** Tasks that the first agent has done when the second joins. */
+/** Tasks that the first agent has completed when the second joins. */
 const FEW = 40;
 const MANY = 1_000;
 
-/** Tasks that arrive by chance at 10 % load of both agents; the second joins with task `before`. */
+/** Random arrivals at 10 % load of both agents; the second joins with task `before`. */
 function joinerRun(before: number, init: RunInit): number {
   const random = init.random.split(`after ${before}`);
   const everyMs = SECOND_MS / (0.1 * CAPACITY);
@@ -103,7 +103,7 @@ function joinerRun(before: number, init: RunInit): number {
   return joinerShareOf(drawTasks({ count, everyMs, random, kindOf: () => "call" }), before, random, init);
 }
 
-/** Tasks one after another: each arrives when the one before has ended for certain. */
+/** Consecutive tasks: each arrives when its predecessor has certainly ended. */
 function inTurnRun(before: number, init: RunInit): number {
   const tasks = Array.from(
     { length: before + 2 * JOINER_MEASURED },

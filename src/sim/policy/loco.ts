@@ -1,5 +1,5 @@
-// LOCO's five scenarios: clients that share one slot, one task served a tick. Every task takes exactly a tick, so
-// that ticks and units of work completed are the same.
+// LOCO's five scenarios: clients that share one slot, with one task served per tick. Every task takes exactly a
+// tick, so ticks equal completed units of work.
 
 import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
@@ -22,7 +22,7 @@ interface Arrival {
 interface Clients {
   readonly clients: readonly string[];
   readonly arrivals: readonly Arrival[];
-  /** Absent: until all are served. */
+  /** Absent: until all tasks are served. */
   readonly ticks?: number;
 }
 

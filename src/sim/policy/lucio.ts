@@ -1,5 +1,5 @@
-// Lucio's two scenarios: one heavy user with 200 tasks, ten light ones with 10 each, 20 agents, one time unit a
-// task. Who submits first is the difference. Nothing is drawn: one run says it all.
+// Lucio's two scenarios: one heavy user with 200 tasks, ten light users with 10 each, 20 agents, one time unit
+// per task. They differ in the order of submission. Draws nothing, so a single run is enough.
 
 import type { SimTask } from "./dispatcher.ts";
 import { contendedJain, tasksOf, waitsMsOf } from "./figures.ts";
@@ -13,8 +13,8 @@ const UNIT_MS = 1_000;
 const HEAVY_TASKS = 200;
 const LIGHT_TASKS = 10;
 const AGENTS = 20;
-/** The document has a queue for large tasks and sends what has above 1,000 documents there; it does not say how
- *  many are. Here every fourth task of the heavy user is. */
+/** The document has a queue for large tasks, above 1,000 documents, but does not give their number. Here every
+ *  fourth task of the heavy user is large. */
 const LARGE_EVERY = 4;
 
 const lightUsers = Array.from({ length: 10 }, (_, at) => `light-${String(at + 1).padStart(2, "0")}`);

@@ -1,6 +1,6 @@
-// Two small scenarios on one place: somebody new comes while another has worked alone for long; and somebody waits
-// with a task that nobody can serve, and later submits one that everybody can. Both are about what a rule
-// remembers of the time before. Nothing is drawn.
+// Two small scenarios on a single agent slot. In the first, a new user arrives after an older user has worked
+// alone for long. In the second, a user waits with a task that no agent can serve, and later submits a servable
+// task. Both test a rule's memory of the past. Draws nothing.
 
 import type { SimTask } from "./dispatcher.ts";
 import { longestRun } from "./figures.ts";
@@ -83,8 +83,8 @@ function newcomerTasks([first, second]: readonly [string, string]): Submission[]
   ];
 }
 
-/** Between two turns of A or B, from when B came until one of them has no task left; a turn that never came counts
- *  to the end of the run. */
+/** Longest time between two turns of A or B, from B's arrival until either has no task left. A turn that never
+ *  came counts to the end of the run. */
 function longestGap(log: Log): number {
   const from = NEWCOMER_TICK * TICK_MS;
   const gaps = ["A", "B"].map((user) => {

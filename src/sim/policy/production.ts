@@ -1,6 +1,6 @@
-// The production state and planner as a dispatcher of a simulation: the same step as in life (core/step.ts),
-// commands in, assignments out, in virtual time. Nothing of a decision is repeated here.
-// Left out is what stands around the step: journal, heartbeats, confirmations of assignments.
+// The production state and planner as a dispatcher of a simulation: the production step (core/step.ts) with
+// commands in and assignments out, in virtual time. Repeats no decision. Omits the parts around the step:
+// journal, heartbeats, confirmations of assignments.
 
 import { assert } from "../../assert.ts";
 import { apply } from "../../core/apply.ts";
@@ -33,9 +33,9 @@ export interface ProductionOptions {
   readonly agents: readonly SimAgent[];
   readonly attemptsMax: number;
   readonly policy?: Partial<Policy>;
-  /** What an operator set before the first task. */
+  /** Settings that an operator made before the first task. */
   readonly settings?: readonly Event[];
-  /** Spreads retries; nothing else is drawn. */
+  /** Spreads retries. The only random source. */
   readonly jitter: SeededRandom;
 }
 
@@ -44,7 +44,7 @@ interface OpenAssignment extends Assignment {
   readonly token: Token;
 }
 
-/** Longer than any simulation: what ends by its time-out would be the simulation's own mistake. */
+/** Longer than any simulation: a timeout would be an error of the simulation. */
 const NEVER_MS = 1e13;
 
 export class Production implements Dispatcher {
@@ -146,7 +146,7 @@ export class Production implements Dispatcher {
     return this.#wake.nextAt(this.#at);
   }
 
-  /** As many turns as it takes until nothing more can be done at this instant. */
+  /** Runs turns until nothing more can be done at this instant. */
   #turn(commands: readonly Command[], at: number): Assignment[] {
     const assignments: Assignment[] = [];
     let taken = 0;
@@ -199,7 +199,7 @@ function idOf(task: SimTask): string {
   return `t${task.index}`;
 }
 
-/** Sorts as the index does: ids break ties. */
+/** Sorts like the index: ids break ties. */
 function nameOf(agent: SimAgent): string {
   return `a${String(agent.index).padStart(3, "0")}`;
 }

@@ -1,7 +1,7 @@
-// Figures that others published for their rules, as they stand there. Nothing is computed from them but the
-// distance of ours.
+// Published figures of other rules, quoted. Used only for comparison with Waggle's figures.
 
-/** LOCO's rule under overload and under a spike, means of 20 seeds; with the half-width of its interval. */
+/** LOCO's rule under overload and under a spike: means of 20 seeds, with the half-width of their confidence
+ *  interval. */
 export const locoPublished = [
   { alpha: 0, jain: 0.718, jainCi: 0.009, neverServed: 0, neverServedCi: 0, spike: 32.5, spikeCi: 2 },
   { alpha: 0.25, jain: 0.645, jainCi: 0.01, neverServed: 0, neverServedCi: 0, spike: 38, spikeCi: 2.6 },
@@ -26,5 +26,5 @@ export const locoPublished = [
   { alpha: 1, jain: 0.493, jainCi: 0.003, neverServed: 3.7, neverServedCi: 0.4, spike: 102.5, spikeCi: 15.3 },
 ] as const;
 
-/** The same under a load that can be served, at every α. */
+/** LOCO's rule under a sustainable load, at every α. */
 export const sustainablePublished = { jain: 0.824, jainCi: 0.016, neverServed: 0, waitMean: 1.1 } as const;

@@ -1,5 +1,5 @@
-// What is claimed of the rules, each claim as a figure and a bound. `npm run simulate:all` checks them on all seeds
-// and writes docs/results.md; the tests check them on fewer seeds, each with its slack.
+// Requirements on the rules, each a figure with a bound. `npm run simulate:all` checks them on all seeds and
+// writes docs/results.md. Tests check them on fewer seeds, each with its slack.
 
 import { defaultPolicy } from "../../state/policy.ts";
 import { locoPublished, sustainablePublished } from "./published.ts";
@@ -12,23 +12,22 @@ export interface Runs {
   readonly alpha?: number;
 }
 
-/** The mean of one figure over the seeds. */
+/** The mean of a figure over the seeds. */
 export type MeanOf = (runs: Runs, metric: string) => number;
 
 export interface Requirement {
   readonly sentence: string;
-  /** What must have been run. */
+  /** Runs that the figure needs. */
   readonly runs: readonly Runs[];
   readonly figure: (meanOf: MeanOf) => number;
   readonly atLeast?: number;
   readonly atMost?: number;
-  /** By how much a mean over the few seeds of a test may miss the bound: half as much again, and more, as it was
-   *  ever missed in 16 blocks of other seeds. Absent: the scenario draws nothing, or the bound lies so far off that
-   *  no seed comes near. */
+  /** Permitted miss of the bound by a mean over the few seeds of a test: at least 1.5 times the largest miss in
+   *  16 blocks of other seeds. Absent: the scenario draws nothing, or no seed comes near the bound. */
   readonly slack?: number;
 }
 
-/** Names the reports of one set of runs. */
+/** Key of the reports of a set of runs. */
 export function runsKey({
   scenario,
   rule,
@@ -56,7 +55,7 @@ interface Claim extends Runs {
   readonly slack?: number;
 }
 
-/** A claim about one figure of one rule. */
+/** A requirement on a figure of one rule. */
 function claim({ metric, sentence, atLeast, atMost, slack, ...runs }: Claim): Requirement {
   return {
     sentence,
@@ -72,7 +71,7 @@ interface Comparison {
   readonly scenario: string;
   readonly metric: string;
   readonly sentence: string;
-  /** The figure of the first over that of the second. */
+  /** The figure is the ratio of `of` to `over`. */
   readonly of: string;
   readonly over: string;
   readonly atLeast?: number;
@@ -93,7 +92,7 @@ function ratio({ scenario, metric, sentence, of, over, ...bounds }: Comparison):
   };
 }
 
-/** Another random source than the published one: as far as a figure may lie from it. */
+/** Permitted distance from the published figures, which used a different random source. */
 const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): Requirement[] => {
   const rule = "loco";
   const overload = { scenario: "loco-overload", rule, alpha };
@@ -104,7 +103,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: Jain of completions is ${jain} ± 0.03`,
       atLeast: jain - 0.03,
       atMost: jain + 0.03,
-      // Blocks of 8 seeds deviate by 0.009 at most: the bounds lie more than two deviations off already.
+      // Blocks of 8 seeds deviate by 0.009 at most; the bounds are already more than two deviations away.
       slack: 0.01,
     }),
     claim({
@@ -124,7 +123,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: webhooks are served after ${spike} ticks ± 25 %`,
       atLeast: spike * 0.75,
       atMost: spike * 1.25,
-      // Single spikes wait very differently where α is high: blocks deviate by a tenth, and the worst of 16 was 4 %
+      // Waits of single spikes vary widely at high α: blocks deviate by a tenth, and the worst of 16 was 4 %
       // outside.
       slack: spike * 0.1,
     }),
@@ -141,7 +140,7 @@ const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
       sentence: `exact LOCO, α ${alpha}, sustainable load: Jain ${jain} ± 0.03`,
       atLeast: jain - 0.03,
       atMost: jain + 0.03,
-      // As under overload: the bounds lie two and a half deviations off already.
+      // As under overload: the bounds are already two and a half deviations away.
       slack: 0.01,
     }),
     claim({
@@ -156,7 +155,8 @@ const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
       sentence: `exact LOCO, α ${alpha}, sustainable load: the mean wait is about ${waitMean} ticks`,
       atLeast: waitMean - 0.3,
       atMost: waitMean + 0.3,
-      // How the arrivals fall decides the wait, by 0.13 from block to block; none of 16 was outside the bounds.
+      // The arrivals decide the wait, which varies by 0.13 from block to block; none of 16 blocks was outside
+      // the bounds.
       slack: 0.1,
     }),
   ];
@@ -204,7 +204,8 @@ export const requirements: readonly Requirement[] = [
     metric: "jain",
     sentence: "ours: Jain of completions is 0.985 or more",
     atLeast: 0.985,
-    // The mean of all seeds is 0.987, near what the arrivals allow; blocks of 8 deviate by 0.003, the worst had 0.979.
+    // The mean of all seeds is 0.987, near the maximum for the arrivals; blocks of 8 deviate by 0.003, the
+    // worst had 0.979.
     slack: 0.008,
   }),
   claim({
@@ -351,8 +352,8 @@ export const requirements: readonly Requirement[] = [
     of: "round-robin",
     over: ours,
     atLeast: 8.6,
-    // Two seeds and 4 % of the tasks: rates are learnt for a larger part of the run, and a p99 of few tasks is coarse.
-    // Pairs of seeds had 6.4 to 10.8; the best that does not know the agents' speeds has 3.8.
+    // Two seeds and 4 % of the tasks: learning takes a larger part of the run, and a p99 of few tasks is
+    // coarse. Pairs of seeds had 6.4 to 10.8; the best rule without knowledge of the agents' speeds has 3.8.
     slack: 4,
   }),
   ...(
@@ -393,8 +394,8 @@ export const requirements: readonly Requirement[] = [
     of: ours,
     over: "vapora-late",
     atMost: 0.25,
-    // Two seeds and 0.4 of the tasks: learning which agents fail costs the same in a shorter run. Pairs had 0.13 to
-    // 0.31; rules that learn nothing have more than 1.
+    // Two seeds and 0.4 of the tasks: learning which agents fail costs the same in a shorter run. Pairs had
+    // 0.13 to 0.31; rules without learning have more than 1.
     slack: 0.15,
   }),
   {
@@ -409,8 +410,8 @@ export const requirements: readonly Requirement[] = [
     metric: "repairedShare",
     sentence: "ours: repaired agents get work again",
     atLeast: 0.12,
-    // Two seeds and 0.4 of the tasks: a shorter run leaves little time after the repair to learn anew. Pairs had 0.018
-    // to 0.17; agents that were never tried again would have 0.
+    // Two seeds and 0.4 of the tasks: a shorter run leaves little time after the repair to learn anew. Pairs
+    // had 0.018 to 0.17; without new tries the repaired agents would have 0.
     slack: 0.11,
   }),
   claim({

@@ -1,20 +1,19 @@
-// Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then deaths,
-// then joins, then arrivals, then one planning. What happened is logged; figures are made of the log (figures.ts).
-// Not here: rules. An agent that is given more than it has places keeps the rest in a queue of its own, first in
-// first out: early binding.
+// Runs a workload in virtual time: tasks arrive, agents work, a dispatcher decides. At equal times the order is
+// ends, deaths, joins, arrivals, then one planning. All events are logged; figures.ts computes figures from the
+// log. An agent keeps assignments above its capacity in its own queue, first in, first out (early binding).
 
 import { IndexedHeap } from "../../state/indexed-heap.ts";
 import type { Assignment, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
-/** What an attempt will be. @property ms ≥ 1, whole */
+/** The planned course of an attempt. @property ms ≥ 1, whole */
 export interface AttemptPlan {
   readonly ms: number;
   readonly succeeds: boolean;
-  /** That it uses, where tokens matter. */
+  /** Tokens used, in scenarios with tokens. */
   readonly tokens?: number;
 }
 
-/** An agent dies at an instant, and what it runs with it. */
+/** The death of an agent with its running attempts. */
 export interface Death {
   readonly at: number;
   readonly agent: SimAgent;
@@ -22,10 +21,10 @@ export interface Death {
 
 export interface Workload {
   readonly agents: readonly SimAgent[];
-  /** In order of arrival; `index` is the place. */
+  /** In order of arrival; `index` is the position. */
   readonly tasks: readonly SimTask[];
   readonly attemptsMax: number;
-  /** Nothing happens from then on; absent: until every task has ended or nothing moves any more. */
+  /** End of the run, ms; absent: until every task has ended or nothing can happen any more. */
   readonly untilMs?: number;
   /** In order of time. */
   readonly deaths?: readonly Death[];
@@ -33,7 +32,7 @@ export interface Workload {
   attemptOf(assignment: Assignment, attempt: number, at: number): AttemptPlan;
 }
 
-/** One attempt that was under way. */
+/** An attempt that ran. */
 export interface AttemptLog {
   readonly task: SimTask;
   readonly agent: SimAgent;
@@ -44,9 +43,9 @@ export interface AttemptLog {
 
 export interface TaskLog {
   readonly task: SimTask;
-  /** When its first attempt began to run; undefined when it never did. */
+  /** When the first attempt began to run; undefined if none began. */
   startedAt: number | undefined;
-  /** When it succeeded or its last attempt failed; undefined while it is live. */
+  /** When the task succeeded or its last attempt failed; undefined while live. */
   endedAt: number | undefined;
   succeeded: boolean;
   attempts: number;
@@ -54,10 +53,10 @@ export interface TaskLog {
 
 export interface Log {
   readonly tasks: readonly TaskLog[];
-  /** In order of their beginning; one under way at the end stands here too. */
+  /** In order of their beginning, including attempts that run at the end. */
   readonly attempts: readonly AttemptLog[];
   readonly assignments: number;
-  /** Assignments to an agent that held as many as it has places already. */
+  /** Assignments to an agent without free capacity. */
   readonly assignmentsAbove: number;
   /** Attempts that died with their agent. */
   readonly lost: number;
@@ -126,7 +125,7 @@ class TaskRun {
     };
   }
 
-  /** Infinity when nothing moves any more. */
+  /** Infinity when nothing can happen any more. */
   #nextAt(): number {
     const { tasks } = this.#workload;
     if (this.#ended === tasks.length) return Number.POSITIVE_INFINITY;

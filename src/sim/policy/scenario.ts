@@ -1,5 +1,5 @@
-// What a scenario is: a workload drawn from a seed, the rules that may meet it, and the figures that come out.
-// Not here: the list of them (scenarios.ts).
+// The parts of a scenario: a workload drawn from a seed, the rules to compare, and the resulting figures.
+// scenarios.ts lists the scenarios.
 
 import type { SeededRandom } from "../random.ts";
 import type { Timeline } from "./timeline.ts";
@@ -10,47 +10,47 @@ export interface RunInit {
   readonly rule: string;
   /** α of LOCO's load function, [0, 1]. */
   readonly alpha: number;
-  /** Of this scenario and seed; split by purpose. */
+  /** Random source of the scenario and seed; split by purpose. */
   readonly random: SeededRandom;
-  /** Whether the timeline is wanted too. */
+  /** True to record the timeline as well. */
   readonly wantsTimeline: boolean;
-  /** Of the scenario's tasks, (0, 1]: the large scenarios can be run smaller. */
+  /** Share of the scenario's tasks, (0, 1]: large scenarios can run smaller. */
   readonly share: number;
-  /** Of the scenario `trace` alone. */
+  /** Only for the scenario `trace`. */
   readonly trace?: readonly TraceRequest[];
 }
 
-/** By name, in the order in which they are shown. A figure that a rule cannot have (an unstable queue) is absent. */
+/** By name, in display order. Figures without a meaning under a rule (an unstable queue) are absent. */
 export type Metrics = Readonly<Record<string, number>>;
 
 export interface RunResult {
   readonly metrics: Metrics;
-  /** Who was served when, for pictures; absent unless it was wanted and the scenario has one. */
+  /** Recorded services, for pictures; absent unless requested and supported by the scenario. */
   readonly timeline?: Timeline;
 }
 
 export interface ChartedFigure {
   readonly title: string;
-  /** What its axis counts, with the unit. */
+  /** Label of the axis, with the unit. */
   readonly axis: string;
 }
 
 export interface Scenario {
   readonly name: string;
-  /** One line: what meets what. */
+  /** One line that says which load meets which agents. */
   readonly summary: string;
-  /** What each rule is, by name; the first is the default. */
+  /** Description of each rule, by name; the first is the default. */
   readonly rules: Readonly<Record<string, string>>;
-  /** What each figure means, with its unit. */
+  /** Description of each figure, with its unit. */
   readonly metrics: Readonly<Record<string, string>>;
-  /** Draws nothing: one seed says it all. */
+  /** Draws nothing, so a single seed is enough. */
   readonly isDeterministic?: boolean;
-  /** Tasks in one run, about: what a run costs. */
+  /** Approximate number of tasks per run: the cost of a run. */
   readonly tasks: number;
   readonly needsTrace?: boolean;
-  /** Which way each figure is better; the others are neither. */
+  /** Direction in which each figure is better; absent figures have none. */
   readonly better: Readonly<Record<string, "lower" | "higher">>;
-  /** Figures that a picture compares across rules, by name. Those without a timeline have them. */
+  /** Figures to compare across rules in a picture, by name, for scenarios without a timeline. */
   readonly charted?: Readonly<Record<string, ChartedFigure>>;
   run(init: RunInit): RunResult;
 }

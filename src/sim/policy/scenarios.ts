@@ -1,4 +1,4 @@
-// Every scenario there is, in the order of docs/results.md.
+// All scenarios, in the order of docs/results.md.
 
 import { budgetRace } from "./budget-race.ts";
 import { costlyUsers } from "./costly-users.ts";
@@ -36,7 +36,7 @@ export const scenarios: readonly Scenario[] = [
   trace,
 ];
 
-/** @throws nothing: undefined for a name that no scenario has */
+/** @returns undefined for an unknown name */
 export function scenarioNamed(name: string): Scenario | undefined {
   return scenarios.find((scenario) => scenario.name === name);
 }

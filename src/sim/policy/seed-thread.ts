@@ -1,5 +1,5 @@
-// One thread of a simulation: runs what it is handed, one after another. Entry point of its own (package.json,
-// "./simulation-thread"). Not here: who hands out (seed-threads.ts).
+// A thread of a simulation, which performs runs one after another. A separate entry point (package.json,
+// "./simulation-thread"). seed-threads.ts distributes the runs.
 
 import { parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../assert.ts";

@@ -1,5 +1,5 @@
-// Runs many simulations, on threads where that pays. What comes out does not depend on how many there are: a run
-// draws from its own seed alone.
+// Performs many simulations, on threads where worthwhile. Results do not depend on the number of threads: a run
+// draws from its own seed only.
 
 import { once } from "node:events";
 import { createRequire } from "node:module";
@@ -12,17 +12,17 @@ import type { TraceRequest } from "./trace-rows.ts";
 export interface ThreadsOptions {
   /** Ends the runs early. */
   readonly signal: AbortSignal;
-  /** Tasks in one run, about: decides whether threads pay. */
+  /** Approximate number of tasks per run: decides whether threads are worthwhile. */
   readonly tasksPerRun: number;
   readonly trace?: readonly TraceRequest[];
-  /** Told of every run that is done. */
+  /** Called after each run. */
   onDone(): void;
 }
 
 /** Starting a thread costs about as much as this many simulated tasks. */
 const TASKS_PER_THREAD = 100_000;
 
-/** Results in the order of the runs. @throws what aborted the signal, or what a run threw */
+/** Results in the order of the runs. @throws the reason of the signal, or the error of a run */
 export async function runAll(runs: readonly RunRequest[], options: ThreadsOptions): Promise<RunResult[]> {
   const worth = Math.floor((runs.length * options.tasksPerRun) / TASKS_PER_THREAD);
   const threads = Math.min(availableParallelism(), runs.length, worth);
@@ -35,7 +35,7 @@ async function runHere(runs: readonly RunRequest[], options: ThreadsOptions): Pr
     options.signal.throwIfAborted();
     results.push(runOnce(run, options.trace));
     options.onDone();
-    // Lets the terminal draw, and a Ctrl-C in.
+    // Gives the terminal time to draw, and to pass on Ctrl-C.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return results;

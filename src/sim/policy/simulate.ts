@@ -1,5 +1,5 @@
-// Many runs of one scenario, and what they add up to. A run is a value in and a value out, so that it can be done
-// here or in a thread (seed-threads.ts) with the same result.
+// Performs runs of a scenario and combines their results. Runs and results are values, so a run gives the same
+// result here and in a thread (seed-threads.ts).
 
 import { assert } from "../../assert.ts";
 import { SeededRandom } from "../random.ts";
@@ -16,19 +16,18 @@ export interface RunRequest {
   /** A whole number. */
   readonly seed: number;
   readonly wantsTimeline: boolean;
-  /** Of the scenario's tasks, (0, 1]; absent: all. */
+  /** Share of the scenario's tasks, (0, 1]; absent: all. */
   readonly share?: number;
 }
 
-/** What all runs of one rule came to: `--json` prints its name as `rules`. */
+/** Combined results of all runs of one rule: `--json` prints its name as `rules`. */
 export interface RuleReport {
   readonly scenario: string;
   readonly rule: string;
   /** [0, 1]; null for a rule that does not read it. */
   readonly alpha: number | null;
   readonly seeds: readonly number[];
-  /** Over the seeds; one that has no such figure does not count. Null: the scenario has the figure, and under this
-   *  rule it was not measured. */
+  /** Over the seeds with the figure. Null: the scenario has the figure, but the rule's runs did not measure it. */
   readonly metrics: Readonly<Record<string, Estimate | null>>;
 }
 
@@ -37,15 +36,15 @@ export interface SimulationRequest {
   readonly rules: readonly string[];
   readonly alpha: number;
   readonly seeds: readonly number[];
-  /** Of the first seed. */
+  /** Timelines of the first seed only. */
   readonly wantsTimelines: boolean;
 }
 
-/** The load function alone reads α. Ours would, to compare what agents hold beyond their places; here nothing is sent
- *  ahead, so they hold nothing. */
+/** Only the load function reads α. Waggle's rule would read α to compare tasks held beyond the capacity, but
+ *  here nothing is sent ahead. */
 const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-starvation-limit"]);
 
-/** Whether another α can give other figures. @param rule by its name in any scenario */
+/** True if α can change the figures. @param rule by its name in any scenario */
 export function readsAlpha(rule: string): boolean {
   return rulesThatReadAlpha.has(rule);
 }
@@ -65,7 +64,7 @@ export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): R
   });
 }
 
-/** Rule by rule, seed by seed. A scenario that draws nothing runs once. */
+/** Rule by rule, seed by seed. A scenario without random draws runs once. */
 export function runsOf({ scenario, rules, alpha, seeds, wantsTimelines }: SimulationRequest): RunRequest[] {
   const drawn = scenario.isDeterministic === true ? seeds.slice(0, 1) : seeds;
   return rules.flatMap((rule) =>
@@ -79,7 +78,7 @@ export function runsOf({ scenario, rules, alpha, seeds, wantsTimelines }: Simula
   );
 }
 
-/** One report a rule, in their order. @param results of the runs, in theirs */
+/** One report per rule, in the order of the rules. @param results in the order of the runs */
 export function reportsOf(runs: readonly RunRequest[], results: readonly RunResult[]): RuleReport[] {
   const byRule = new Map<string, { readonly runs: RunRequest[]; readonly metrics: RunResult["metrics"][] }>();
   for (const [at, run] of runs.entries()) {

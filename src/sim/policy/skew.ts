@@ -1,5 +1,5 @@
-// One queue of equal tasks, agents that differ (skew16) or do not (equal4): what the choice of an agent and the
-// moment of the choice are worth. Figures are of the time in system, from arrival to end.
+// One queue of equal tasks, with agents of different (skew16) or equal speed (equal4). Shows the effect of
+// choosing the agent and the moment of the choice. Figures are of the time in system, from arrival to end.
 
 import type { SeededRandom } from "../random.ts";
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
@@ -15,7 +15,7 @@ const TASKS = 100_000;
 interface Station {
   /** Mean service time of each agent, s. */
   readonly means: readonly number[];
-  /** Share of the agents' total capacity that arrives. */
+  /** Arrival rate as a share of the agents' total capacity. */
   readonly load: number;
   readonly tasks: number;
 }
@@ -42,7 +42,7 @@ function timesOf(station: Station, init: RunInit): { readonly p50: number; reado
   return { p50: percentileOf(times, 0.5) / SECOND_MS, p99: percentileOf(times, 0.99) / SECOND_MS };
 }
 
-/** In the order of joining: a rule that breaks ties by that order must not meet the fastest agent first. */
+/** In order of joining: a rule that breaks ties by this order must not find the fastest agent first. */
 function shuffled(means: number[], random: SeededRandom): number[] {
   for (let at = means.length - 1; at > 0; at -= 1) {
     const other = random.below(at + 1);
@@ -51,8 +51,8 @@ function shuffled(means: number[], random: SeededRandom): number[] {
   return means;
 }
 
-/** Without knowledge of the agents, bound at once, each gets 1/16 of the tasks: at 70 % load that is more than the
- *  eight slowest can do, and their queues grow without end. */
+/** With early binding and without knowledge of the agents, each agent gets 1/16 of the tasks. At 70 % load the
+ *  eight slowest agents are overloaded, and their queues grow without end. */
 const unstableAt70 = new Set(["random", "round-robin"]);
 
 export const skew16: Scenario = {

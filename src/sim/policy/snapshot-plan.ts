@@ -1,7 +1,7 @@
-// Our own rules on a snapshot of the budget document's shape: the production planner on a state that is built as
-// every state is, by events. Shows what Waggle would do where `exact/budget-scheduler.ts` shows what the document
-// does. A snapshot knows no users, kinds, weights or success rates: all tasks of a project are one user's, every
-// agent can do every task, and each task is taken to cost what one has cost so far.
+// Waggle's own rules on a snapshot in the budget document's form: the production planner on a state built by
+// events, as every state is. Shows Waggle's decision where `exact/budget-scheduler.ts` shows the document's. A
+// snapshot has no users, kinds, weights or success rates. So all tasks of a project belong to a single user,
+// every agent can serve every task, and each task is assumed to cost the mean so far.
 
 import { apply } from "../../core/apply.ts";
 import type {
@@ -35,24 +35,23 @@ import { emptyState, type SwarmState } from "../../state/state.ts";
 const anyKind = "task" as Kind;
 const pastKind = "past" as Kind;
 const onlyUser = "user" as UserId;
-/** Begins with a space, as no id of a snapshot may. */
+/** Begins with a space, which no id of a snapshot may do. */
 const pastAgent = " past" as AgentId;
-const onlyLife = "1" as Incarnation;
+const onlyIncarnation = "1" as Incarnation;
 
-/** Projects that were granted nothing in the window had their last turn here… */
+/** Last turn of projects without grants in the window. */
 const longAgo = limits.guaranteeMs as Instant;
-/** …and the others, and this round, are here. */
+/** Last turn of the other projects, and the time of the round. */
 const now = (2 * limits.guaranteeMs) as Instant;
 
-/**
- * What our rules assign in one round. Hard limits hold within the round: concurrency, and budgets by the estimate
- * that a task uses what a completed one did on average (1 token where nothing is known).
- * A project with a concurrency of 0 is closed: nothing of it is assigned.
+/** The assignments of Waggle's rules in one round. Hard limits hold within the round: concurrency, and budgets
+ *  with the mean use of completed tasks as the estimate (1 token without any). A project with a concurrency of
+ *  0 is closed: none of its tasks is assigned.
  *
- * @returns in the order of the grants
- * @throws InvalidValueError for a credit weight of 0, an id that stands twice or begins with a space, more projects
- *   than a swarm may have, a field that is not there or not of its sort, and a number that is none or negative
- */
+ *  @returns in the order of the grants
+ *  @throws InvalidValueError for a credit weight of 0, a duplicate id or one that begins with a space, more
+ *    projects than a swarm may have, a missing field or a field of a wrong type, and a number that is negative
+ *    or NaN */
 export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
   checkSnapshot(snapshot);
   checkOurs(snapshot);
@@ -69,13 +68,13 @@ export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
   return actions;
 }
 
-/** What one task has used so far, on average; ≥ 1. */
+/** Mean use of a task so far, tokens; ≥ 1. */
 function tokensPerTaskOf({ projectTokenUsage, tasksCompletedInWindow }: BudgetSnapshot): number {
   const completed = sumOf(tasksCompletedInWindow);
   return completed === 0 ? 1 : Math.max(1, sumOf(projectTokenUsage) / completed);
 }
 
-/** How many tasks of average use what is left of a limit has room for. */
+/** Number of tasks of mean use that fit the rest of a limit. */
 function tasksThatFit(limit: number | null, used: number, tokensPerTask: number): number {
   return limit === null ? Number.POSITIVE_INFINITY : Math.max(0, Math.floor((limit - used) / tokensPerTask));
 }
@@ -110,10 +109,8 @@ function stateOf(snapshot: BudgetSnapshot, tokensPerTask: number): SwarmState {
   return state;
 }
 
-/**
- * One ended task a project, as heavy as all it has used: so its clock stands where that use put it. All start at
- * clock 0, so virtual time stays 0 and nobody's lag is forgotten.
- */
+/** One ended task per project, with the whole use as its weight, so that the project's clock has the value
+ *  after the use. All projects start at clock 0, so virtual time stays 0 and every lag is kept. */
 function recordPast(
   state: SwarmState,
   snapshot: BudgetSnapshot,
@@ -155,7 +152,7 @@ const unexplained = {
   waitedMs: 0,
 } as const;
 
-/** Of each project the ready tasks that go first, as many as its limits leave room for in one round. */
+/** The first ready tasks of each project, as many as its limits admit in one round. */
 function assignable(
   snapshot: BudgetSnapshot,
   projects: readonly SnapshotProject[],
@@ -195,7 +192,7 @@ function specOf({ id, projectId, priority }: Omit<SnapshotTask, "status">): Task
 }
 
 function lifeOf(agent: AgentId): { readonly agent: AgentId; readonly incarnation: Incarnation } {
-  return { agent, incarnation: onlyLife };
+  return { agent, incarnation: onlyIncarnation };
 }
 
 function record(state: SwarmState, event: Event, at: Instant): void {

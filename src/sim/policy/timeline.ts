@@ -1,4 +1,4 @@
-// Who was served when, as a picture needs it: one bar an attempt. Made of a log; holds no figures.
+// Services over time, as a picture needs them: one bar per attempt. Made of a log; holds no figures.
 
 import type { Log } from "./run-tasks.ts";
 
@@ -6,22 +6,22 @@ export interface Bar {
   readonly user: string;
   readonly task: number;
   readonly agent: number;
-  /** In the scenario's own unit, as are the next two. */
+  /** In the scenario's own unit, like the next two fields. */
   readonly arrivedAt: number;
   readonly startedAt: number;
   readonly endedAt: number;
 }
 
 export interface Timeline {
-  /** Of its times: "ticks", "units", "s". */
+  /** Unit of the times: "ticks", "units", "s". */
   readonly unit: string;
-  /** When it becomes interesting, where that is not the middle. */
+  /** Start of the interesting part; default: the middle. */
   readonly focusAt?: number;
   /** In order of their beginning. */
   readonly bars: readonly Bar[];
 }
 
-/** @param unitMs how long the scenario's unit of time is */
+/** @param unitMs length of the scenario's unit of time */
 export function timelineOf(log: Log, unit: string, unitMs: number, focusAt?: number): Timeline {
   const bars = log.attempts.map(({ task, agent, startedAt, endsAt }) => ({
     user: task.user,

@@ -1,5 +1,5 @@
-// Reads a recorded trace: `TIMESTAMP,ContextTokens,GeneratedTokens`, one request a line, a heading on top, as the
-// Azure LLM inference traces are published. Not here: what is done with it (trace.ts).
+// Reads a recorded trace: a heading, then one request per line, `TIMESTAMP,ContextTokens,GeneratedTokens`, as
+// the Azure LLM inference traces are published. trace.ts replays traces.
 
 import { InvalidValueError } from "../../errors.ts";
 import type { TraceRequest } from "./trace-rows.ts";
@@ -7,11 +7,9 @@ import type { TraceRequest } from "./trace-rows.ts";
 const HEADING = "TIMESTAMP,ContextTokens,GeneratedTokens";
 const TIME = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?$/;
 
-/**
- * The requests by their time, which counts from the first.
+/** The requests in order of time, counted from the first request.
  *
- * @throws InvalidValueError naming the line, from 1, that is no request; nothing is replayed then
- */
+ *  @throws InvalidValueError naming the first invalid line, from 1; nothing is replayed then */
 export function parseTrace(text: string): TraceRequest[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
   const heading = (lines[0] ?? "").replaceAll(/\s/g, "");
@@ -35,7 +33,7 @@ function parseRow(line: string, number: number) {
   };
 }
 
-/** Published without a zone: read as UTC. */
+/** Published without a time zone: read as UTC. */
 function timeOf(stamp: string, line: number): number {
   const isZoned = /(?:Z|[+-]\d{2}:?\d{2})$/.test(stamp.slice(10));
   const time = TIME.test(stamp) ? Date.parse(`${stamp.replace(" ", "T")}${isZoned ? "" : "Z"}`) : Number.NaN;
@@ -44,7 +42,7 @@ function timeOf(stamp: string, line: number): number {
   return time;
 }
 
-/** JavaScript takes 30 February for 2 March, and 24:00 for the next day. */
+/** JavaScript reads 30 February as 2 March, and 24:00 as the next day. */
 function isOnACalendar(stamp: string): boolean {
   const day = stamp.slice(0, 10);
   return stamp.slice(11, 13) !== "24" && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);

@@ -1,7 +1,7 @@
-// One request of a recorded trace. Not here: reading the file (trace-file.ts), replaying it (trace.ts).
+// A request of a recorded trace. trace-file.ts reads the file, trace.ts replays it.
 
 export interface TraceRequest {
-  /** Since the first one, ms, whole. */
+  /** Time since the first request, whole ms. */
   readonly arrivesAt: number;
   readonly contextTokens: number;
   readonly generatedTokens: number;

@@ -1,5 +1,5 @@
-// A recorded trace of requests to a language model, replayed: real arrivals and real sizes. The trace has no
-// tenants: each request is given to one of 50 users by a seeded Zipf draw, so that a few send most.
+// Replays a recorded trace of requests to a language model: real arrivals and real sizes. The trace has no
+// tenants: a seeded Zipf draw assigns each request to one of 50 users, so that a few users send most requests.
 
 import { InvalidValueError } from "../../errors.ts";
 import type { SimTask } from "./dispatcher.ts";
@@ -14,10 +14,10 @@ import { dispatcherOf, someUserRules } from "./user-rules.ts";
 const SECOND_MS = 1_000;
 const USERS = 50;
 const ZIPF_EXPONENT = 1.1;
-/** An agent reads 4,000 tokens a second and writes 40: a middling model on a middling machine. */
+/** An agent reads 4,000 tokens per second and writes 40: an average model on an average machine. */
 const READ_MS_PER_TOKEN = 0.25;
 const WRITE_MS_PER_TOKEN = 25;
-/** There are as many agents as the whole trace keeps busy to this share. */
+/** The number of agents is chosen for this utilisation over the whole trace. */
 const BUSY = 0.95;
 
 const users = Array.from({ length: USERS }, (_, rank) => `user-${String(rank + 1).padStart(2, "0")}`);

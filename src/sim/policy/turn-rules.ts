@@ -1,16 +1,16 @@
-// Whose task goes next: the published rules that order users, and the rivals. Each keeps its own queues.
-// Not here: our own rule (that is the production planner, production.ts), and who does the task (agent-choices.ts).
+// Which task goes next: the published rules that order users, and their rivals. Each rule keeps its own queues.
+// production.ts has Waggle's own rule, agent-choices.ts the choice of agents.
 
 import { loadOf, maximaOf, type Queue } from "../../scheduling/load.ts";
 import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
 
-/** Orders what waits. */
+/** Orders the waiting tasks. */
 export interface TurnRule {
   submitted(task: SimTask, at: number): void;
   /** An attempt ended: a unit of work was completed. */
   ended(): void;
-  /** Takes the next task of a kind that can be served now out of its queue. */
+  /** Takes the next task of a servable kind out of its queue. */
   take(at: number, canServe: (kind: string) => boolean): SimTask | undefined;
 }
 
@@ -23,7 +23,7 @@ export class FifoTurns implements TurnRule {
   }
 
   ended(): void {
-    // The order of arrival does not depend on what ends.
+    // Ends do not change the order of arrival.
   }
 
   take(_at: number, canServe: (kind: string) => boolean): SimTask | undefined {
@@ -31,8 +31,8 @@ export class FifoTurns implements TurnRule {
   }
 }
 
-/** The scheduler that Lucio's document replaces: tasks that look large go to a second queue, which is served when
- *  the first is empty. */
+/** The scheduler that Lucio's document replaces: large tasks go to a second queue, served when the first is
+ *  empty. */
 export class TwoQueueTurns implements TurnRule {
   readonly #high = new FifoTurns();
   readonly #low = new FifoTurns();
@@ -47,7 +47,7 @@ export class TwoQueueTurns implements TurnRule {
   }
 
   ended(): void {
-    // Nor does this order.
+    // Ends do not change this order either.
   }
 
   take(at: number, canServe: (kind: string) => boolean): SimTask | undefined {
@@ -55,15 +55,15 @@ export class TwoQueueTurns implements TurnRule {
   }
 }
 
-/** A user's own tasks, first in first out, and what is remembered of the user. */
+/** A user's own tasks, first in, first out, and the rule's memory of the user. */
 export interface UserQueue {
   readonly user: string;
   readonly tasks: SimTask[];
-  /** Sum of the weights that wait. */
+  /** Sum of the weights of waiting tasks. */
   depth: number;
 }
 
-/** A rule that picks a user; a user's own tasks go first in, first out. */
+/** A rule that picks a user. A user's own tasks go first in, first out. */
 export abstract class UserTurns implements TurnRule {
   protected readonly queues: UserQueue[] = [];
   readonly #byUser = new Map<string, UserQueue>();
@@ -81,7 +81,7 @@ export abstract class UserTurns implements TurnRule {
   }
 
   ended(): void {
-    // Most of these rules look at time or at turns; the one that counts ticks overrides it.
+    // Most rules depend on time or turns; the rule that counts ticks overrides this method.
   }
 
   take(at: number, canServe: (kind: string) => boolean): SimTask | undefined {
@@ -94,20 +94,20 @@ export abstract class UserTurns implements TurnRule {
     return task;
   }
 
-  /** A user without waiting tasks submits one. */
+  /** A user without waiting tasks submits a task. */
   protected began(_queue: UserQueue, _at: number): void {
-    // Where nothing depends on it.
+    // For rules that do not depend on it.
   }
 
-  /** @param waiting users with a task that can be served, in order of their first submission; not empty */
+  /** @param waiting users with a servable task, in order of their first submission; not empty */
   protected abstract pick(waiting: readonly UserQueue[], at: number): UserQueue;
 
   protected granted(_queue: UserQueue, _task: SimTask, _at: number): void {
-    // Where nothing depends on it.
+    // For rules that do not depend on it.
   }
 }
 
-/** The users in a circle. */
+/** The users in turn. */
 export class RoundRobinTurns extends UserTurns {
   #last = -1;
 
@@ -119,7 +119,7 @@ export class RoundRobinTurns extends UserTurns {
   }
 }
 
-/** Any user that waits, by lot. */
+/** A random waiting user. */
 export class RandomTurns extends UserTurns {
   readonly #random: SeededRandom;
 
@@ -133,7 +133,7 @@ export class RandomTurns extends UserTurns {
   }
 }
 
-/** LOCO's load function over the users' queues, scored at each grant; exact ties by seeded lot. */
+/** LOCO's load function over the users' queues, computed at each grant; exact ties are drawn by seed. */
 export class LocoTurns extends UserTurns {
   readonly #alpha: number;
   readonly #random: SeededRandom;
@@ -175,7 +175,7 @@ export class LocoTurns extends UserTurns {
   }
 }
 
-/** Who used least in the last window goes first: what quotas by usage amount to. */
+/** The user with the least use in the last window goes first, as under quotas by usage. */
 export class WindowUsageTurns extends UserTurns {
   readonly #windowMs: number;
   readonly #grants: { readonly queue: UserQueue; readonly weight: number; readonly at: number }[] = [];
@@ -207,8 +207,8 @@ export class WindowUsageTurns extends UserTurns {
   }
 }
 
-/** Virtual clocks that count everybody with a task as waiting, whether or not it can be served: the mistake that
- *  `mixed-kinds` is about. The clock of whoever waits for nobody stands still while the others' advance. */
+/** Virtual clocks that count every user with a task as waiting, servable or not: the mistake that `mixed-kinds`
+ *  shows. The clock of a user whose task no agent can serve stands still while the other clocks advance. */
 export class StandingClockTurns extends UserTurns {
   readonly #clocks = new Map<UserQueue, number>();
   #virtualTime = 0;

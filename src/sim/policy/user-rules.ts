@@ -1,5 +1,5 @@
-// The rules that decide whose turn it is, by the name they have on the command line, as dispatchers. Who does the
-// task is the same for all that are not the production planner: the first free agent.
+// The rules that order users, by their names on the command line, as dispatchers. Under all rules but the
+// production planner, the first free agent takes the task.
 
 import { limits } from "../../limits.ts";
 import { ruleSets } from "../../state/policy.ts";
@@ -21,7 +21,7 @@ import {
   WindowUsageTurns,
 } from "./turn-rules.ts";
 
-/** What they are, for people. */
+/** Descriptions for users. */
 export const userRules = {
   waggle: "ours: the production planner with its default policy",
   loco: "LOCO's load function over the users' queues, to the letter",
@@ -39,7 +39,7 @@ export const userRules = {
 } as const;
 export type UserRule = keyof typeof userRules;
 
-/** Ours, the four published ones, and some rivals in this order. */
+/** Waggle's rule, the four published rules, and the given rivals, in this order. */
 export function someUserRules(...rivals: readonly UserRule[]): Readonly<Record<string, string>> {
   const names: readonly UserRule[] = ["waggle", "loco", "lucio", "budget", "vapora", ...rivals];
   return Object.fromEntries(names.map((name) => [name, userRules[name]]));

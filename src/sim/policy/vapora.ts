@@ -1,4 +1,4 @@
-// The three worked examples of VAPORA's ADR-018. Nothing is drawn, nothing runs: scores alone.
+// The three worked examples of VAPORA's ADR-018: scores only, without draws or runs.
 
 import { score, vaporaScore } from "../../scheduling/score.ts";
 import type { RunInit, RunResult, Scenario } from "./scenario.ts";
