@@ -6,7 +6,8 @@
 // that was started elsewhere.
 
 import { unreachable } from "../assert.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { backOffMs } from "../back-off.ts";
+import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -29,7 +30,11 @@ export interface KeepBrokerOptions {
   readonly log: KeeperLog;
   /** Default: the system's. */
   readonly clock?: Clock;
+  /** Default: the system's. */
+  readonly random?: Pick<Random, "next">;
 }
+
+const backOff = { pauseMs: limits.brokerAwayMs, pauseMsMax: limits.brokerRestartMsMax };
 
 /** @returns a function that ends the keeper; a pending start completes */
 export function keepBroker(options: KeepBrokerOptions): () => void {
@@ -45,9 +50,9 @@ export function keepBroker(options: KeepBrokerOptions): () => void {
 class BrokerKeeper {
   readonly #options: KeepBrokerOptions;
   readonly #clock: Clock;
-  /** Delay before the next check. Doubles with each check until a connection has lasted
-   *  `limits.brokerSteadyMs`. */
-  #pauseMs: number = limits.brokerAwayMs;
+  readonly #random: Pick<Random, "next">;
+  /** Looks since a connection last held for `limits.brokerSteadyMs`. */
+  #looks = 0;
   #connectedAt: number;
   #cancel: () => void = () => undefined;
   #isLooking = false;
@@ -58,6 +63,7 @@ class BrokerKeeper {
   constructor(options: KeepBrokerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
     this.#connectedAt = this.#clock.monotonicMs();
   }
 
@@ -70,7 +76,7 @@ class BrokerKeeper {
       this.#said = "";
       return;
     }
-    if (now - this.#connectedAt >= limits.brokerSteadyMs) this.#pauseMs = limits.brokerAwayMs;
+    if (now - this.#connectedAt >= limits.brokerSteadyMs) this.#looks = 0;
     this.#lookLater();
   }
 
@@ -85,8 +91,9 @@ class BrokerKeeper {
 
   #lookLater(): void {
     this.#cancel();
-    this.#cancel = this.#clock.after(this.#pauseMs, () => void this.#look(), { unref: true });
-    this.#pauseMs = Math.min(2 * this.#pauseMs, limits.brokerRestartMsMax);
+    this.#looks += 1;
+    const pauseMs = backOffMs(backOff, this.#looks, this.#random.next());
+    this.#cancel = this.#clock.after(pauseMs, () => void this.#look(), { unref: true });
   }
 
   async #look(): Promise<void> {
@@ -95,11 +102,8 @@ class BrokerKeeper {
     try {
       this.#tell(await restartBroker(this.#options));
     } catch (err) {
-      const why = messageOf(err);
-      this.#options.log.error(
-        { err },
-        `the broker has ended and cannot be started again: ${why}; tried again in ${this.#pauseMs / 1000} s`,
-      );
+      const sentence = `the broker has ended and cannot be started again: ${messageOf(err)}; trying again`;
+      this.#options.log.error({ err }, sentence);
     } finally {
       this.#isLooking = false;
       if (this.#isAway) this.#lookLater();
