@@ -3,18 +3,16 @@
 // later.
 //
 //   restoring ─→ following ←─────── another coordinator leads ──┐
-//       │            │ SILENT                                   │
+//       │            │ the leader is silent                     │
 //       └────────────┴──→ takingLead ─ won ────────────→ leading.deciding ─ DEPOSED → restoring
 //                                                              │ STOP       └─ HANDED_OVER → following
 //                                                        leading.handingOver ─ ENDED → stopped
-//   before it leads: STOP → stopped · any: HALT, or an actor fails → halted
+//   before it leads: STOP → stopped · leading: HALT → halted · any: an actor fails → halted
 
 import { assign, fromCallback, fromPromise, type SnapshotFrom, sendTo, setup } from "xstate";
 import { limits } from "../src/limits.ts";
 
 export type CoordinatorSignal =
-  /** The leader is silent, or closed its segment to hand over. */
-  | { readonly type: "SILENT" }
   /** Another coordinator leads. Batches that were decided and not committed are void; committed batches stay. */
   | { readonly type: "DEPOSED" }
   /** The leader closed its segment for another coordinator, and becomes a standby. */
@@ -35,7 +33,7 @@ function unprovided(): never {
   throw new Error("src/coordinator/coordinator.ts provides the actors");
 }
 
-/** An actor failed. */
+/** An actor failed, or the leader halts. */
 const halt = {
   target: "#coordinator.halted",
   actions: { type: "keepError", params: ({ event }: { event: { error: unknown } }) => event },
@@ -50,8 +48,8 @@ export const coordinatorMachine = setup({
   actors: {
     /** Reads the log. `alone`: no other coordinator is there, so waiting for a leader's silence is pointless. */
     restore: fromPromise<"alone" | "accompanied">(unprovided),
-    /** Reads on in the log: SILENT, or HALT. */
-    follow: fromCallback<CoordinatorSignal>(unprovided),
+    /** Reads on in the log until the leader is silent, or closed its segment to hand over. */
+    follow: fromPromise<void>(unprovided),
     /** Opens the next segment, unless another coordinator goes first. */
     takeLead: fromPromise<"won" | "stands-by">(unprovided),
     /** Leads: DEPOSED, HANDED_OVER, ENDED or HALT. */
@@ -72,9 +70,6 @@ export const coordinatorMachine = setup({
     "A coordinator follows the journal until the leader is silent, takes the lead by opening a segment, and closes the segment before it stops.",
   context: { error: undefined },
   initial: "restoring",
-  on: {
-    HALT: { target: ".halted", actions: { type: "keepError", params: ({ event }) => event } },
-  },
   states: {
     restoring: {
       description: "Reads the journal; answers nothing.",
@@ -90,8 +85,8 @@ export const coordinatorMachine = setup({
     },
     following: {
       description: "Reads batches as the leader writes them, and answers queries, marked as stale.",
-      invoke: { src: "follow", onError: halt },
-      on: { SILENT: "takingLead", STOP: "stopped" },
+      invoke: { src: "follow", onDone: "takingLead", onError: halt },
+      on: { STOP: "stopped" },
     },
     takingLead: {
       description:
@@ -110,7 +105,7 @@ export const coordinatorMachine = setup({
       description: "Takes requests and decides.",
       invoke: { id: "lead", src: "lead", onError: halt },
       initial: "deciding",
-      on: { DEPOSED: "restoring", HANDED_OVER: "following", ENDED: "stopped" },
+      on: { DEPOSED: "restoring", HANDED_OVER: "following", ENDED: "stopped", HALT: halt },
       states: {
         deciding: {
           description: "Appends, and only then answers.",

@@ -10,7 +10,7 @@
 // answered in all states but `restoring`.
 
 import type { Logger } from "pino";
-import { BehaviorSubject, distinctUntilChanged, type Observable } from "rxjs";
+import { BehaviorSubject, distinctUntilChanged, fromEvent, type Observable } from "rxjs";
 import { type ActorRefFrom, createActor, fromCallback, fromPromise, waitFor } from "xstate";
 import {
   type CoordinatorSignal,
@@ -33,11 +33,12 @@ import { emptyTail, type LiveSegment, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import { retried, TryAgain } from "../retry-paused.ts";
 import type { SwarmState } from "../state/state.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Announcer } from "./announcer.ts";
-import { Following } from "./following/following.ts";
+import { follow } from "./following/following.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
@@ -97,6 +98,8 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Coo
   await coordinator.start();
   return coordinator;
 }
+
+const readBackOff = { pauseMs: limits.journalRetryMs, pauseMsMax: limits.journalRetryMsMax };
 
 class RunningCoordinator implements Coordinator {
   readonly closed: Promise<WaggleError | undefined>;
@@ -246,7 +249,7 @@ class RunningCoordinator implements Coordinator {
     const machine = coordinatorMachine.provide({
       actors: {
         restore: fromPromise(({ signal }) => this.#restore(signal)),
-        follow: fromCallback<CoordinatorSignal>(({ sendBack }) => this.#follow(sendBack)),
+        follow: fromPromise(({ signal }) => this.#follow(signal)),
         takeLead: fromPromise(({ signal }) => this.#takeLead(signal)),
         lead: fromCallback<EndTerm>(({ sendBack, receive }) => {
           const leader = this.#lead(sendBack);
@@ -288,23 +291,7 @@ class RunningCoordinator implements Coordinator {
     const isFirst = !this.#hasStarted;
     const startedMs = clock.monotonicMs();
     this.#log = undefined;
-    const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
-    for (;;) {
-      try {
-        this.#log = await this.#readLog();
-        break;
-      } catch (error) {
-        // A server that takes over may miss records at first: damage counts once it lasts.
-        const mayPass =
-          error instanceof JournalDamagedError
-            ? journal.sharable && !damage.isBelieved()
-            : error instanceof UnreachableError && !isFirst;
-        if (!mayPass) throw error;
-        logger.warn({ err: error }, "the journal cannot be read; trying again");
-        await pause(clock, limits.journalRetryMsMax, signal);
-        signal.throwIfAborted();
-      }
-    }
+    this.#log = await this.#readPatiently(signal, isFirst);
     this.#acknowledged = undefined;
     this.#tellRestored(clock.monotonicMs() - startedMs);
     if (!isFirst) return "accompanied";
@@ -320,6 +307,27 @@ class RunningCoordinator implements Coordinator {
     if (!journal.sharable) return "alone";
     const isClosed = this.#log?.closing?.reason === "handing-over";
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
+  }
+
+  /** A server that takes over may lack records for a while: damage is believed once it lasts. */
+  async #readPatiently(signal: AbortSignal, isFirst: boolean): Promise<Replay | undefined> {
+    const { journal, clock, random, logger } = this.#options;
+    const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
+    const read = async () => {
+      signal.throwIfAborted();
+      try {
+        return await this.#readLog();
+      } catch (error) {
+        const mayPass =
+          error instanceof JournalDamagedError
+            ? journal.sharable && !damage.isBelieved()
+            : error instanceof UnreachableError && !isFirst;
+        if (!mayPass) throw error;
+        logger.warn({ err: error }, "the journal cannot be read; trying again");
+        throw new TryAgain({ hurry$: fromEvent(signal, "abort") }, { cause: error });
+      }
+    };
+    return await retried(read, { clock, random, backOff: readBackOff });
   }
 
   /** Undefined while the journal is empty. */
@@ -361,10 +369,10 @@ class RunningCoordinator implements Coordinator {
 
   // --- following ------------------------------------------------------------------------------------
 
-  #follow(sendBack: (signal: CoordinatorSignal) => void): () => void {
+  async #follow(signal: AbortSignal): Promise<void> {
     const { clock, transport, id, logger } = this.#options;
-    this.#announcer.announce(); // to hear of this standby
-    const following = new Following(
+    this.#announcer.announce(); // as a standby
+    this.#silentSegment = await follow(
       this.#log,
       {
         ...this.#options,
@@ -386,14 +394,9 @@ class RunningCoordinator implements Coordinator {
           this.#log = log;
         },
         onSegment: () => this.#logReader.changed(),
-        onTime: (silentSegment) => {
-          this.#silentSegment = silentSegment;
-          sendBack({ type: "SILENT" });
-        },
-        onHalted: (error) => sendBack({ type: "HALT", error }),
       },
+      signal,
     );
-    return () => following.end();
   }
 
   // --- taking the lead ------------------------------------------------------------------------------

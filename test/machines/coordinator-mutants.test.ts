@@ -18,13 +18,13 @@ describe("the coordinator, by its chart", () => {
       "restoring ─restore done→ following",
       "following: follow",
     ],
-    "takes the lead when the leader is silent": ["following ─SILENT→ takingLead"],
+    "takes the lead when the leader is silent": ["following ─follow done→ takingLead"],
     "lets the first of two standbys lead, and follows": ["takingLead ─takeLead done→ following"],
     "halts when it cannot reach the journal at its start": [
       "restoring ─restore failed→ #coordinator.halted",
       "restoring ─restore failed→ #coordinator.halted / keepError",
     ],
-    "halts when its reading on cannot begin": [
+    "halts when the journal continues differently from its log": [
       "following ─follow failed→ #coordinator.halted",
       "following ─follow failed→ #coordinator.halted / keepError",
     ],
@@ -36,9 +36,9 @@ describe("the coordinator, by its chart", () => {
       "leading ─lead failed→ #coordinator.halted",
       "leading ─lead failed→ #coordinator.halted / keepError",
     ],
-    "halts when the journal continues differently from what it read": [
-      "any ─HALT→ .halted",
-      "any ─HALT→ .halted / keepError",
+    "leads, and halts when the list of segments is damaged": [
+      "leading ─HALT→ #coordinator.halted",
+      "leading ─HALT→ #coordinator.halted / keepError",
     ],
     "is deposed, reads the journal again, and follows": ["leading ─DEPOSED→ restoring"],
     "stops while it reads the journal": ["restoring ─STOP→ stopped"],

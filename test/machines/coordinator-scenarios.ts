@@ -4,7 +4,6 @@
 import { expect } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
-import { Gate } from "../support/gate.ts";
 import { Rival } from "../support/stored.ts";
 import { subjects } from "../support/swarm.ts";
 import { CoordinatorFixture } from "./coordinator-fixture.ts";
@@ -52,14 +51,6 @@ export const coordinatorScenarios = {
     expect(started.end).toEqual({ code: unreachable.code });
   },
 
-  "halts when its reading on cannot begin": async () => {
-    const { fixture, leader, release } = await deposed();
-    leader.failOnce("publish", subjects.coordinator, unreachable);
-    release();
-    await fixture.clock.settle();
-    expect(leader.end).toEqual({ code: unreachable.code });
-  },
-
   "halts when the journal is damaged as it takes the lead": async () => {
     const { fixture, leader, standby } = await ledAndFollowed();
     standby.onRequest = ({ op }) => (op === "seal" ? Promise.reject(damaged) : undefined);
@@ -77,13 +68,20 @@ export const coordinatorScenarios = {
     expect(standby.end).toEqual({ code: unreachable.code });
   },
 
-  "halts when the journal continues differently from what it read": async () => {
+  "halts when the journal continues differently from its log": async () => {
     const { fixture, standby } = await ledAndFollowed();
     const { tail } = fixture.watched.settled();
     await fixture.submit("t1");
     new Rival(fixture.store).takeLead(tail);
     await fixture.clock.advance(limits.pulseMs);
     expect(standby.end).toEqual({ code: damaged.code });
+  },
+
+  "leads, and halts when the list of segments is damaged": async () => {
+    const { fixture, leader } = await CoordinatorFixture.led();
+    leader.onRequest = ({ op }) => (op === "list" ? Promise.reject(damaged) : undefined);
+    await fixture.clock.advance(2 * limits.leaderTimeoutMs);
+    expect(leader.end).toEqual({ code: damaged.code });
   },
 
   "is deposed, reads the journal again, and follows": async () => {
@@ -188,12 +186,11 @@ async function ledAndFollowed() {
   return { fixture, leader, standby: await fixture.start("c2") };
 }
 
-/** A leader that another coordinator deposed, and that reads the journal until `release`. */
+/** A leader that another coordinator deposed, and that has no answer from the journal. */
 async function deposed() {
   const { fixture, leader } = await CoordinatorFixture.led();
   new Rival(fixture.store).takeLead(fixture.watched.settled().tail);
-  const gate = new Gate();
-  leader.onRequest = ({ op }) => (op === "replay" ? gate.opened : undefined);
+  leader.onRequest = ({ op }) => (op === "replay" ? new Promise(() => undefined) : undefined);
   await fixture.clock.advance(limits.leaderTimeoutMs);
-  return { fixture, leader, release: () => gate.open() };
+  return { fixture, leader };
 }

@@ -1,17 +1,18 @@
-// Following: reads the log while another coordinator writes it, and notices when to take the lead.
+// Following: reads the log as the leader writes it, until it is time to take the lead.
 //
-//   read on in the live segment ─ sealed and read to its end → look for the next live segment
-//                               ─ unreadable                 → tell the leader, look for the next live segment
+//   read on in the live segment ─ the segment is sealed and read to its end → look for the next live segment
+//                               ─ the segment cannot be read → tell the leader, look for the next live segment
 //
-// Silence is timed on our own monotonic clock from the last applied batch. It starts anew after our own loop stalled
-// or the connection was away: a standby must not mistake its own isolation for the leader's. A foreign record is no
-// sign of life. Time to lead:
+// The standby measures silence on its own monotonic clock, from the last batch that it applied. The silence begins
+// again when the process stalled or the connection was lost: a standby must not take its own isolation for the
+// leader's silence. A foreign record is no sign of life. It is time to lead:
 //
-// - The leader closed its segment to hand over: at once, unless to another coordinator, or by this coordinator.
-// - Silence: unless a leader announces that a full journal has no room for it, or, for 2·T, that it leads a segment that
-//   is unreadable here.
+//   the leader closed its segment to hand over → at once, unless the leader is this coordinator or names another one
+//   the leader is silent → unless a leader announces a full journal, or announces that it leads a segment that this
+//                          coordinator cannot read, for 2·T
 
 import type { Logger } from "pino";
+import { Aborts } from "../../abort.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -34,7 +35,7 @@ export interface FollowingDeps {
   readonly announcements: Announcements;
   /** Tells the leader that a segment cannot be read. */
   readonly tellUnreadable: (segment: number) => void;
-  /** Whether the connection is up. */
+  /** Whether other coordinators can be reached. */
   readonly isConnected: () => boolean;
   /** By T of the followed term. */
   readonly timing: () => Timing;
@@ -45,88 +46,95 @@ export interface FollowingDeps {
 
 export interface FollowingHooks {
   readonly onBatch: (batch: Batch, bytes: Uint8Array) => void;
-  /** The log was read anew, and is another object. */
+  /** The log was read again from its base: `log` replaces the log that was followed before. */
   readonly onRestored: (log: Replay) => void;
-  /** Following goes on in another segment. */
+  /** The following continues in another segment. */
   readonly onSegment: () => void;
-  /** Time to take the lead. The last call. @param silentSegment the live segment of the silent leader, or 0 */
-  readonly onTime: (silentSegment: number) => void;
-  /** The journal differs from the log in memory. The last call. */
-  readonly onHalted: (error: unknown) => void;
 }
 
-export class Following {
+/** Follows until it is time to take the lead.
+ *  @param log read before; undefined when no segment was live
+ *  @param signal ends it: it rejects with the signal's reason
+ *  @returns the live segment whose leader is silent or handed over; 0 when no segment is live
+ *  @throws JournalDamagedError when the log differs from the batches that were read here */
+export async function follow(
+  log: Replay | undefined,
+  deps: FollowingDeps,
+  hooks: FollowingHooks,
+  signal: AbortSignal,
+): Promise<number> {
+  const ending = new Aborts().linkedTo(signal);
+  const following = new Following(log, deps, hooks, ending.signal);
+  try {
+    return await Promise.race([following.handedOver(), following.silent()]);
+  } finally {
+    ending.abort();
+  }
+}
+
+class Following {
   readonly #deps: FollowingDeps;
   readonly #hooks: FollowingHooks;
-  readonly #ending = new AbortController();
+  readonly #signal: AbortSignal;
   /** The live segment with the highest number in the last list. */
   #liveSeen: number;
   #log: Replay | undefined;
   #heardMonotonicMs = 0;
   #silenceMs = 0;
-  #watchedMonotonicMs = 0;
-  #cancelWatch: (() => void) | undefined;
-  /** Since when the leader has had no room for its batches. */
+  /** Since when the journal has had no room for the leader's batches. */
   #fullMonotonicMs: number | undefined;
   /** The unreadable live segment, and since when. */
   #unreadable: { readonly segment: number; readonly sinceMonotonicMs: number } | undefined;
 
-  /** Begins at once. @param log read before; undefined when no segment was live */
-  constructor(log: Replay | undefined, deps: FollowingDeps, hooks: FollowingHooks) {
+  constructor(log: Replay | undefined, deps: FollowingDeps, hooks: FollowingHooks, signal: AbortSignal) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.#signal = signal;
     this.#log = log;
     this.#liveSeen = log?.place?.segment ?? 0;
     this.#heard();
-    this.#watchSilence();
-    void this.#follow();
-  }
-
-  get #isOver(): boolean {
-    return this.#ending.signal.aborted;
-  }
-
-  /** No further call to a hook. Idempotent. */
-  end(): void {
-    this.#ending.abort();
-    this.#cancelWatch?.();
   }
 
   // --- reading --------------------------------------------------------------------------------------
 
-  async #follow(): Promise<void> {
+  /** Reads until a leader closes its segment for this coordinator. @returns the leader's segment */
+  async handedOver(): Promise<number> {
     const { clock, timing, logger } = this.#deps;
-    while (!this.#isOver) {
+    for (;;) {
       let pauseMs = timing().pulseMs; // the next segment opens soon
       try {
-        if (await this.#readOnce()) continue;
+        const found = await this.#readOnce();
+        if (found === "handed-over") return this.#liveSeen;
+        if (found === "more") continue;
       } catch (error) {
-        pauseMs = timing().beatMs;
-        if (this.#isOver) return;
-        if (error instanceof PartedError || error instanceof UnfitBatchError) return this.#halt(error);
+        this.#signal.throwIfAborted();
+        const isParted = error instanceof PartedError || error instanceof UnfitBatchError;
         const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
-        if (!isExpected) return this.#halt(error);
+        if (isParted || !isExpected) throw error;
+        pauseMs = timing().beatMs;
         logger.warn({ err: error }, "the journal cannot be read on; trying again");
       }
-      await pause(clock, pauseMs, this.#ending.signal);
+      await pause(clock, pauseMs, this.#signal);
+      this.#signal.throwIfAborted();
     }
   }
 
-  /** @returns whether a live segment was followed to its end */
-  async #readOnce(): Promise<boolean> {
+  /** Reads the live segment until it is sealed and read to its end. */
+  async #readOnce(): Promise<"handed-over" | "more" | "nothing-new"> {
     const { live } = await findLive(this.#deps.journal);
-    if (live === undefined || this.#isOver) return false;
-    if (live.number < this.#liveSeen) return false; // the list is old, or the storage lost the segment: silence tells
+    this.#signal.throwIfAborted();
+    if (live === undefined) return "nothing-new";
+    if (live.number < this.#liveSeen) return "nothing-new"; // an old list, or a lost segment: silence tells
     if (live.number > this.#liveSeen) this.#heard();
     this.#liveSeen = live.number;
     const before = this.#log?.place;
     const isAtEnd = before?.segment === live.number && this.#unreadable === undefined;
     await this.#bring(live);
-    if (this.#isOver) return false;
+    this.#signal.throwIfAborted();
     if (before?.segment !== live.number) this.#hooks.onSegment();
     this.#unreadable = undefined;
-    await this.#readSegment(live);
-    return !(isAtEnd && this.#log?.place?.position === before.position);
+    if (await this.#readSegment(live)) return "handed-over";
+    return isAtEnd && this.#log?.place?.position === before.position ? "nothing-new" : "more";
   }
 
   /** Reads up to the present end of the live segment. */
@@ -143,14 +151,14 @@ export class Following {
     }
   }
 
-  /** The live segment does not continue the followed log: it has a base in place of lost batches, or segments in
-   *  between were removed. */
+  /** The live segment does not continue the log in memory: a base replaces lost batches, or segments in between were
+   *  removed. */
   async #bringAnew(live: LiveSegment, log: Replay, why: JournalDamagedError): Promise<void> {
     const comparison = await compare(log, live, this.#deps.journal);
     switch (comparison) {
       case "different":
         throw new PartedError(why);
-      case "longer": // silence decides: the next leader goes on from memory
+      case "longer": // the leader will fall silent, and a new leader continues from the longest log in memory
       case "unreadable":
         this.#cannotRead(live);
         throw why;
@@ -166,20 +174,21 @@ export class Following {
       if (error instanceof JournalDamagedError) this.#cannotRead(live);
       throw error;
     }
-    if (this.#isOver) return;
+    this.#signal.throwIfAborted();
     this.#heard();
     this.#hooks.onRestored(this.#log);
   }
 
-  /** Returns once the segment is sealed and read to its end. */
-  async #readSegment(live: LiveSegment): Promise<void> {
+  /** Returns when the segment is sealed and read to its end. @returns whether the leader handed over to this
+   *  coordinator */
+  async #readSegment(live: LiveSegment): Promise<boolean> {
     const log = this.#log;
     const position = log?.place?.position;
-    if (log === undefined || position === undefined) return;
+    if (log === undefined || position === undefined) return false;
     try {
       const segment = this.#deps.journal.segment(live.number);
-      for await (const record of segment.follow(position + 1, this.#ending.signal)) {
-        if (this.#isOver) return;
+      for await (const record of segment.follow(position + 1, this.#signal)) {
+        this.#signal.throwIfAborted();
         const verdict = log.take(record);
         if (verdict.kind !== "applied") continue;
         this.#heard();
@@ -189,17 +198,18 @@ export class Following {
       if (error instanceof JournalDamagedError) this.#cannotRead(live);
       throw error;
     }
-    if (this.#isHandedOver(log)) this.#finish();
+    this.#signal.throwIfAborted();
+    return this.#isHandedOver(log);
   }
 
   #isHandedOver({ closing }: Replay): boolean {
     const { id, life, isConnected } = this.#deps;
     const isForUs = closing?.life !== life && (closing?.to === undefined || closing.to === id);
-    return closing?.reason === "handing-over" && isForUs && isConnected() && !this.#isOver;
+    return closing?.reason === "handing-over" && isForUs && isConnected();
   }
 
   #cannotRead(live: LiveSegment): void {
-    if (this.#isOver) return;
+    this.#signal.throwIfAborted();
     const sinceMonotonicMs = this.#unreadable?.sinceMonotonicMs ?? this.#deps.clock.monotonicMs();
     this.#unreadable = { segment: live.number, sinceMonotonicMs };
     this.#deps.tellUnreadable(live.number);
@@ -214,37 +224,34 @@ export class Following {
     this.#silenceMs = timeoutMs + (silenceMsMax - timeoutMs) * random.next();
   }
 
-  #watchSilence(): void {
+  /** Returns once the leader has been silent for long enough. @returns the leader's segment; 0 when none is live */
+  async silent(): Promise<number> {
     const { clock, timing, isConnected } = this.#deps;
-    const { pulseMs, pulseLateMs } = timing();
-    this.#watchedMonotonicMs = clock.monotonicMs();
-    this.#cancelWatch = clock.after(pulseMs, () => {
-      const late = clock.monotonicMs() - this.#watchedMonotonicMs;
-      if (late > pulseMs + pulseLateMs || !isConnected()) this.#heard();
-      const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
-      if (isSilent) void this.#silent();
-      else this.#watchSilence();
-    });
+    for (;;) {
+      const { pulseMs, pulseLateMs } = timing();
+      const beganMonotonicMs = clock.monotonicMs();
+      await pause(clock, pulseMs, this.#signal);
+      this.#signal.throwIfAborted();
+      const now = clock.monotonicMs();
+      if (now - beganMonotonicMs > pulseMs + pulseLateMs || !isConnected()) this.#heard();
+      if (now - this.#heardMonotonicMs <= this.#silenceMs) continue;
+      const mustWait = (await this.#isLeaderStuck().catch(() => false)) || this.#isLedUnreadably();
+      this.#signal.throwIfAborted();
+      if (!mustWait) return this.#liveSeen;
+      this.#heard();
+    }
   }
 
-  async #silent(): Promise<void> {
-    const mustWait = (await this.#isLeaderStuck().catch(() => false)) || this.#isLedUnreadably();
-    if (this.#isOver) return;
-    if (!mustWait) return this.#finish();
-    this.#heard();
-    this.#watchSilence();
-  }
-
-  /** Whether a leader announces that it leads a segment that is unreadable here: it goes on in a new segment.
-   *  Limited in time, because the leader may not reach the journal. */
+  /** Whether a leader announces that it leads, and its segment cannot be read here: the leader continues in a new
+   *  segment. Bounded, because the leader may not reach the journal. */
   #isLedUnreadably(): boolean {
     if (this.#unreadable === undefined || !this.#isLed()) return false;
     const { clock, timing } = this.#deps;
     return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether a leader has no room for its next batch: neither it nor another leader could append. After room is
-   *  free the leader has T to notice. Limited in time, because the leader may be unable to make room. */
+  /** Whether the journal has no room for the leader's next batch: no other coordinator could append either. When there
+   *  is room again, the leader has T to notice. Bounded, because the leader may be unable to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;
@@ -266,23 +273,9 @@ export class Following {
     const { clock, timing } = this.#deps;
     return { now: clock.monotonicMs(), withinMs: timing().timeoutMs };
   }
-
-  // --- ending ---------------------------------------------------------------------------------------
-
-  #finish(): void {
-    if (this.#isOver) return;
-    this.end();
-    this.#hooks.onTime(this.#liveSeen);
-  }
-
-  #halt(error: unknown): void {
-    if (this.#isOver) return;
-    this.end();
-    this.#hooks.onHalted(error);
-  }
 }
 
-/** The journal differs from the log in memory. */
+/** The log continues differently from the batches that were read here. */
 class PartedError extends JournalDamagedError {
   constructor(cause: JournalDamagedError) {
     super(
