@@ -1,6 +1,5 @@
-// An agent of another make that sends ten thousand messages a second, reports of its progress or others: the leader
-// listens to as much as an agent that keeps to the protocol could send, says so once, and everybody else is served as
-// before.
+// A misbehaving agent sends ten thousand messages a second, progress or requests. The leader takes as many as the
+// protocol could cause, logs the flood once, and serves all other agents and clients as before.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -50,7 +49,7 @@ function report({ agent, assignment: { project, task, attempt } }: Reporter, fra
   agent.transport.publish(subjects.agent("_", agent.id, "progress"), Buffer.from(message));
 }
 
-/** Ten seconds, in each of which `each` happens first. */
+/** Ten seconds; `each` runs at the beginning of each second. */
 async function tenSeconds(each: (second: number) => Promise<void> | void): Promise<void> {
   for (let second = 0; second < 10; second += 1) {
     await each(second);
@@ -71,7 +70,7 @@ it("is heard as often as its places warrant, warned of once, and counted", async
   expect(counters["too-much-progress"]).toBe(10 * FLOOD_PER_SECOND - flooding.heard.all.length);
 });
 
-it("takes nothing from another, whose reports all arrive and keep its task from stalling", async () => {
+it("takes nothing from another agent, whose reports all arrive and keep its task from stalling", async () => {
   const flooding = await reporter("a1", {});
   const other = await reporter("a2", { stallMs: 1_500 });
   await tenSeconds(async (second) => {
@@ -87,7 +86,7 @@ it("takes nothing from another, whose reports all arrive and keep its task from 
   expect(await swarm.client.task("t-a2")).toMatchObject({ state: "running", attempts: 1 });
 });
 
-it("after a burst is heard again as time passes; what the SDK sends is never too much", async () => {
+it("after a burst is heard again as time passes; the SDK never sends too much", async () => {
   const bursting = await reporter("a1", {});
   for (let n = 0; n < 100; n += 1) report(bursting, n / 100);
   await clock.advance(1_000);
@@ -114,7 +113,7 @@ interface Flood {
   readonly sort: "heartbeats" | "joins" | "results" | "slot-requests";
   readonly verb: "heartbeat" | "join" | "leave" | "result" | "acquire" | "release";
   readonly message: object;
-  /** Whether those that are too many are refused; else nothing is said. */
+  /** Whether surplus messages are refused; else they are dropped. */
   readonly isRefused: boolean;
 }
 

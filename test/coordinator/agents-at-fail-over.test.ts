@@ -1,5 +1,5 @@
-// Agents of the SDK while leaders change under them: the leader dies in the middle of a join, a result or a drain, with
-// what it was doing stored or not; the old one's words come late, or both speak at once.
+// Agents of the SDK while leaders change. The leader dies in the middle of a join, a result or a drain, with the batch
+// stored or not. Messages of the old leader come late, or both leaders speak at once.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agent, startAgent } from "../../src/agent/agent.ts";
@@ -93,7 +93,7 @@ async function killFirst(): Promise<void> {
 }
 
 describe.each(["stored", "lost"] as const)("a leader killed when its word was %s", (how) => {
-  it("during a join leaves one life, which the next leader knows and gives work", async () => {
+  it("during a join leaves one session, which the next leader knows and gives work", async () => {
     failNextAppend(how);
     const agent = joining();
     await clock.settle();
@@ -123,7 +123,7 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
     expect(await swarm.client.task("t2")).toMatchObject({ state: "completed", attempts: 1 });
   });
 
-  it("during a drain leaves nothing behind: what runs is finished, then the agent leaves", async () => {
+  it("during a drain leaves nothing behind: running attempts finish, then the agent leaves", async () => {
     const agent = await joined();
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
@@ -147,7 +147,7 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
   it("during an assignment leaves one attempt, which runs once", async () => {
     await joined();
     failNextAppend(how);
-    const submitted = swarm.submit("t1").catch(() => undefined); // its answer is lost with the leader
+    const submitted = swarm.submit("t1").catch(() => undefined); // the answer is lost with the leader
     await clock.settle();
     await killFirst();
     await clock.advance(limits.requestTimeoutMs);
@@ -172,8 +172,8 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
   });
 });
 
-describe("a journal that lost its end with all who remembered it", () => {
-  it("is told by the agent that has seen more: what it ran is stopped, what it is given next is started", async () => {
+describe("a journal that lost its end, and with it all memory", () => {
+  it("is detected by an agent that has seen more: its attempts stop, and its next assignment starts", async () => {
     await joined();
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
@@ -209,7 +209,7 @@ describe("two leaders", () => {
       .map(({ text }) => Buffer.from(text));
   }
 
-  it("that both hear a result record it once; the one without the journal says nothing", async () => {
+  it("that both hear a result record it once; the leader without the journal answers nothing", async () => {
     await joined();
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
@@ -225,7 +225,7 @@ describe("two leaders", () => {
     expect(events("TermStarted").map(({ term }) => term)).toEqual([1, 2]);
   });
 
-  it("that both speak are heard by term: what the old one says late starts, stops and ends nothing", async () => {
+  it("that both speak are heard by term: late messages of the old leader start, stop and end nothing", async () => {
     const tap = new WireTap(swarm.hub);
     const agent = await joined();
     await swarm.submit("t1", "t2");

@@ -1,5 +1,4 @@
-// How a leader and its agents keep each other honest: lives, heartbeats, lapses, and work that comes from the
-// wrong side.
+// A leader and its agents: sessions, heartbeats, lapses, and messages of the wrong session or agent.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -29,14 +28,14 @@ const assignments = async (agent: WireAgent, count: number) => {
   for (let n = 0; n < count; n += 1) all.push(await agent.assignment());
   return all;
 };
-/** Everything an agent was pushed that it has not looked at. */
+/** All pushes to an agent since the last look. */
 const untold = async (agent: WireAgent) => {
   await clock.settle();
   return agent.pushes.all.map(({ type }) => type);
 };
 
 describe("joining", () => {
-  it("tells the agent how to live, and the swarm what it can do", async () => {
+  it("tells the agent the rules of the swarm, and the swarm the agent's abilities", async () => {
     const agent = await swarm.agent("a1", { kinds: ["count", "count", "digest"], role: "r", prefetch: 2 });
     expect(await agent.join()).toMatchObject({
       ok: true,
@@ -55,7 +54,7 @@ describe("joining", () => {
     });
   });
 
-  it("again resumes: what it holds runs on, what it does not know of is sent again, what is not its own it stops", async () => {
+  it("again resumes: held attempts run on, unknown assignments are sent again, foreign attempts stop", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1", "t2");
     await assignments(agent, 2);
@@ -67,7 +66,7 @@ describe("joining", () => {
     expect(await agent.assignment()).toMatchObject({ task: "t2", number: 2 });
   });
 
-  it("as a new incarnation fences the old one, whose attempts run again", async () => {
+  it("as a new incarnation fences the old session, and its attempts run again", async () => {
     const old = await swarm.agent("a1");
     await swarm.submit("t1");
     const stale = await old.assignment();
@@ -79,7 +78,7 @@ describe("joining", () => {
     expect((await young.complete(assignment)).answers).toEqual([{ ok: true, status: "ok" }]);
   });
 
-  it("once fenced, an agent that beats on is told so again, and not answered", async () => {
+  it("once fenced, an agent that sends heartbeats is fenced again, and not answered", async () => {
     const old = await swarm.agent("a1");
     await swarm.agent("a1", { incarnation: "a1-2" });
     await old.push("fenced");
@@ -87,7 +86,7 @@ describe("joining", () => {
     expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1", term: 1 });
   });
 
-  it("again with a life that was fenced is refused: of two processes the later start stays", async () => {
+  it("again with a fenced session is refused: of two processes the later start stays", async () => {
     const old = await swarm.agent("a1");
     const young = await swarm.agent("a1", { incarnation: "a1-2" });
     expect(await old.join()).toMatchObject({ ok: false, code: "WAGGLE_FENCED", field: "incarnation" });
@@ -116,7 +115,7 @@ describe("joining", () => {
     ]);
   });
 
-  it("again with a life that is over is refused, naming the field", async () => {
+  it("again with an ended session is refused, naming the field", async () => {
     const agent = await swarm.agent("a1");
     await agent.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     expect(await agent.join()).toMatchObject({
@@ -141,7 +140,7 @@ describe("joining", () => {
 });
 
 describe("silence", () => {
-  it("for H loses an agent: its attempts run elsewhere, and it is told to begin a new life", async () => {
+  it("for H loses an agent: its attempts run elsewhere, and it is told to join anew", async () => {
     const [silent, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
     await swarm.submit("t1");
     await silent.assignment();
@@ -187,7 +186,7 @@ describe("silence", () => {
     expect(await statusOf("a1")).toMatchObject({ status: "busy" });
   });
 
-  it("of the life before is not counted against the new one", async () => {
+  it("of an earlier session does not count against the new session", async () => {
     await swarm.agent("a1");
     await clock.advance(limits.agentLostMs - 100);
     await swarm.agent("a1", { incarnation: "a1-2" });
@@ -211,7 +210,7 @@ describe("silence", () => {
     const startMs = clock.monotonicMs();
     while (clock.monotonicMs() < startMs + 2 * limits.agentLostMs) {
       swarm.hub.cut(transport);
-      await clock.advance(limits.leaderDeafMs - limits.pulseMs); // for longer it would let another lead
+      await clock.advance(limits.leaderDeafMs - limits.pulseMs); // a longer pause would let a standby lead
       swarm.hub.heal(transport);
       await clock.advance(limits.pulseMs);
     }
@@ -223,7 +222,7 @@ describe("silence", () => {
 });
 
 describe("a heartbeat", () => {
-  it("confirms what arrived, and renews", async () => {
+  it("confirms arrived assignments, and renews", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
     await agent.assignment();
@@ -355,7 +354,7 @@ describe("a heartbeat", () => {
     expect(await untold(agent)).toEqual(["assign", "assign"]);
   });
 
-  it("of an agent nobody knows has it join", async () => {
+  it("of an unknown agent makes it join", async () => {
     const stranger = await swarm.agent("a1");
     const other = { ...stranger.joinMessage, status: "ready", inFlight: 0, held: [], seen: 0 };
     const pushes = stranger.listen<{ type: string }>(subjects.assign("_", "a9"));
@@ -368,7 +367,7 @@ describe("draining and leaving", () => {
   const operator = (verb: "drain" | "undrain", agent: string) =>
     swarm.client.ask(subjects.operator(verb), { agent });
 
-  it("takes nothing new, tells the agent, and is undone", async () => {
+  it("assigns nothing new, notifies the agent, and can be undone", async () => {
     const agent = await swarm.agent("a1");
     expect(await operator("drain", "a1")).toMatchObject({ ok: true, term: 1 });
     expect(await agent.push("drain")).toMatchObject({ incarnation: "a1-1" });
@@ -397,7 +396,7 @@ describe("draining and leaving", () => {
     expect(await statusOf("a1")).toMatchObject({ draining: true });
   });
 
-  it("gives what it holds to others at once", async () => {
+  it("gives its attempts to other agents at once", async () => {
     const [one, other] = [
       await swarm.agent("a1", { maxConcurrent: 1 }),
       await swarm.agent("a2", { maxConcurrent: 1 }),
@@ -431,7 +430,7 @@ describe("draining and leaving", () => {
 });
 
 describe("a result", () => {
-  it("about somebody else's attempt, or with a stale token, is refused and changes nothing", async () => {
+  it("about another agent's attempt, or with a stale token, is refused and changes nothing", async () => {
     const [one, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
     await swarm.submit("t1");
     const assignment = await one.assignment();
@@ -453,7 +452,7 @@ describe("a result", () => {
     expect(await statusOf("a1")).toMatchObject({ completed: 1, kinds: [{ attempts: 1 }] });
   });
 
-  it("of a task nobody knows is gone; one bad report does not spoil its neighbours", async () => {
+  it("of an unknown task is gone; one bad report does not spoil its neighbours", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
     const { attempt, token } = await agent.assignment();
@@ -495,7 +494,7 @@ describe("a result", () => {
 });
 
 describe("a result an hour late", () => {
-  /** A first agent that fell silent in the middle of t1, and a second that has it now. */
+  /** A first agent that fell silent in the middle of t1, and a second that runs t1 now. */
   async function handedOn() {
     const slow = await swarm.agent("a1");
     await swarm.client.submit([{ id: "t1", kind: "count", timeoutMs: 24 * 3_600_000 }]);
@@ -527,7 +526,7 @@ describe("a result an hour late", () => {
     expect(await statusOf("a1")).toMatchObject({ status: "offline", completed: 0 });
   });
 
-  it("is stale while another runs the task, which goes on; so is one in the name of the agent's next life", async () => {
+  it("is stale while another agent runs the task, which goes on; so is a result of the agent's next session", async () => {
     const { slow, quick, late, assignment } = await handedOn();
     await passTime(quick, 3_600_000, 1);
     expect((await slow.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
@@ -538,7 +537,7 @@ describe("a result an hour late", () => {
   });
 });
 
-describe("an agent that fails what others do well", () => {
+describe("an agent that fails where other agents succeed", () => {
   it("is suspended, waits out its back-off, and is probed with one task", async () => {
     const [bad, good] = [
       await swarm.agent("a1", { maxConcurrent: 1 }),

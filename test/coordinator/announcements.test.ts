@@ -1,4 +1,5 @@
-// Whom a coordinator that would campaign waits for, by what others announced: lately, and not for ever.
+// When a campaigning coordinator waits for a coordinator that announced more of the journal: for recent announcements,
+// and not for ever.
 
 import { expect, it } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
@@ -11,7 +12,7 @@ function beat(id: string, term: number, idx: number) {
   return { id, term, idx, leading: false };
 }
 
-/** Asks each T, while somebody else announces more each time. @returns whether each was believed */
+/** Asks each T, while another coordinator announces more each time. @returns whether each was believed */
 function asked(announcements: Announcements, times: number, { from = 0, at = own } = {}) {
   return Array.from({ length: times }, (_, n) => {
     const now = (from + n) * timeoutMs;
@@ -20,7 +21,7 @@ function asked(announcements: Announcements, times: number, { from = 0, at = own
   });
 }
 
-it("who holds more is waited for until 2·T after it said so, the one with most", () => {
+it("a coordinator with more of the journal is awaited until 2·T after its announcement, the longest log first", () => {
   const announcements = new Announcements();
   for (const each of [beat("c2", 3, 12), beat("c3", 3, 14), beat("c4", 3, 9)]) announcements.note(each, 0);
   const until = limits.announcementTimeouts * timeoutMs;
@@ -31,7 +32,7 @@ it("who holds more is waited for until 2·T after it said so, the one with most"
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
-it("who ends stands by no more, until it is heard again, and what it held counts as if it had died", () => {
+it("a coordinator that ends stands by no more, until it is heard again, and its position counts as if it had died", () => {
   const announcements = new Announcements();
   const lately = { now: 100, withinMs: timeoutMs };
   for (const id of ["c2", "c3"]) announcements.note(beat(id, 3, 12), 0);
@@ -51,7 +52,7 @@ it("a message of before that comes late takes nothing back, nor makes anything c
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
-it("what somebody holds again who held less counts anew", () => {
+it("a position that a coordinator announces again after less counts anew", () => {
   const announcements = new Announcements();
   announcements.note(beat("c2", 3, 14), 0);
   const later = 3 * timeoutMs; // by when the furthest counts no more
@@ -59,12 +60,12 @@ it("what somebody holds again who held less counts anew", () => {
   expect(announcements.ahead(own, { now: later, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
 });
 
-it("who never puts it back is no longer believed, whatever it calls itself", () => {
+it("an announcement that is never confirmed is no longer believed, under any id", () => {
   const times = asked(new Announcements(), limits.announcementWaitsMax + 2);
   expect(times).toEqual([...Array(limits.announcementWaitsMax).fill(true), false, false]);
 });
 
-it("is believed anew when the journal went on, or when nobody had announced more", () => {
+it("is believed anew when the journal went on, or when no coordinator had announced more", () => {
   const announcements = new Announcements();
   expect(asked(announcements, limits.announcementWaitsMax + 1).at(-1)).toBe(false);
   const from = limits.announcementWaitsMax + 1;

@@ -1,4 +1,4 @@
-// How a refusal for want of room is worded: whose bound, how full it is, what counts, and what makes room.
+// The wording of refusals for want of room: whose bound, how full, which tasks count, and a remedy.
 
 import { describe, expect, it } from "vitest";
 import { submitAnswer } from "../../src/coordinator/requests/answers.ts";
@@ -40,7 +40,7 @@ describe("no room for a task", () => {
     expect(told({ reason })).toMatch(message);
   });
 
-  it("says what counts as waiting, retries included", () => {
+  it("says which tasks count as waiting, retries included", () => {
     for (const reason of ["swarm-queue-full", "project-queue-full", "user-queue-full"] as const)
       expect(told({ reason })).toContain("(queued, not due yet, or to be tried again)");
   });

@@ -1,5 +1,5 @@
-// How attempts end, on the wire and on a clock that the test moves: back-off, dead letters, deadlines, time-outs,
-// stalls, and what wins when two ends meet.
+// How attempts end, on the wire and on a manual clock: back-off, dead letters, deadlines, time-outs, stalls, and two
+// ends at once.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -28,7 +28,7 @@ const submit = (...tasks: object[]) =>
 const outcome = async (): Promise<Outcome | undefined> => (await outcomes.next()).ended[0];
 const state = async (task: string) => (await swarm.client.task(task)).state;
 
-/** An agent that beats each second by itself, as the clock passes, with what it holds. */
+/** An agent that sends a heartbeat each second of the clock. */
 function keepAlive(agent: WireAgent, seen = 0): void {
   const beat = () => {
     void agent.beat([], seen);
@@ -115,7 +115,7 @@ describe("an attempt", () => {
     expect(await agent.assignment()).toMatchObject({ task: "t2", number: 2 });
   });
 
-  it("whose task names no time is not ended by time", async () => {
+  it("without a time-out in the task is not ended by time", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1" });
     await agent.assignment();
@@ -147,7 +147,7 @@ describe("a stall limit", () => {
     agent.transport.publish(subjects.agent("_", "a1", "progress"), Buffer.from(JSON.stringify(report)));
   };
 
-  it("ends an attempt that reports no progress though its agent lives", async () => {
+  it("ends an attempt without progress though its agent lives", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
     await agent.assignment();
@@ -160,7 +160,7 @@ describe("a stall limit", () => {
     expect(await swarm.client.task("t1")).toMatchObject({ attempts: 2 });
   });
 
-  it("begins anew with each report of progress, which whoever waits hears of", async () => {
+  it("begins anew with each report of progress, which awaiting clients receive", async () => {
     const told = swarm.client.listen(progressSubject("_INBOX.me"));
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
@@ -220,7 +220,7 @@ describe("a stall limit", () => {
     expect(await agent.push("revoke")).toMatchObject({ attempts: [{ task: "t1", attempt: 1 }] });
   });
 
-  it("begins after a minute all the same: what takes the place may never end", async () => {
+  it("begins after a minute all the same: the attempt in front may never end", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
     await agent.assignment();
@@ -289,7 +289,7 @@ describe("a task", () => {
     expect([await state("t1"), await state("t2")]).toEqual(["cancelled", "completed"]);
   });
 
-  it("goes elsewhere after a failure, though the one that failed it is free", async () => {
+  it("goes elsewhere after a failure, even if the failed agent is free", async () => {
     const [one, other] = [await swarm.agent("a1"), await swarm.agent("a2")];
     keepAlive(one, 1);
     keepAlive(other, 1);

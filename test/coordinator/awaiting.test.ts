@@ -1,5 +1,5 @@
-// Who waits for which task: remembered within bounds, told once, forgotten then. And what is answered about tasks that
-// have ended, where the journal does not show how.
+// Clients that await tasks: noted within bounds, notified once, then forgotten. And answers about ended tasks whose
+// outcome the journal does not show.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.ts";
@@ -23,8 +23,8 @@ import { aRef } from "../support/task-refs.ts";
 
 const [t1, t2] = [aRef("t1"), aRef("t2")];
 
-describe("those who wait", () => {
-  it("are told once each, and forgotten", () => {
+describe("clients that await a task", () => {
+  it("are notified once each, and forgotten", () => {
     const awaiting = new Awaiting();
     for (const token of ["a", "b", "a"]) expect(awaiting.add(t1, token)).toBe(true);
     expect(awaiting.of(t1)).toEqual(["a", "b"]);
@@ -32,7 +32,7 @@ describe("those who wait", () => {
     expect([awaiting.take(t1), awaiting.of(t1), awaiting.of(t2)]).toEqual([[], [], []]);
   });
 
-  it("for one task are bounded; whoever is noted stays", () => {
+  it("for one task are bounded; noted clients stay", () => {
     const awaiting = new Awaiting();
     for (let n = 0; n < limits.awaitersPerTaskMax; n += 1) expect(awaiting.add(t1, `inbox${n}`)).toBe(true);
     expect(awaiting.add(t1, "one more")).toBe(false);
@@ -101,7 +101,7 @@ describe("reading how a task ended", () => {
     expect(lost).not.toBeInstanceOf(MissingRecordsError);
   });
 
-  it("begins anew where nobody asked for long, and finds what is there after all", async () => {
+  it("begins anew after a time without reads, and finds the batch after all", async () => {
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     nowMs += limits.journalGapMs + 1;
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
@@ -116,7 +116,7 @@ describe("reading how a task ended", () => {
     expect(await reader.outcome(ended, batchIndex(4))).toMatchObject({ result: "done" });
   });
 
-  it("says that what is no longer kept is gone, without looking", async () => {
+  it("says of a removed batch that it is gone, without looking", async () => {
     const outcome = { ...t1, state: "completed", attempts: 1, gone: true };
     expect(await reader.outcome(ended, batchIndex(4))).toEqual(outcome);
   });
@@ -165,8 +165,8 @@ describe("an await about tasks that have ended", () => {
     swarm.client.ask(subjects.project("default", "await"), { tasks, notify: "_INBOX.me" });
   const completed = (task: string) => ({ ok: true, outcome: { task, state: "completed", result: "done" } });
 
-  it("leaves the one open whose batch is not found just now, and answers about all others", async () => {
-    swarm.watched.settled(); // before it is lost
+  it("leaves a task open whose batch is missing just now, and answers about all others", async () => {
+    swarm.watched.settled(); // not lost yet
     swarm.store.loseRecords(1, positions[1] ?? 0);
     const { answers } = await ask([...ids, "later0", "nobody's"]);
     expect(answers).toMatchObject([
@@ -178,7 +178,7 @@ describe("an await about tasks that have ended", () => {
     ]);
   });
 
-  it("says of the one whose batch is another what is known of it, and answers about all others", async () => {
+  it("says what the state knows of a task whose batch was replaced, and answers about all others", async () => {
     const [first = 0, second] = positions;
     reading(async (position, stored) => {
       const record = await stored(position);
@@ -208,7 +208,7 @@ describe("an await about tasks that have ended", () => {
     ]);
   });
 
-  it("leaves those open that cannot be read just now, and tries no further", async () => {
+  it("leaves tasks open that cannot be read just now, and tries no further", async () => {
     const tried: number[] = [];
     reading(async (position, stored) => {
       tried.push(position);

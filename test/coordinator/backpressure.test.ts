@@ -1,5 +1,5 @@
-// What happens when something is full: the asker is told when to come again, the record says how much was refused,
-// and nothing that was promised is lost.
+// Full queues and a full journal: clients are told when to try again, the journal counts refusals, and no promise is
+// broken.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => swarm.stop());
 
-/** What the journal says was refused. */
+/** Refusals in the journal. */
 const refusals = () => storedEvents(swarm.store, "TasksRefused");
 
 describe("a journal short of room", () => {
@@ -31,7 +31,7 @@ describe("a journal short of room", () => {
     swarm = await startTestSwarm({ clock, store: new MemoryJournalStore({ bytesMax: 1_000_000 }) });
   });
 
-  it("accepts no tasks, goes on with what it has, and sums up what it refused", async () => {
+  it("accepts no tasks, goes on with accepted tasks, and sums up refusals", async () => {
     const agent = await swarm.agent("a1");
     const payload = "x".repeat(200_000);
     for (let n = 0; n < 4; n += 1) await swarm.client.submit([{ id: `t${n}`, kind: "count", payload }]);
@@ -59,7 +59,7 @@ describe("a journal short of room", () => {
 });
 
 describe("a journal that takes nothing more", () => {
-  it("leaves whoever asked without an answer until there is room, and then forgets none of them", async () => {
+  it("leaves requests without an answer until there is room, and forgets none", async () => {
     const store = new MemoryJournalStore();
     swarm = await startTestSwarm({ clock, store });
     const agent = await swarm.agent("a1");
@@ -90,7 +90,7 @@ describe("a journal that takes nothing more", () => {
 });
 
 describe("a leader with as much waiting as may", () => {
-  it("refuses what comes after that at once, and takes it when there is room", async () => {
+  it("refuses later requests at once, and takes them when there is room", async () => {
     const store = new MemoryJournalStore();
     const held = new HeldJournal(store);
     swarm = await startTestSwarm({ clock, store, journal: held.journal });

@@ -1,5 +1,5 @@
-// What must not come in: each wrong message is answered with a coded error that names the field, or dropped and
-// counted where no answer is due, and changes nothing. The property test is in random-input.test.ts.
+// Invalid messages: each is answered with a coded error that names the field, or dropped and counted where no answer
+// is due. None changes anything. The property test is in random-input.test.ts.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -17,7 +17,7 @@ let agent: WireAgent;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  // A server that takes more than ours would: nothing here may rely on its limit.
+  // A server with a higher limit than Waggle's: no test here may rely on the server's limit.
   swarm = await startTestSwarm({ clock, hub: new MemoryHub({ clock, maxPayloadBytes: 8 * mebi }) });
   agent = await swarm.agent("a1");
   await swarm.agent("a2", { kinds: [] });
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 afterEach(() => swarm.stop());
 
-/** Everything that decisions rest on, as the leader has it and as the journal has it. */
+/** All inputs of decisions, from the leader and from the journal. */
 async function snapshot(): Promise<unknown> {
   const { agents, counters: _, journal: __, ...rest } = await swarm.client.status();
   const lives = agents.map(
@@ -85,7 +85,7 @@ const on = {
   journal: subjects.query("_", "journal"),
 } as const;
 
-/** A message that is refused as a whole: subject, message, the field that is named. */
+/** Messages refused as a whole: subject, message, the named field. */
 const refused: readonly (readonly [
   what: string,
   subject: string,
@@ -225,7 +225,7 @@ const refused: readonly (readonly [
   ["a question of a later version", on.status, { v: 3 }, "v"],
 ];
 
-/** Settings that could be, were it not for what else is set: subject, message, the field that is named. */
+/** Settings that contradict other settings: subject, message, the named field. */
 const impossible: readonly (readonly [what: string, subject: string, message: object, field: string])[] = [
   ["a budget without a window", on.project, { project: "p", budget: { tokens: 5 } }, "budget.windowMs"],
   ["a kind cheaper than itself", on.kind, { kind: "k", cheaper: "k" }, "cheaper"],
@@ -236,7 +236,7 @@ const impossible: readonly (readonly [what: string, subject: string, message: ob
   ["clocks of users without turns of projects", on.policy, { projectTurn: "none" }, "projectTurn"],
 ];
 
-/** An item that is refused in its place; its neighbours are not looked at here. */
+/** Refused items. Other items of the message are not checked here. */
 const items: readonly (readonly [
   what: string,
   subject: string,
@@ -432,7 +432,7 @@ describe("refused, and nothing changed", () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  it("an agent nobody knows, to be drained", async () => {
+  it("an unknown agent, to be drained", async () => {
     const before = await snapshot();
     expect(await swarm.client.ask(on.drain, { agent: "nobody" })).toMatchObject({
       code: "WAGGLE_UNKNOWN_AGENT",
@@ -503,7 +503,7 @@ describe("accepted, and harmless", () => {
     expect(answers[0].outcome.result).toBe(payload);
   });
 
-  it("fields nobody knows", async () => {
+  it("unknown fields", async () => {
     expect(
       (await swarm.client.ask(on.cancel, { ...ended("waiting"), urgently: true })).answers,
     ).toMatchObject([{ ok: true }]);
@@ -516,7 +516,7 @@ describe("dropped and counted", () => {
     await clock.settle();
   };
 
-  it("what wants no answer and does not parse", async () => {
+  it("a message without need of an answer that does not parse", async () => {
     const before = await snapshot();
     await send(on.heartbeat, beat({ seen: "all" }));
     await send(on.progress, { incarnation: "a1-1", project: "default", task: "t1", attempt: "first" });
@@ -526,7 +526,7 @@ describe("dropped and counted", () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  it("what asks for a decision and nowhere to answer", async () => {
+  it("a request for a decision without a reply subject", async () => {
     const before = await snapshot();
     for (const subject of [on.submit, on.cancel, on.await, on.join, on.leave, on.result, on.drain])
       await send(subject, { incarnation: "a1-1", agent: "a1", tasks: ["t1"] });
@@ -549,7 +549,7 @@ describe("dropped and counted", () => {
     "_INBOX.>",
     "inbox.x",
   ];
-  it.each(traps)("whatever wants its answer on %s: nothing is ever published there", async (reply) => {
+  it.each(traps)("a request with the reply subject %s: nothing is ever published there", async (reply) => {
     const before = await snapshot();
     const tap = new WireTap(swarm.hub);
     const messages: [string, unknown][] = [

@@ -1,4 +1,4 @@
-// Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
+// No message leaves before its commit: the journal's answer is held back, and all messages on the wire are checked.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AnswerFate, MemoryJournal } from "../../src/journal/memory.ts";
@@ -37,7 +37,7 @@ afterEach(async () => {
   await swarm.stop();
 });
 
-/** What was said meanwhile, by the last tokens of the subjects; answers as `answer`. */
+/** Messages sent meanwhile, by the last tokens of the subjects; answers as `answer`. */
 async function said(): Promise<string[]> {
   await clock.settle();
   const names = tap.said().map((subject) => {
@@ -64,7 +64,7 @@ describe("while a batch is not committed", () => {
     ]);
   });
 
-  it("the end of a task is told to nobody", async () => {
+  it("no client hears of the end of a task", async () => {
     await swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "_INBOX.me" });
     const assignment = await agent.assignment();
     await said();
@@ -101,7 +101,7 @@ describe("while a batch is not committed", () => {
     expect(page).toMatchObject({ last: 3, next: 4 });
   });
 
-  it("the next batch waits behind it, the one after that is not sent", async () => {
+  it("the next batch waits behind it, the third is not sent", async () => {
     held.hold();
     const answers: Promise<{ idx: number }>[] = [];
     for (let n = 1; n <= 3; n += 1) {
@@ -149,7 +149,7 @@ describe("a leader that cannot show a fresh append", () => {
     expect(await status).toMatchObject({ term: 1 });
   });
 
-  it("answers a question with the beat that it appends first", async () => {
+  it("answers a query with the heartbeat appended first", async () => {
     await clock.advance(trustMs / 2);
     await said();
     held.hold();
@@ -172,7 +172,7 @@ describe("a leader that cannot show a fresh append", () => {
 });
 
 describe("a standby that takes the lead", () => {
-  it("shows no party the term before its segment is known to be open", async () => {
+  it("shows the term to no client before the segment is known to be open", async () => {
     const opening = new Gate();
     const other = new MemoryJournal(swarm.store, {
       onAnswer: async (request): Promise<AnswerFate> => {

@@ -1,5 +1,5 @@
-// Budgets over the wire: what agents report is charged, whatever the outcome, status shows it, and what could never
-// run is refused at the door.
+// Budgets over the wire: reported tokens are charged for every outcome, status shows them, and tasks that could never
+// run are refused at submission.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -19,7 +19,7 @@ const budget = (tokens: number, mode = "alert") => ({ tokens, windowMs: 60_000, 
 const setProject = (settings: object) =>
   swarm.client.ask(subjects.operator("project"), { project: "default", ...settings });
 
-/** A sixtieth of its window. */
+/** A sixtieth of the window. */
 const budgetStepMs = 1_000;
 
 async function shownBudget(): Promise<unknown> {
@@ -28,7 +28,7 @@ async function shownBudget(): Promise<unknown> {
 }
 
 describe("a budget", () => {
-  it("is charged with what agents report, whatever the outcome", async () => {
+  it("is charged with agents' reports, for every outcome", async () => {
     await setProject({ budget: budget(1_000) });
     const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 4 });
     const outcomes = ["completed", "failed", "infrastructure", "invalid"];
@@ -40,7 +40,7 @@ describe("a budget", () => {
     expect(await shownBudget()).toMatchObject({ spent: 400, tokens: 1_000, windowMs: 60_000, mode: "alert" });
   });
 
-  it("is charged with what a cancelled attempt's agent says at last, and with a lost one's late report", async () => {
+  it("is charged with the last report of a cancelled attempt, and with the late report of a lost attempt", async () => {
     await setProject({ budget: budget(1_000) });
     const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 2 });
     await swarm.client.submit([
@@ -70,7 +70,7 @@ describe("a budget", () => {
     expect(await shownBudget()).toMatchObject({ spent: 0 });
   });
 
-  it("of mode wait refuses at submission what could never fit it", async () => {
+  it("of mode wait refuses at submission tasks that could never fit", async () => {
     await setProject({ budget: budget(1_000, "wait") });
     const { answers } = await swarm.client.submit([
       { kind: "k", tokens: 1_001 },
@@ -127,7 +127,7 @@ describe("a budget in mode reject", () => {
     expect(refusals.reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(4);
   });
 
-  it("has what was accepted before wait, and fits nothing that is above it", async () => {
+  it("makes accepted tasks wait, and fits no task above it", async () => {
     await swarm.client.submit([
       { id: "one", kind: "k", tokens: 600 },
       { id: "two", kind: "k", tokens: 600 },
@@ -156,7 +156,7 @@ describe("a budget in mode reject", () => {
   });
 });
 
-it("status shows the swarm's budget, and what is used of rates", async () => {
+it("status shows the swarm's budget, and the use of rates", async () => {
   expect(await swarm.client.status()).not.toHaveProperty("budget");
   await swarm.client.ask(subjects.operator("policy"), { budget: budget(9_000) });
   await swarm.client.ask(subjects.operator("rate"), { type: "claude", window: "per_minute", tokensMax: 100 });
@@ -179,7 +179,7 @@ describe("the planner", () => {
     expect(await shownBudget()).toMatchObject({ spent: limits.tokensPerAttemptDefault + 30, reserved: 0 });
   });
 
-  it("reserves estimates, has tasks wait for what does not fit, and wakes when the window has rolled", async () => {
+  it("reserves estimates, makes tasks wait that do not fit, and wakes when the window has rolled", async () => {
     await setProject({ budget: budget(1_000, "wait") });
     const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 4 });
     await swarm.client.submit([

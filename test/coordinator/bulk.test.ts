@@ -117,7 +117,7 @@ describe("a bulk cancel", () => {
   });
 });
 
-/** A connection that loses the first answer on a verb's subject, after which `meanwhile` happens. */
+/** A connection that loses the first answer on a verb's subject. Then `meanwhile` happens. */
 async function aLossyClient(verb: "retry" | "cancel", meanwhile: () => Promise<unknown>): Promise<Swarm> {
   const wire = test.hub.connect();
   const request = wire.request.bind(wire);
@@ -132,7 +132,7 @@ async function aLossyClient(verb: "retry" | "cancel", meanwhile: () => Promise<u
   return await connect({ swarm: "test", transport: wire });
 }
 
-describe("a request whose answer is lost", () => {
+describe("a request with a lost answer", () => {
   it("to cancel, is sent again, and does not end the round that a retry opened meanwhile", async () => {
     await swarm.submit({ id: "t1", kind: "nobody" });
     await using lossy = await aLossyClient("cancel", () => swarm.retry("t1"));

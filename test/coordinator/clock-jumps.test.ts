@@ -1,5 +1,5 @@
-// Wall clocks that are set to another time, on the leader, on a standby, and at the moment of taking over: journal
-// time goes on as it went, nobody loses a lease, nothing is due too early or too late, and somebody is told.
+// Wall clocks that jump, on the leader, on a standby, and at the moment of taking the lead. Journal time goes on
+// steadily, no agent loses a lease, every timer is on time, and the log has an alarm.
 
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ const jumps = [
   ["a day back", -24 * hourMs],
 ] as const;
 
-/** Another machine's clock: the same time passes, the wall clock is its own. */
+/** The clock of a second machine: time passes equally, the wall clocks differ. */
 class OtherWall implements Clock {
   offMs = 0;
   readonly #clock: Clock;
@@ -74,7 +74,7 @@ afterEach(async () => {
 const journalTime = () => swarm.watched.settled().state.at;
 const stateOf = async (id: string) => (await swarm.client.task(id)).state;
 
-/** Seconds pass in which the agent beats as it should. */
+/** Seconds pass with heartbeats. */
 async function live(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     await clock.advance(1_000);
@@ -94,7 +94,7 @@ async function live(seconds: number): Promise<void> {
   }
 }
 
-/** One task runs, one may not wait for longer than a minute, one is not to begin for half a minute. */
+/** One task runs, one has a deadline in a minute, one is delayed by half a minute. */
 async function submitThree(): Promise<void> {
   const now = clock.now();
   await swarm.client.submit([
@@ -111,7 +111,7 @@ async function submitThree(): Promise<void> {
   ]);
 }
 
-/** Everything is due when it is due, to within the hundredth by which journal time is drawn to the wall clock. */
+/** Timers are on time within a hundredth, the rate at which journal time approaches the wall clock. */
 async function expectAllAsItShould(passedSeconds: number): Promise<void> {
   await live(29 - passedSeconds);
   expect([await stateOf("waits"), await stateOf("hurries")]).toEqual(["delayed", "queued"]);
@@ -171,7 +171,7 @@ describe.each(jumps)("a wall clock that jumps %s", (_, offMs) => {
   });
 });
 
-it("a coordinator that followed nobody takes its wall clock's word for how long nobody led, but never goes back", async () => {
+it("a coordinator without a followed leader takes its wall clock for the time without a leader, but never goes back", async () => {
   await submitThree();
   await stopped(swarm, clock);
   const before = journalTime();

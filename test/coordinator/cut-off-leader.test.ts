@@ -1,5 +1,5 @@
-// A leader that reaches its journal and not its agents: what it cannot tell them is told as it is when they hear it;
-// and where others may lead, it lets them after a while.
+// A leader reaches its journal and not its agents. Withheld messages carry the present state when the connection is
+// back. Where a standby could lead, the leader steps down after a while.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Leader } from "../../src/coordinator/leader/leader.ts";
@@ -49,11 +49,11 @@ function cutLeader(): () => void {
   return () => swarm.hub.heal(leader);
 }
 
-it("tells what it assigned meanwhile as soon as it is back", async () => {
+it("sends assignments of the meantime as soon as it is back", async () => {
   expect(await assignedMeanwhile(1_000)).toEqual(["assign t1"]);
 });
 
-it("tells it with the agent's next heartbeat where its inbox had no room for that", async () => {
+it("sends them with the agent's next heartbeat where the inbox had no room", async () => {
   await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 500 }]);
   const heal = cutLeader();
   await clock.advance(1_000);
@@ -80,14 +80,14 @@ it("leads on where its connection was back for a moment, between two looks", asy
   expect(termOf()).toBe(before);
 });
 
-it("does not tell anybody to begin what it has taken back since", async () => {
+it("sends no assignment that it has taken back since", async () => {
   const told = await assignedMeanwhile(3_000, { timeoutMs: 1_000, maxAttempts: 1 });
   expect(swarm.watched.settled().state.taskById.size).toBe(0);
   expect(told).toContain("assign t1 revoked");
   expect(told).not.toContain("assign t1");
 });
 
-describe("beside others who may lead", () => {
+describe("beside standbys that may lead", () => {
   it("ends its term after T, or 3 s, and stands by when it is back", async () => {
     const standby = await swarm.startAnother("c2");
     await swarm.client.submit([{ id: "t1", kind: "none" }]);
@@ -103,13 +103,13 @@ describe("beside others who may lead", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2", standbys: ["c1"] });
   });
 
-  it("gives up nobody whom it hears no more while its last batches wait for the journal", async () => {
+  it("gives up no agent that it hears no more while its last batches wait for the journal", async () => {
     const expiresAt = (pulses: number) => clock.now() + deafMs - pulses * limits.pulseMs;
     const tasks = [2, 1].map((pulses) => ({ id: `t${pulses}`, kind: "none", deadline: expiresAt(pulses) }));
     await swarm.client.submit(tasks);
     const heal = cutLeader();
     await clock.advance(deafMs - 3 * limits.pulseMs);
-    journal.setOffline(true); // both expire, and a batch of each is on its way
+    journal.setOffline(true); // both expire, and a batch of each is on the way
     await clock.advance(4 * limits.pulseMs);
     heal();
     await clock.advance(limits.agentLostMs + 1_000);
@@ -140,7 +140,7 @@ describe("beside others who may lead", () => {
     expect(termOf()).toBe(1);
   });
 
-  it("is not followed by one whom nobody can reach either", async () => {
+  it("is not followed by a coordinator that is isolated as well", async () => {
     await swarm.startAnother("c2");
     const other = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
     swarm.hub.cut(other);
@@ -156,7 +156,7 @@ describe("beside others who may lead", () => {
   });
 });
 
-it("whose server was away leads on, though the journal is back before its connection is", async () => {
+it("with its server away leads on, though the journal is back before the connection is", async () => {
   const heal = cutLeader();
   journal.setOffline(true);
   await clock.advance(5 * deafMs);
@@ -167,7 +167,7 @@ it("whose server was away leads on, though the journal is back before its connec
   expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
 });
 
-it("leads on where nobody else can", async () => {
+it("leads on without a standby", async () => {
   Object.assign(journal, { sharable: false });
   cutLeader();
   await clock.advance(5 * deafMs);

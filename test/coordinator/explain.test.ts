@@ -1,5 +1,5 @@
-// The query `explain` over the wire: three different things that keep a task are three different answers, a standby
-// answers too, and the answer fits a message.
+// The query `explain` over the wire: three different reasons to wait give three different answers, a standby answers
+// too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../src/coordinator/queries/task-queries.ts";
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => swarm.stop());
 
-/** As a client reads it. */
+/** As clients read answers. */
 async function explained(task: string) {
   const answer = explainResponseSchema.parse(await swarm.client.explain(task));
   if (!answer.ok) throw new Error(answer.code);
@@ -33,7 +33,7 @@ async function explained(task: string) {
 const answerFor = async (task: string) => (await explained(task)).waiting?.obstacles[0];
 
 describe("why a task waits", () => {
-  it("nobody serves its kind, everybody is full, the budget is used up: three answers", async () => {
+  it("no agent of the kind, no free agent, no budget: three answers", async () => {
     const budget = { tokens: 1_000, windowMs: 60_000, mode: "wait" };
     await swarm.client.ask(subjects.operator("project"), { project: "acme", budget });
     const agent = await swarm.agent("a1", { kinds: ["translate"], maxConcurrent: 1 });
@@ -141,7 +141,7 @@ describe("why a task waits", () => {
     expect(await explained("t1")).toMatchObject({ state: "assigned" });
   });
 
-  it("names as many agents as fit, those that serve the kind first, and counts the others", () => {
+  it("names as many agents as fit, agents of the kind first, and counts the others", () => {
     const { state, at } = aCrowd(500);
     const answer = explanationOf(state, refIn(state, "t1"), {
       now: at,

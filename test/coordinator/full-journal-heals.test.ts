@@ -1,4 +1,4 @@
-// A journal that takes no batch and is never given more room: what a base stands for goes first, and is put on record.
+// A full journal without hope of more room: records behind a base are removed first, and the journal states so.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { findLive } from "../../src/journal/live.ts";
@@ -17,7 +17,7 @@ afterEach(async () => {
   await stopped(compacted.swarm, compacted.clock);
 });
 
-/** A swarm whose journal holds so many tasks of 5 kB. */
+/** A swarm with so many tasks of 5 kB in the journal. */
 async function loaded(tasks: number, everyEvents: number): Promise<void> {
   compacted = new CompactedSwarm(bytesMax);
   compacted.everyEvents = everyEvents;
@@ -30,11 +30,11 @@ async function loaded(tasks: number, everyEvents: number): Promise<void> {
   }
 }
 
-/** A task for which there is no room, though the journal is not short of it. */
+/** A task too large for the free room, while the journal is not short of room. */
 const submitLarge = (bytes = 50_000) =>
   compacted.swarm.client.submit([{ id: "large", kind: "none", payload: "x".repeat(bytes) }]);
 
-/** Time passes, and the journal is read as it is written. */
+/** Time passes, with a reader of the journal. */
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += limits.pulseMs) {
     await compacted.clock.advance(limits.pulseMs);
@@ -68,10 +68,10 @@ describe("a full journal", () => {
     await expectRestart();
   });
 
-  it("tells who asks why nothing is answered, and nothing definite", async () => {
+  it("tells clients why nothing is answered, and nothing definite", async () => {
     await loaded(4, 1_000_000);
     compacted.store.bytesMax = compacted.store.usage.bytes;
-    submitLarge().catch(() => undefined); // it is never answered
+    submitLarge().catch(() => undefined); // never answered
     await compacted.clock.settle();
     const { client } = compacted.swarm;
     const answers = Promise.all([
@@ -106,7 +106,7 @@ describe("a full journal", () => {
 });
 
 describe("a journal with little room left", () => {
-  it("is kept for the results of what runs: nothing more is assigned until there is room", async () => {
+  it("is kept for the results of running tasks: nothing more is assigned until there is room", async () => {
     compacted = new CompactedSwarm(bytesMax);
     await compacted.start(everything);
     const { swarm, store } = compacted;

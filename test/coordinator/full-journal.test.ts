@@ -1,4 +1,4 @@
-// A journal that has no room for the leader's next batch, and some for another's term.
+// A journal without room for the leader's next batch, and with room for a new term.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { MemoryJournal } from "../../src/journal/memory.ts";
@@ -17,7 +17,7 @@ const hugeBytes = 20 * 1024;
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let swarm: TestSwarm;
-/** The leader is told that there is no room, whatever there is. */
+/** The leader's appends find no room, whatever room is left. */
 let isLate: boolean;
 
 beforeEach(async () => {
@@ -39,7 +39,7 @@ afterEach(async () => {
   await stopped(swarm, clock);
 });
 
-/** The leader's append finds no room, and smaller ones would. */
+/** The leader's append finds no room, and smaller appends would. */
 async function fill(neededBytes = largeBytes): Promise<void> {
   insertRecord(store, Buffer.alloc(bytesMax - store.usage.bytes - neededBytes));
   const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(neededBytes) }]);
@@ -78,7 +78,7 @@ it("is left to its leader for T once it has room, for that one has yet to find o
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 
-it("is looked at anew by who campaigns, whose last figure may be of long ago", async () => {
+it("is asked about anew by a campaigning coordinator, whose last figure may be old", async () => {
   const way = new MemoryJournal(store);
   const usage = way.usage.bind(way);
   let asks = 0;
@@ -97,7 +97,7 @@ it("is looked at anew by who campaigns, whose last figure may be of long ago", a
   expect(asksWhenLed).toBe(asksBefore + 1);
 });
 
-it("does not keep a standby from leading for ever, whoever says that it leads", async () => {
+it("does not keep a standby from leading for ever, whatever leader is announced", async () => {
   const standby = await swarm.startAnother("c2");
   await fill();
   swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
@@ -113,7 +113,7 @@ it("does not keep a standby from leading for ever, whoever says that it leads", 
   expect(await standby.whenLeading()).toBe(2);
 });
 
-it("does not keep a standby from leading once nobody says so", async () => {
+it("does not keep a standby from leading without a leader's announcement", async () => {
   const standby = await swarm.startAnother("c2");
   await fill();
   swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));

@@ -1,5 +1,5 @@
-// Agents of a group, which share a credential: their messages travel on `agent.<group>.<id>.<verb>`, and what one group
-// sends changes nothing of an agent of another.
+// Groups of agents with a shared credential: messages travel on `agent.<group>.<id>.<verb>`, and one group's messages
+// change nothing of another group's agents.
 
 import { beforeEach, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const beat = { incarnation: "a1-1", status: "ready", inFlight: 0, held: [], seen: 0 };
 
-it("an agent is told on the subject of its group, also by the next leader", async () => {
+it("an agent gets pushes on the subject of its group, also from the next leader", async () => {
   const agent = await swarm.agent("a1", { group: "west" });
   await swarm.submit("t1");
   expect(await agent.assignment()).toMatchObject({ task: "t1" });
@@ -87,7 +87,7 @@ it("a group that is no token is refused", async () => {
   });
 });
 
-it("agents of a connection with a group are in it, but for those that name their own", async () => {
+it("agents of a connection with a group are in the group, unless they name their own", async () => {
   const own = await connect({ swarm: "test", transport: swarm.hub.connect(), group: "west" });
   await own.agent({ id: "a1", kinds: ["count"], handler: (task) => task.text() });
   await own.agent({ id: "a2", kinds: ["other"], group: "east", handler: (task) => task.text() });

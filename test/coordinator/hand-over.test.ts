@@ -1,5 +1,5 @@
-// Stepping down for another: who leads next, what is finished first, what is refused, and that the one that stepped
-// down stands by warm.
+// Hand-over: the next leader, requests before and behind the hand-over, refusals, and the old leader as a warm
+// standby.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
@@ -39,7 +39,7 @@ async function standbys(...ids: string[]): Promise<Coordinator[]> {
 }
 
 describe("a leader's status", () => {
-  it("names who stands by, for as long as they are heard", async () => {
+  it("names the standbys, for as long as they are heard", async () => {
     expect(await swarm.client.status()).toMatchObject({ leader: "c1", standbys: [] });
     const [second] = await standbys("c2", "c3");
     expect(await swarm.client.status()).toMatchObject({ standbys: ["c2", "c3"] });
@@ -63,7 +63,7 @@ describe("a leader that hands over", () => {
     expect(await swarm.submit("t1")).toMatchObject({ term: 2, answers: [{ ok: true }] });
   });
 
-  it("to one that is named leaves it to that one, and nobody snatches it back", async () => {
+  it("to a named standby leaves the lead to it, and no other takes it back", async () => {
     const [second, third] = await standbys("c2", "c3");
     await transfer({ to: "c3" });
     await clock.advance(3 * timeoutMs);
@@ -72,14 +72,14 @@ describe("a leader that hands over", () => {
     expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c3" });
   });
 
-  it("to nobody who has just ended is refused, and leads on", async () => {
+  it("to a standby that has just ended is refused, and the leader leads on", async () => {
     const [second] = await standbys("c2");
     await second?.stop();
     expect(await transfer()).toMatchObject({ ok: false, code: "WAGGLE_NO_STANDBY" });
     expect(await swarm.submit("t1")).toMatchObject({ term: 1, answers: [{ ok: true }] });
   });
 
-  it("finishes first what it was asked before, and loses nothing", async () => {
+  it("finishes earlier requests first, and loses nothing", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t0");
     const assignment = await agent.assignment();
@@ -113,7 +113,7 @@ describe("a leader that hands over", () => {
     expect(await swarm.client.status()).toMatchObject({ tasks: { queued: 2 }, leader: "c1" });
   });
 
-  it("leads again after T of silence when the one that was to lead is gone", async () => {
+  it("leads again after T of silence when the next leader is gone", async () => {
     const away = new MemoryJournal(store);
     await swarm.startAnother("c2", away);
     away.setOffline(true);
@@ -127,7 +127,7 @@ describe("a leader that hands over", () => {
 });
 
 describe("a hand-over is refused", () => {
-  it("when nobody stands by, or has not been heard for T", async () => {
+  it("without a standby, or without one heard for T", async () => {
     const refusal = { ok: false, code: "WAGGLE_NO_STANDBY", message: expect.stringContaining("waggle up") };
     expect(await transfer()).toMatchObject(refusal);
     await standbys("c2");
@@ -138,7 +138,7 @@ describe("a hand-over is refused", () => {
     expect(await swarm.submit("t1")).toMatchObject({ term: 1 });
   });
 
-  it("when the one that is named does not stand by, saying who does", async () => {
+  it("when the named coordinator does not stand by, naming the standbys", async () => {
     await standbys("c2", "c3");
     expect(await transfer({ to: "c9" })).toMatchObject({
       ok: false,
@@ -155,7 +155,7 @@ describe("a hand-over is refused", () => {
 });
 
 describe("a hand-over that was done", () => {
-  it("is not done again: a later term goes on, and so does one of whom it is asked for himself", async () => {
+  it("is not done twice: a later term goes on, and so does a leader that is asked for itself", async () => {
     await standbys("c2");
     expect(await transfer({ to: "c1" })).toMatchObject({ ok: true, term: 1 });
     expect(roleOf(swarm.coordinator)).toBe("leading");
@@ -166,7 +166,7 @@ describe("a hand-over that was done", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
   });
 
-  it("is answered by nobody when the leader was deposed meanwhile: nothing definite is known", async () => {
+  it("is not answered when the leader was deposed meanwhile: nothing definite is known", async () => {
     await standbys("c2");
     first.journal.setOffline(true);
     const unanswered = expect(transfer()).rejects.toThrow(/timeout/);

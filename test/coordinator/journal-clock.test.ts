@@ -1,4 +1,4 @@
-// Journal time: never back, never a jump, and slowly towards the wall clock when that is far off.
+// Journal time: never back, never a jump, and slowly towards a distant wall clock.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -73,7 +73,7 @@ describe("journal time", () => {
     expect(followed.carriedTo(62_000)).toBe(499_000);
   });
 
-  it("never goes back, whatever the clocks do", () => {
+  it("never goes back, for any clock", () => {
     const steps = fc.array(
       fc.record({
         passMs: fc.integer({ min: -50, max: 5_000 }),

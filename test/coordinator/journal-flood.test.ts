@@ -1,6 +1,6 @@
-// The short form of `npm run bench:journal-flood`: a leader and two standbys of this process on a real nats-server.
-// One client asks for pages of the journal a thousand times a second. Others' submits, the server's consumers, and a
-// follower are looked at.
+// The short form of `npm run bench:journal-flood`: a leader and two standbys in one process, on a real nats-server. A
+// client asks for a thousand pages of the journal per second. Submits of other clients, the server's consumers, and a
+// follower are measured.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectServer } from "@nats-io/transport-node";
@@ -20,7 +20,7 @@ import { silentLogger } from "../support/swarm.ts";
 const FLOOD_MS = 2_000;
 const RATE = 1_000;
 const FILLED_BATCHES = 300;
-/** Of the old way, a consumer per request, each of these took seconds. */
+/** With a consumer per request each page would take seconds. */
 const SUBMIT_MS_MAX = 1_000;
 const CONSUMERS_MAX = 8;
 const swarm = swarmId("flooded");
@@ -61,7 +61,7 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
 
     it("goes on taking tasks, makes few consumers, and loses nothing for a follower", async () => {
       const { recentRecordsBytes } = limits;
-      Object.assign(limits, { recentRecordsBytes: 1024 ** 2 }); // most of it is read from the server
+      Object.assign(limits, { recentRecordsBytes: 1024 ** 2 }); // mostly from the server
       closing.push(async () => void Object.assign(limits, { recentRecordsBytes }));
       await (await aCoordinator("c1")).whenLeading();
       await Promise.all([aCoordinator("c2"), aCoordinator("c3")]);

@@ -1,5 +1,5 @@
-// How much is read of the journal for clients: a few pages at once, a few more waiting, one read for equal questions,
-// readings that go on where one stopped, and a budget for each project and for all.
+// Bounds for reads of the journal: a few pages at once, a few more waiting, one read for equal questions, readings
+// that resume, and a budget per project and for all projects.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { JournalReads, ReadBudget } from "../../src/coordinator/reading/journal-reads.ts";
@@ -16,7 +16,7 @@ import { startTestSwarm, subjects } from "../support/swarm.ts";
 const RECORD_BYTES = 64 * 1024;
 const PER_PAGE = limits.queryPageBytesMax / RECORD_BYTES;
 
-/** A journal of so many records, which counts its readings and holds them back until `gate` opens. */
+/** A journal of so many records, which counts readings and holds them back until `gate` opens. */
 function aJournal(lastSeq = 1_000) {
   const counts = { opened: 0, open: 0, openMost: 0 };
   const held = { gate: undefined as Gate | undefined };
@@ -74,7 +74,7 @@ describe("pages of the journal", () => {
     expect(counts.opened).toBe(2);
   });
 
-  it("are read a few at once, some more wait, and whoever comes then is refused and told when to ask again", async () => {
+  it("are read a few at once, some more wait, and later requests are refused and told when to ask again", async () => {
     const { reads, counts, held } = theReads();
     held.gate = new Gate();
     const places = limits.pageReadsAtOnce + limits.pageReadsWaitingMax;
@@ -89,7 +89,7 @@ describe("pages of the journal", () => {
     expect(counts.openMost).toBe(limits.pageReadsAtOnce);
   });
 
-  it("are read one at a time by a standby while nobody leads", async () => {
+  it("are read one at a time by a standby without a leader", async () => {
     const { reads, counts } = theReads(1_000, "alone");
     await Promise.all([reads.page(1), reads.page(100), reads.page(200)]);
     expect(counts.opened).toBe(3);
@@ -104,7 +104,7 @@ describe("pages of the journal", () => {
     expect(counts.opened).toBe(0);
   });
 
-  it("leave no reading open that nobody uses, nor one that has come to the end", async () => {
+  it("leave open no unused reading, nor a reading at its end", async () => {
     const { reads, counts, clock } = theReads(10);
     await reads.page(1);
     expect(counts.open).toBe(1);
@@ -179,7 +179,7 @@ describe("a standby", () => {
     await swarm.client.submit([{ id: "t1", kind: "k" }]);
     const journal = new MemoryJournal(swarm.store);
     await swarm.startAnother("c2", journal);
-    await clock.advance(limits.leaderTimeoutMs); // it hears the leader
+    await clock.advance(limits.leaderTimeoutMs); // hears the leader
     const segmentOf = journal.segment.bind(journal);
     let readings = 0;
     journal.segment = (number) => {
@@ -208,7 +208,7 @@ describe("a standby", () => {
 });
 
 describe("a client that asks for too much of the journal", () => {
-  it("is refused at the edge, logged once a minute, and keeps nobody from submitting", async () => {
+  it("is refused by the intake, logged once a minute, and keeps no client from submitting", async () => {
     const clock = new ManualClock();
     const log = keptLog();
     const swarm = await startTestSwarm({ clock, logger: log.logger });

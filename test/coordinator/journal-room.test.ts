@@ -1,4 +1,4 @@
-// When a batch may find no room in a journal: by what is free, and by what its leader says that it needs.
+// When a batch may find no room in a journal: by the free room, and by the need that the leader announces.
 
 import { describe, expect, it } from "vitest";
 import { isFull } from "../../src/coordinator/journal-room.ts";
@@ -7,7 +7,7 @@ import { limits } from "../../src/limits.ts";
 const small = 100_000;
 const large = 1024 ** 3;
 const largestBatch = limits.turnBytesMax + limits.batchBytesMax + limits.journalRecordOverheadBytes;
-/** What is kept free of tasks, of a small journal. */
+/** The share of a small journal kept free of tasks. */
 const kept = Math.round(small * (1 - limits.journalFullShare));
 
 describe("a journal has no room", () => {

@@ -1,5 +1,4 @@
-// Answers that would be larger than the server takes: a question must not bring the leader down, and what it asks
-// for must come all the same.
+// Answers above the server's limit: no query brings the leader down, and the answer arrives all the same.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -18,9 +17,9 @@ beforeEach(async () => {
 });
 afterEach(() => swarm.stop());
 
-/** As long as a name may be, and four bytes for each of its characters. */
+/** A name of the greatest length, with four bytes per character. */
 const longName = (n: number) => `${n}`.padStart(6, "0") + "🐝".repeat(122);
-/** Held attempts that make a message as large as the server takes, none of them known. */
+/** Unknown held attempts, as many as fit a message of the server's limit. */
 function manyHeld(
   rest: object,
 ): { readonly project: string; readonly task: string; readonly attempt: number }[] {
@@ -29,7 +28,7 @@ function manyHeld(
   const entryBytes = Buffer.byteLength(JSON.stringify(held[0])) + 1;
   for (let left = room(); left >= entryBytes; left -= entryBytes)
     held.push({ project: "default", task: longName(held.length), attempt: 1 });
-  // What is left is filled with longer numbers.
+  // Longer numbers fill the rest.
   for (const entry of held) {
     const digits = Math.min(14, room());
     if (digits <= 0) break;
@@ -38,8 +37,8 @@ function manyHeld(
   return held;
 }
 
-describe("what is asked for comes, though it is more than one message holds", () => {
-  it("outcomes of tasks whose results fill more than one", async () => {
+describe("answers arrive, even if they need more than one message", () => {
+  it("outcomes of tasks whose results fill more than one message", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 10 });
     const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
     await swarm.submit(...ids);
@@ -71,7 +70,7 @@ describe("what is asked for comes, though it is more than one message holds", ()
     expect(projects[0].users.length + omitted.users).toBe(8_000);
   });
 
-  it("those users of too many that wait longest, and the others page by page", async () => {
+  it("the users that wait longest of too many, and all others page by page", async () => {
     const users = Array.from({ length: 8_000 }, (_, n) => ({
       kind: "count",
       user: `user-${n}`,
@@ -139,7 +138,7 @@ describe("what is asked for comes, though it is more than one message holds", ()
 });
 
 describe("an agent that holds much that is not its own", () => {
-  it("is told in several messages what to stop", async () => {
+  it("is told in several messages which attempts to stop", async () => {
     const agent = await swarm.agent("a1");
     const rest = { incarnation: "a1-1", status: "busy", inFlight: 2_000, seen: 0 };
     const held = manyHeld(rest);
@@ -157,7 +156,7 @@ describe("an agent that holds much that is not its own", () => {
   });
 });
 
-describe("a submitter who mistypes long names in one message", () => {
+describe("a submitter with long mistyped names in one message", () => {
   it("is answered, if not with every suggestion", async () => {
     const kinds = [1, 2, 3].map((n) => `${longName(0).slice(0, -2)}${n}`);
     await swarm.agent("a1", { kinds });
@@ -166,15 +165,15 @@ describe("a submitter who mistypes long names in one message", () => {
       id: `t${n}`,
     }));
     const answer = await swarm.client.submit(tasks);
-    // Unknown, try again: then they are there.
+    // Unknown at first, found at the second try.
     if (answer.ok === false) expect(answer.code).toBe("WAGGLE_OUTCOME_UNKNOWN");
     expect((await swarm.client.submit(tasks)).answers).toHaveLength(1_024);
     expect((await swarm.client.status()).tasks).toMatchObject({ queued: 1_024 });
   });
 });
 
-describe("those who wait for one task", () => {
-  it("are as many as there may be; one more is told to come again, and never that the task is unknown", async () => {
+describe("clients that await one task", () => {
+  it("are limited; one more is told to try again, and never that the task is unknown", async () => {
     await swarm.client.submit([{ id: "t1", kind: "count" }]);
     const ask = (notify: string) =>
       swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify });

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => swarm.stop());
 
 describe("a task", () => {
-  it("is accepted after its commit, assigned with its receipt, completed, and its submitter told", async () => {
+  it("is accepted after its commit, assigned with its receipt, completed, and its submitter notified", async () => {
     const agent = await swarm.agent("a1");
     const done = swarm.client.listen<{ ended: object[] }>(doneSubject("_INBOX.inbox1"));
     const accepted = await swarm.client.submit([{ id: "t1", kind: "count", payload: "hello" }], {
@@ -47,7 +47,7 @@ describe("a task", () => {
     expect(other.answers[0]).toMatchObject({ ok: false, code: "WAGGLE_CONFLICT", field: "id" });
   });
 
-  it("of a kind that nobody serves is queued with a warning and near misses, or refused with failFast", async () => {
+  it("of a kind without agents is queued with a warning and near misses, or refused with failFast", async () => {
     await swarm.agent("a1", { kinds: ["count", "digest"] });
     const queued = await swarm.client.submit([{ id: "t1", kind: "cuont" }]);
     const refused = await swarm.client.submit([{ id: "t2", kind: "digets" }], { failFast: true });

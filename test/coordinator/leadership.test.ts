@@ -1,5 +1,5 @@
-// Who leads, told by the journal alone: taking over from the silent and from those who said goodbye, deposed
-// leaders, lost campaigns, and ends of a coordinator at awkward moments.
+// Leadership, decided by the journal alone: taking over after silence and after a goodbye, deposed leaders, lost
+// campaigns, and ends of a coordinator at awkward moments.
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
@@ -42,7 +42,7 @@ beforeEach(async () => {
 afterEach(async () => {
   first.journal.setOffline(false);
   first.release();
-  await stopped(swarm, clock); // what was unknown is asked again, once no rival was heard
+  await stopped(swarm, clock); // unknown appends are sent again once no rival was heard
 });
 
 const submit = (...ids: string[]) =>
@@ -51,19 +51,19 @@ const submit = (...ids: string[]) =>
     { notify: "_INBOX.me" },
   );
 
-/** A standby's way to the journal is its own. */
+/** A standby has its own way to the journal. */
 async function aStandby(id = "c2"): Promise<{ coordinator: Coordinator; journal: MemoryJournal }> {
   const journal = new MemoryJournal(store);
   return { coordinator: await swarm.startAnother(id, journal), journal };
 }
 
-/** Another coordinator takes the lead just before the first leader's next append. */
+/** A second coordinator takes the lead just before the first leader's next append. */
 function deposeAtNextAppend(): void {
   const { tail } = swarm.watched.settled();
   first.beforeAppend = () => new Rival(store).takeLead(tail);
 }
 
-/** What each coordinator answers to a question, the leader's first. */
+/** Answers of all coordinators to a question, the leader's first. */
 async function answersOf(subject: string, message: object) {
   const inbox = `_INBOX.all.${recordCount(store)}`;
   const answers = swarm.client.listen<{ stale?: true; leader: string; journal: object; agents: object[] }>(
@@ -121,13 +121,13 @@ describe("a standby", () => {
     };
     scribble();
     await clock.advance(2 * silenceMs);
-    expect(roleOf(coordinator)).toBe("standing-by"); // the leader goes on behind them
+    expect(roleOf(coordinator)).toBe("standing-by"); // the leader appends behind foreign records
     first.journal.setOffline(true);
     await clock.advance(1.5 * silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
   });
 
-  it("is kept off by the beats of an idle leader, and so is the journal from growing fast", async () => {
+  it("is kept off by the heartbeats of an idle leader, and the journal grows slowly", async () => {
     const { coordinator } = await aStandby();
     const before = recordCount(store);
     await clock.advance(20 * silenceMs);
@@ -173,7 +173,7 @@ describe("a standby", () => {
     expect(roleOf(coordinator)).toBe("leading");
   });
 
-  it("takes over, with all that was committed, though its reading of the segment went dead without a word", async () => {
+  it("takes over with all committed batches, though its reading of the segment died silently", async () => {
     const journal = new MemoryJournal(store);
     const segmentOf = journal.segment.bind(journal);
     journal.segment = (number) => {
@@ -186,7 +186,7 @@ describe("a standby", () => {
     const coordinator = await swarm.startAnother("c2", journal);
     await submit("t1");
     first.journal.setOffline(true);
-    await clock.advance(2 * silenceMs); // its look before the seal shows what the leader wrote
+    await clock.advance(2 * silenceMs); // the look before the seal shows the leader's writes
     expect(roleOf(coordinator)).toBe("standing-by");
     await clock.advance(silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
@@ -246,7 +246,7 @@ describe("a standby", () => {
 });
 
 describe("a term's own time-out", () => {
-  it("is what a standby waits for, whatever its own", async () => {
+  it("is the T by which a standby waits, not its own", async () => {
     const quick = await swarm.startAnother("c2", new MemoryJournal(store), { leaderTimeoutMs: 1_000 });
     expect(quick.silenceMsMax).toBe(silenceMs * (1 + limits.electionJitterShare));
     first.journal.setOffline(true);
@@ -263,7 +263,7 @@ describe("a term's own time-out", () => {
     expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(10_000);
   });
 
-  it("of 1 s is kept by beats three times as often, and ends trust after 0.8 s", async () => {
+  it("of 1 s comes with three times as many heartbeats, and ends the leader lease after 0.8 s", async () => {
     const journal = new MemoryJournal(store);
     const leader = await swarm.startAnother("c2", journal, { leaderTimeoutMs: 1_000 });
     await swarm.coordinator.stop();
@@ -288,7 +288,7 @@ describe("a term's own time-out", () => {
 });
 
 describe("a new leader", () => {
-  it("says once that it began, at once: who has just connected asked another before", async () => {
+  it("announces its beginning once, at once: a client that just connected may have asked a second coordinator before", async () => {
     await aStandby();
     const beats = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
     await clock.advance(silenceMs);
@@ -300,7 +300,7 @@ describe("a new leader", () => {
     expect(ofTerm.length).toBeGreaterThan(1);
   });
 
-  it("sends again what was not confirmed, under its own term, and goes on with what was", async () => {
+  it("sends unconfirmed assignments again, under its own term, and goes on with confirmed ones", async () => {
     const agent = await swarm.agent("a1");
     await submit("t1", "t2");
     const [seen] = [await agent.assignment(), await agent.assignment()];
@@ -339,7 +339,7 @@ describe("a new leader", () => {
     expect(await agentStatus()).toBe("offline");
   });
 
-  it("tells how tasks ended to those who ask it to, what ended before included", async () => {
+  it("tells clients how tasks ended, earlier ends included", async () => {
     const agent = await swarm.agent("a1");
     await submit("t1", "t2");
     const [one, two] = [await agent.assignment(), await agent.assignment()];
@@ -397,7 +397,7 @@ describe("a new leader", () => {
     expect(undeclared.answers).toMatchObject([{ ok: false, field: "project" }]);
     await swarm.client.submit([1, 2, 3].map((n) => ({ id: `t${n}`, kind: "count", tokens: 700 })));
     await set("resume", {});
-    expect(await waiting()).toBe(3); // its project is paused
+    expect(await waiting()).toBe(3); // the project is paused
     await set("resume", { project: "default" });
     expect(await waiting()).toBe(1); // topN, and the budget
     await agent.report(await agent.assignment(), "completed", { result: "", tokens: 700 });
@@ -419,13 +419,13 @@ describe("a new leader", () => {
 });
 
 describe("a deposed leader", () => {
-  it("answers nothing definite, tells agents nothing, and stands by with everybody's state", async () => {
+  it("answers nothing definite, sends agents nothing, and stands by with the common state", async () => {
     const agent = await swarm.agent("a1");
     const { coordinator } = await aStandby();
     first.journal.setOffline(true);
     await clock.advance(2 * silenceMs);
     expect([roleOf(swarm.coordinator), roleOf(coordinator)]).toEqual(["leading", "leading"]);
-    // Both hear what follows; only one of them may say anything.
+    // Both hear later requests; only one may answer.
     const answer = await submit("t1");
     expect(answer).toMatchObject({ term: 2, answers: [{ ok: true }] });
     expect(await agent.push("assign")).toMatchObject({ term: 2 });
@@ -453,7 +453,7 @@ describe("a deposed leader", () => {
     expect(await submit("t1")).toMatchObject({ term: 3 });
   });
 
-  it("shows nothing of the batches that were refused, nor of the one behind them", async () => {
+  it("shows nothing of the refused batches, nor of later ones", async () => {
     const agent = await swarm.agent("a1");
     deposeAtNextAppend();
     const answers = ["t1", "t2", "t3"].map(async (id) => {
@@ -469,7 +469,7 @@ describe("a deposed leader", () => {
     await Promise.race([Promise.all(answers).then(() => expect.unreachable()), clock.settle()]);
   });
 
-  it("goes on from what was stored before the seal, though it never heard of it", async () => {
+  it("goes on from batches stored before the seal, though their acknowledgements were lost", async () => {
     first.hold();
     submit("t1").catch(() => undefined); // stored, and never answered
     await clock.settle();
@@ -498,7 +498,7 @@ describe("a leader that meets a bug", () => {
     "in a turn": () => vi.spyOn(Turns.prototype, "run"),
     "at a pulse": () => vi.spyOn(Monitor.prototype, "pulse"),
   };
-  /** Once, where it would go on. */
+  /** Throws once, at the next call. */
   const met = (where: keyof typeof meetingIt) => {
     const spy = meetingIt[where]().mockImplementationOnce(() => {
       throw new RangeError("a bug");
@@ -535,16 +535,16 @@ describe("a leader that meets a bug", () => {
       swarm.client.ask(subjects.project("default", "await"), { tasks: ["ended"], notify: "_INBOX.me" }),
       swarm.client.ask(subjects.query("_", "journal"), { since: 0 }),
     ];
-    for (const answer of answers) answer.catch(() => undefined); // which this leader owes
+    for (const answer of answers) answer.catch(() => undefined); // the answer of this leader is still due
     await clock.settle();
 
     met("at a pulse");
     await clock.advance(limits.pulseMs);
     expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_INVARIANT" });
     expect(said.at(-1)).toBe(subjects.coordinator);
-    said.length = 0; // that it leaves was the last
+    said.length = 0; // its last announcement says that it leaves
     gate.open();
-    submit("t1").catch(() => undefined); // nobody may lead yet
+    submit("t1").catch(() => undefined); // no coordinator may lead yet
     await clock.advance(2 * silenceMs);
     expect(said).toEqual([]);
     expect(roleOf(coordinator)).toBe("leading");
@@ -569,7 +569,7 @@ describe("stopping", () => {
     expect(store.end(1)?.isSealed).toBe(true);
   };
 
-  it("finishes what was asked, and closes its segment last", async () => {
+  it("finishes its requests, and closes its segment last", async () => {
     const answer = submit("t1", "t2");
     await clock.settle();
     await swarm.coordinator.stop();
@@ -586,7 +586,7 @@ describe("stopping", () => {
     expectClosed();
   });
 
-  it("comes to an end with a question waiting, on a journal that has no beats", async () => {
+  it("ends with a query waiting, on a journal without heartbeats", async () => {
     const journal = new MemoryJournal(new MemoryJournalStore({ clock }));
     Object.assign(journal, { sharable: false });
     const alone = await startTestSwarm({ clock, journal });
@@ -605,7 +605,7 @@ describe("stopping", () => {
     expect(roleOf(swarm.coordinator)).toBe("stopped");
   }, 5_000);
 
-  it("comes to an end while it takes the lead, and the next coordinator passes over what it claimed", async () => {
+  it("ends while it takes the lead, and the next coordinator passes over its claim", async () => {
     const held = new HeldJournal(store);
     const standby = await swarm.startAnother("c2", held.journal);
     held.hold();
@@ -645,7 +645,7 @@ describe("starting", () => {
     await expect(swarm.startAnother("c2", journal)).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
   });
 
-  it("leads an empty journal at once, and a journal that nobody else can open", async () => {
+  it("leads an empty journal at once, and a journal that cannot be shared", async () => {
     const alone = new MemoryJournalStore({ clock });
     const one = await startTestSwarm({ clock, store: alone });
     await one.stop();

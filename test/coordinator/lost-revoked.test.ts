@@ -1,4 +1,4 @@
-// An assignment that is lost on the wire and then revoked must not leave a gap in its agent's numbers.
+// An assignment that is lost on the wire and then revoked must not leave a gap in the agent's numbers.
 
 import { afterEach, expect, it } from "vitest";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
@@ -10,7 +10,7 @@ it("an assignment that was lost and revoked is sent again as revoked, and its pl
   swarm = await startTestSwarm();
   const agent = await swarm.agent("a1", { maxConcurrent: 1 });
   await swarm.client.submit([{ id: "t1", kind: "count" }]);
-  const lost = await agent.assignment(); // the agent behaves as if this never came
+  const lost = await agent.assignment(); // the agent ignores the message
   await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
   await swarm.client.submit([{ id: "t2", kind: "count" }]);
   await agent.beat([], 0);

@@ -1,5 +1,4 @@
-// What the leader observes of how the load lies: first the monitor by itself, then in a swarm, as status and log tell
-// it.
+// The leader's observations of the load: first the monitor by itself, then in a swarm, in status and log.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Monitor } from "../../src/coordinator/leader/monitor.ts";
@@ -93,7 +92,7 @@ describe("alerts", () => {
     ]);
   });
 
-  it("count those who serve the kind, free or not, and nobody else", () => {
+  it("count agents of the kind, free or not, and no other agents", () => {
     const busy = { full: 3, suspended: 2, unresponsive: 2, "rate-limited": 1, "failed-this-task": 1 };
     assign(enough, ["a1"], { of: "served", feasible: 1, ineligible: busy });
     const others = { offline: 9, draining: 9, "wrong-kind": 9, "wrong-role": 9 };
@@ -103,7 +102,7 @@ describe("alerts", () => {
     expect(monitor.soleAgents()).toEqual([{ kind: "alone", agent: "a1" }]);
   });
 
-  it("watch so many kinds, those assigned last, and let go of the others", () => {
+  it("watch a limited number of kinds, the last assigned, and let go of the others", () => {
     assign(enough, ["a1"], { of: "old" });
     pass(limits.pulseMs);
     for (let n = 0; n < limits.concentrationKindsMax - 1; n += 1) assign(1, ["a1"], { of: `k${n}` });
@@ -128,7 +127,7 @@ describe("alerts", () => {
 });
 
 describe("a bottleneck", () => {
-  /** Who is one, over a second of the state that turns leave behind. */
+  /** Sole agents, over a second of states between turns. */
   function bottlenecksOf(turns: Turns): string[] {
     const monitor = new Monitor(turns.state, silentLogger);
     monitor.pulse(turns.at);
@@ -152,14 +151,14 @@ describe("a bottleneck", () => {
     expect(bottlenecksOf(turns)).toEqual(["full"]);
   });
 
-  it("is not who has a place left, or only lacks the role", () => {
+  it("is no agent with free capacity, or that only lacks the role", () => {
     const turns = new Turns();
     turns.turn(join("a", { role: "reader" }), join("b", { role: "writer" }));
     turns.turn(...waiting(2), ...waiting(1, { role: "writer" }));
     expect(bottlenecksOf(turns)).toEqual(["b"]);
   });
 
-  it("is nobody while an operator keeps the tasks from it", () => {
+  it("is no agent while an operator holds the tasks back", () => {
     const turns = new Turns();
     turns.turn(join("a"));
     turns.turn(...waiting(2));
@@ -176,7 +175,7 @@ describe("a bottleneck", () => {
 });
 
 describe("the metrics", () => {
-  it("are 0 for a swarm of nobody", () => {
+  it("are 0 for an empty swarm", () => {
     expect(swarmMetricsOf(emptyState())).toEqual({
       totalAgents: 0,
       idleAgents: 0,
@@ -188,7 +187,7 @@ describe("the metrics", () => {
     });
   });
 
-  it("count who is offline as idle too, as their document does, and learn from outcomes", () => {
+  it("count offline agents as idle too, as their document does, and learn from outcomes", () => {
     const turns = new Turns();
     turns.turn(join("a", { maxConcurrent: 2 }), join("b"), join("holder", { kinds: [] }));
     turns.turn(submit());
@@ -215,7 +214,7 @@ describe("the metrics", () => {
     expect(later.avgSuccessRate).toBeGreaterThan(fresh.avgSuccessRate);
   });
 
-  it("are of the agents that run tasks: who came for slots is in none of them, there or gone", () => {
+  it("leave out agents that hold only slots, online or gone", () => {
     const turns = new Turns();
     turns.turn(join("a"));
     const alone = swarmMetricsOf(turns.state);
@@ -252,7 +251,7 @@ describe("in a swarm", () => {
     });
     await swarm.client.submit([{ kind: "review" }, { kind: "review" }, { kind: "count" }]);
     const first = await slow.assignment();
-    await clock.advance(2 * limits.pulseMs); // found full at the first of them
+    await clock.advance(2 * limits.pulseMs); // found full at the first pulse
     const { metrics, observed } = await swarm.client.status();
     expect(metrics).toMatchObject({
       totalAgents: 2,

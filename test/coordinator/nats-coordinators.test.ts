@@ -1,5 +1,6 @@
-// Coordinators on real nats-servers whose journal is damaged under them: a segment's stream deleted, purged by
-// hand, its file cut after a kill -9, a bit in it flipped. Also a server without room. And how long a hand-over and a change of segment take there.
+// Coordinators on real nats-servers whose journal is damaged under them: a segment's stream deleted, purged by hand,
+// its file cut after a kill -9, a bit in it flipped. Also a server without room. And how long a hand-over and a change
+// of segment take there.
 
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
@@ -26,7 +27,7 @@ import { natsServersFor, type RunningNatsServer, startNatsServer } from "../supp
 
 const bytesMax = 64 * 1024 * 1024;
 const leaderTimeoutMs = 1_000;
-/** What a person would still call at once; the hand-over itself is to take less. */
+/** "At once" for a person; the hand-over itself takes less. */
 const handOverMsMax = 200;
 
 for (const { path, version } of natsServersFor("coordinators on a damaged stream")) {
@@ -98,7 +99,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
     const streamFolder = async () =>
       join(server.storeDir, "jetstream", "$G", "streams", await stream(), "msgs");
 
-    /** All tasks are there for the leader, for a follower, and for a coordinator that starts from the journal alone. */
+    /** A leader, a follower, and a coordinator that starts from the journal alone have all tasks. */
     async function expectWhole(tasks: number): Promise<void> {
       await client.submit({ id: "after", kind: "none" });
       expect((await client.status()).tasks.queued).toBe(tasks + 1);
@@ -108,7 +109,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       expect((await client.status()).tasks.queued).toBe(tasks + 1);
     }
 
-    /** A leader with tasks in its journal. */
+    /** A leader with tasks in the journal. */
     async function aLeader(): Promise<Coordinator> {
       const coordinator = await aCoordinator("c1");
       await coordinator.whenLeading();
@@ -137,7 +138,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       }
     });
 
-    it("loses nothing that a server lost of its file, killed with -9, while a coordinator lives", async () => {
+    it("loses nothing when a server killed with -9 lost the end of its file, while a coordinator lives", async () => {
       await aLeader();
       const folder = await streamFolder();
       await server.kill("SIGKILL");
@@ -255,7 +256,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
   });
 }
 
-/** As a power failure leaves it: what was not synced is gone. */
+/** As after a power failure: unsynced records are gone. */
 function cutLastBytes(folder: string, count: number): void {
   const [block] = readdirSync(folder)
     .filter((name) => name.endsWith(".blk"))

@@ -1,6 +1,5 @@
 // Ten thousand messages on every inbound subject: well-formed, mutated and nonsense, from agents and clients that
-// remember what they were told and lie about it. Whatever comes, the invariants hold, the coordinator lives, and
-// each request is answered.
+// remember all pushes and lie about them. The invariants hold, the coordinator lives, and each request is answered.
 
 import { afterEach, expect, it } from "vitest";
 import { statusOf } from "../../src/coordinator/queries/status.ts";
@@ -44,11 +43,11 @@ const nonsense: readonly unknown[] = [
   [null],
 ];
 
-/** A party that knows what was assigned to whom, and asks for anything. */
+/** An adversary: knows all assignments, and sends any request. */
 class Chaos {
   readonly #dice: Dice;
   readonly #clock: ManualClock;
-  /** What was ever assigned, as it was sent. */
+  /** All assignments ever, as sent. */
   readonly #assigned: {
     agent: string;
     incarnation: string;
@@ -148,12 +147,12 @@ class Chaos {
     };
   }
 
-  /** One of the last few. */
+  /** A recent item. */
   #handle(): string {
     return `h${Math.max(1, this.#handles - this.#dice.below(12))}`;
   }
 
-  /** Limits, rules and pauses; more often lifted than imposed, so that the swarm goes on. */
+  /** lifted more often than imposed, so that the swarm goes on */
   #setting(): { readonly subject: string; readonly body: object } {
     const dice = this.#dice;
     const project = this.#pick(["default", "p2", "_", "p3"]);
@@ -229,7 +228,7 @@ class Chaos {
       this.#lifeByAgent.set(agent, `${agent}-${this.#lives}`);
     }
     return {
-      // A life that was fenced does not join again.
+      // A fenced session does not join again.
       incarnation: this.#lifeByAgent.get(agent),
       kinds: ["count", "digest", "outline"].filter(() => dice.below(3) > 0),
       maxConcurrent: 1 + dice.below(4),
@@ -299,7 +298,7 @@ class Chaos {
     return `t${this.#dice.below(150)}`;
   }
 
-  /** The same with one value somewhere replaced by nonsense, or gone. */
+  /** The same message with one value replaced by nonsense, or removed. */
   #mutated(value: unknown): unknown {
     const dice = this.#dice;
     if (typeof value !== "object" || value === null || dice.below(4) === 0) return dice.of(nonsense);
@@ -349,7 +348,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
     const { subject, bytes } = chaos.message();
     const isAsked = dice.below(10) > 0;
     transport.publish(subject, bytes, isAsked ? `_INBOX.chaos.${sent}` : undefined);
-    // Progress is never answered, nor are heartbeats of agents that are told to join instead.
+    // Progress is never answered, nor are heartbeats of agents that get `rejoin` instead.
     if (isAsked && !/\.(progress|heartbeat)$/.test(subject)) asked += 1;
     if (dice.below(8) === 0) await clock.advance(dice.below(30) === 0 ? dice.below(6_000) : dice.below(40));
   }
@@ -361,7 +360,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   expect(state.counts.expired).toBeGreaterThan(5);
   expect(state.slotLeases).toBeGreaterThan(50);
 
-  // Replay equals life: the leader shows what anybody makes of its journal, agents' charts included.
+  // Replay equals the run: the leader's state is the fold of the journal, agents' charts included.
   const { agents, counters: _, observed: __, standbys: ___, journal, ...rest } = await swarm.client.status();
   const whole = { now: instant(clock.now()), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
   const replayed = statusOf(state, { swarm: "test", journal, ...whole });

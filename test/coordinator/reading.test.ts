@@ -1,4 +1,4 @@
-// What may be read: the live stream of events with its gaps to be seen, pages of the journal, and how tasks stand.
+// Reading: the live stream of events with visible gaps, pages of the journal, and states of tasks.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nounAndVerb } from "../../src/coordinator/leader/dispatcher.ts";
@@ -26,14 +26,14 @@ afterEach(() => swarm.stop());
 
 const page = (query: object) => swarm.client.ask(subjects.query("_", "journal"), query);
 
-/** What was written before is read from the journal from now on, and not from memory. */
+/** From now on earlier batches come from the journal, not from memory. */
 async function letGo(): Promise<void> {
   await clock.advance(limits.recentRecordsMs + 1);
   await swarm.client.submit([{ kind: "k" }]);
 }
 
 describe("the live stream", () => {
-  it("has one message a batch and subject, each naming the one before, so that gaps show", async () => {
+  it("has one message per batch and subject, each naming the last, so that gaps show", async () => {
     const submitted = swarm.client.listen<EventPush>(subjects.event("p", "task", "submitted"));
     const joined = swarm.client.listen<EventPush>(subjects.event("_", "agent", "joined"));
     await swarm.client.submit([{ kind: "k" }, { kind: "k" }, { kind: "k" }], {}, "p");
@@ -116,13 +116,13 @@ describe("the journal", () => {
     expect((await page({ since: clock.now() + 1 })).batches).toEqual([]);
   });
 
-  it("of which a record was lost says that it is damaged, and what to do", async () => {
+  it("with a lost record says that it is damaged, and what to do", async () => {
     for (let n = 0; n < 12; n += 1) {
       await clock.advance(100);
       await swarm.client.submit([{ id: `t${n}`, kind: "k" }]);
     }
     await letGo();
-    swarm.watched.settled(); // before they are lost
+    swarm.watched.settled(); // not lost yet
     swarm.store.loseRecords(1, 8, 2);
     const damaged = {
       ok: false,
@@ -157,7 +157,7 @@ describe("the journal", () => {
 });
 
 describe("a task that waits", () => {
-  it("says where it stands and what keeps each agent from it", async () => {
+  it("says where the task stands and why each agent does not take it", async () => {
     await swarm.agent("full", { maxConcurrent: 1 });
     await swarm.agent("other", { kinds: ["other"] });
     await swarm.agent("role", { role: "r" });

@@ -1,4 +1,4 @@
-// Retrying over the wire, against a real leader: what is read from the journal, what is refused, and what is bounded.
+// Retries over the wire, against a real leader: reads of the journal, refusals, and bounds.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -60,7 +60,7 @@ describe("a retry", () => {
     expect(await agent.assignment()).toMatchObject({ attempt: 3, payload: "of t1" });
   });
 
-  it("whose answer was lost is asked for again, and opens one round", async () => {
+  it("with a lost answer is asked again, and opens one round", async () => {
     await failed("t1");
     const ask = { tasks: [{ task: "t1", round: 2 }] };
     const subject = subjects.project("default", "retry");
@@ -71,7 +71,7 @@ describe("a retry", () => {
     expect(events().filter(({ type }) => type === "TaskRetried")).toHaveLength(1);
   });
 
-  it("is refused where the task completed, lives, is unknown, or is another project's", async () => {
+  it("is refused for a completed, live, unknown or another project's task", async () => {
     const handle = await swarm.submit({ id: "t1", kind: "count" });
     const assignment = await agent.assignment();
     await expect(swarm.retry("t1")).rejects.toThrow(/task t1 has not ended \(it is (assigned|running)\)/);

@@ -1,5 +1,5 @@
-// Two projects with a task of the same id: neither sees, ends or retries the task of the other, and an agent may run
-// both at once.
+// Two projects with a task of the same id: neither project sees, ends or retries the task of the other, and an agent
+// may run both at once.
 
 import { beforeEach, expect, it } from "vitest";
 import type { DonePush } from "../../src/protocol/schemas.ts";

@@ -1,4 +1,4 @@
-// A leader's look at its segment: which segment is another leader's, and what is damage though no append meets it.
+// A leader's inspection of its segment: segments of other leaders, and damage that no append meets.
 
 import { beforeEach, expect, it } from "vitest";
 import { SegmentWatch, type Watched } from "../../src/coordinator/leader/segment-watch.ts";
@@ -21,7 +21,7 @@ beforeEach(() => {
   happened = [];
 });
 
-/** A leader of the session `own` looks once, and again where it finds a fault. */
+/** A leader of the session `own` looks once, and again after a fault. */
 async function looking(watched: Omit<Watched, "recordHash">): Promise<readonly string[]> {
   const watch = new SegmentWatch(
     { life: "own", journal: new MemoryJournal(store), timing, clock },

@@ -1,5 +1,5 @@
-// A leader's segment that is faulty, or full enough to be changed: the leader goes on in the next one from what it
-// holds. Nothing that was acknowledged is lost, what was in flight is committed once, and standbys and restarts agree.
+// A leader's segment that is faulty, or due for a change: the leader goes on in the next segment from memory.
+// Acknowledged batches stay, batches in flight are committed once, and standbys and restarts agree.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
@@ -32,7 +32,7 @@ import {
 import { liveIds } from "../support/task-refs.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
-/** Enough for a fault to be noticed and answered, once no append meets it. */
+/** Long enough to notice and answer a fault that no append meets. */
 const noticedMs = timeoutMs + limits.faultLooksMin * limits.faultLookMs + timeoutMs;
 let clock: ManualClock;
 let store: MemoryJournalStore;
@@ -40,7 +40,7 @@ let journal: MemoryJournal;
 let swarm: TestSwarm;
 let standby: Coordinator;
 let log: ReturnType<typeof keptLog>;
-/** What becomes of the first leader's requests and of their answers. */
+/** The fate of the first leader's requests and answers. */
 let onRequest: (request: MemoryRequest) => RequestFate | Promise<RequestFate>;
 let onAnswer: (request: MemoryRequest) => AnswerFate | Promise<AnswerFate>;
 
@@ -68,7 +68,7 @@ async function start(compaction?: Omit<CompactionOptions, "maker">): Promise<voi
   await clock.settle();
 }
 
-/** The answer about each task, as it comes; a task whose answer never came counts as in flight. */
+/** The answers about tasks, in order of arrival. A task without an answer counts as in flight. */
 function submitting(...ids: string[]): Promise<unknown>[] {
   return ids.map(async (id) => {
     const answer = swarm.submit(id);
@@ -129,7 +129,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     await expectAgreement(acknowledged);
   });
 
-  it("commits once what was in flight, and what is asked meanwhile", async () => {
+  it("commits batches in flight once, and later requests", async () => {
     const gate = new Gate();
     onAnswer = async ({ op }): Promise<AnswerFate> => {
       if (op === "append") await gate.opened;
@@ -172,7 +172,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     await expectAgreement([...acknowledged, "t9"]);
   });
 
-  it("has it noticed by a standby that takes the lead, and goes on from what that one holds", async () => {
+  it("loses the lead to a standby, which goes on from its own memory", async () => {
     journal.setOffline(true);
     lose();
     await clock.advance(4 * timeoutMs + limits.journalGapMs);
@@ -185,7 +185,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
   });
 });
 
-describe("a leader whose connection broke", () => {
+describe("a leader with a broken connection", () => {
   it("sends and answers nothing until it has looked at its segment, and goes on in it", async () => {
     await Promise.all(submitting("t1"));
     journal.setOffline(true);
@@ -211,7 +211,7 @@ describe("a leader whose connection broke", () => {
     await expectAgreement(["t1", "t2"]);
   });
 
-  it("and whose segment lost what it had acknowledged before goes on with it in a new one", async () => {
+  it("and with a segment that lost acknowledged batches goes on with them in a new segment", async () => {
     await Promise.all(submitting("t1", "t2"));
     swarm.watched.settled();
     journal.setOffline(true);
@@ -229,7 +229,7 @@ describe("a leader whose connection broke", () => {
     await clock.advance(2 * timeoutMs);
     expect(roleOf(standby)).toBe("leading");
     store.loseSeal(1);
-    swarm.submit("t2").catch(() => undefined); // the successor takes it
+    swarm.submit("t2").catch(() => undefined); // taken by the successor
     journal.setOffline(false);
     await clock.advance(timeoutMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
@@ -264,7 +264,7 @@ describe("a leader that is deposed", () => {
     expect(fingerprint((await restarted()).state)).toEqual(fingerprint(state));
   });
 
-  it("halts where its successor leads without what it acknowledged", async () => {
+  it("halts where its successor leads without acknowledged batches", async () => {
     await stopped(standby, clock);
     for (const id of ["t1", "t2", "t3"]) await Promise.all(submitting(id));
     swarm.watched.settled();
@@ -380,7 +380,7 @@ describe("a planned change of segment", () => {
     );
   }
 
-  it("whose new segment is lost at once goes on from memory in another", async () => {
+  it("goes on from memory in a third segment when the new one is lost at once", async () => {
     const ids = await load(1, 8);
     let isLost = false;
     onAnswer = (request) => {

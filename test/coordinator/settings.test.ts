@@ -1,5 +1,5 @@
-// What operators set, over the wire: answered with the complete settings after the commit, journaled once, read by
-// anybody from leader and standby, and obeyed at the door.
+// Operators' settings, over the wire: answered with the complete settings after the commit, journaled once, readable
+// from leader and standby, and obeyed at submission.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -24,7 +24,7 @@ const set = (verb: Verb, message: object = {}) => swarm.client.ask(subjects.oper
 const settings = (query: object = {}) => swarm.client.ask(subjects.query("_", "settings"), query);
 const hour = 3_600_000;
 
-/** Events of the journal that are about settings. */
+/** Events of the journal about settings. */
 async function journaled(): Promise<unknown[]> {
   const { batches } = await swarm.client.ask(subjects.query("_", "journal"), {});
   return batches
@@ -98,8 +98,8 @@ describe("one setting a request", () => {
   });
 });
 
-describe("what is set", () => {
-  it("is nothing at first, and the defaults are told", async () => {
+describe("settings", () => {
+  it("are absent at first, and the defaults are shown", async () => {
     expect(await settings()).toEqual({
       term: 1,
       idx: expect.any(Number),
@@ -114,7 +114,7 @@ describe("what is set", () => {
     });
   });
 
-  it("is listed whole, or by name, and a project that merely has tasks is told by name alone", async () => {
+  it("are listed whole, or by name; a project with tasks alone is listed only by name", async () => {
     await set("project", { project: "acme", budget: { tokens: 9, windowMs: hour } });
     await set("pause", { project: "paused" });
     await set("kind", { kind: "acme", importance: 3 });
@@ -155,7 +155,7 @@ describe("what is set", () => {
     expect(first).toMatchObject({ policy: { rules: "vapora", topN: 7 }, projects: [{ project: "acme" }] });
   });
 
-  it("is cut to what fits a message, and says how much is left out", async () => {
+  it("are cut to fit a message, with counts of omitted rows", async () => {
     await swarm.stop();
     swarm = await startTestSwarm({ clock, hub: new MemoryHub({ clock, maxPayloadBytes: 64 * 1024 }) });
     for (let n = 0; n < 200; n += 1) await set("project", { project: `p${n}`, creditWeight: 2 });
@@ -194,7 +194,7 @@ describe("at the door", () => {
     expect(answers[0].message).toContain("the estimate is 51 tokens, and the project's budget holds 50");
   });
 
-  it("a user who would crowd out others is told when to come again, and the record sums it up", async () => {
+  it("a user who would crowd out others is told when to try again, and the record sums refusals up", async () => {
     await set("project", { project: "default", queueMax: 6 });
     await swarm.client.submit([{ kind: "count", user: "bob" }]);
     const tasks = Array.from({ length: 4 }, () => ({ kind: "count", user: "ann" }));

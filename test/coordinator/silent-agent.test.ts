@@ -1,4 +1,4 @@
-// An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
+// A silent agent may be dead. Long before the leader knows, the agent gets no new assignment.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Presences } from "../../src/coordinator/requests/presence.ts";
@@ -29,7 +29,7 @@ afterEach(() => {
   return swarm.stop();
 });
 
-/** Time passes, and only one of the two is heard. */
+/** Time passes, and only the lively agent is heard. */
 async function beats(count: number): Promise<void> {
   for (let beat = 0; beat < count; beat += 1) {
     await clock.advance(limits.heartbeatMs);
@@ -54,10 +54,10 @@ it("gets tasks again as soon as it is heard", async () => {
   expect((await silent.assignment()).task).toBe("t1");
 });
 
-describe("whose batch is stored long after it fell silent", () => {
+describe("with a batch stored long after it fell silent", () => {
   beforeEach(() => silent.beat([], 0));
 
-  /** Meanwhile the journal keeps its answers to itself: what is decided is known to be stored only then. */
+  /** The journal holds its answers back meanwhile: decided batches are known as stored only later. */
   async function storedAfter(silentMs: number, ask: () => Promise<unknown>): Promise<void> {
     held.hold();
     const asked = ask();
@@ -69,7 +69,7 @@ describe("whose batch is stored long after it fell silent", () => {
     await clock.settle();
   }
 
-  /** One of the two tasks is its own. */
+  /** One of the two tasks runs on the lively agent. */
   const submitTwo = () =>
     swarm.client.submit([
       { id: "t1", kind: "count" },
@@ -79,13 +79,13 @@ describe("whose batch is stored long after it fell silent", () => {
   const assigned = ({ pushes }: WireAgent) =>
     pushes.all.flatMap((push) => (push.type === "assign" ? push.assignments.map(({ task }) => task) : []));
 
-  it("is not told what it was assigned, for it may be given up before it could renew the lease", async () => {
+  it("gets no assignment, because it may be declared lost before it could renew the lease", async () => {
     await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
     expect(assigned(lively)).toHaveLength(1);
     expect(assigned(silent)).toEqual([]);
   });
 
-  it("is told at its first heartbeat", async () => {
+  it("gets the assignment at its first heartbeat", async () => {
     await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
     await silent.beat([], 0);
     await clock.settle();
@@ -96,7 +96,7 @@ describe("whose batch is stored long after it fell silent", () => {
     ]);
   });
 
-  it("is told at each heartbeat until it arrived: there may be no room to have it sent", async () => {
+  it("gets the assignment at each heartbeat until it arrived: there may be no room to have it sent", async () => {
     await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
     const { state } = swarm.watched.settled();
     const row = state.agentById.get(agentId("a-silent")) ?? expect.fail("it joined");
@@ -118,12 +118,12 @@ describe("whose batch is stored long after it fell silent", () => {
     expect([lacks(0), lacks(0), lacks(number)]).toEqual([[number], [number], []]);
   });
 
-  it("is told at once when it was silent for less", async () => {
+  it("gets the assignment at once after a shorter silence", async () => {
     await storedAfter(limits.unresponsiveSilenceMs - 1, submitTwo);
     expect(assigned(silent)).toHaveLength(1);
   });
 
-  it("is not told that slots it waits for are its own, until it is heard", async () => {
+  it("gets no slots until it is heard", async () => {
     await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 1 });
     await slot(lively, "acquire", { handle: "first", resources: ["gpu"] });
     await slot(silent, "acquire", { handle: "second", resources: ["gpu"] });

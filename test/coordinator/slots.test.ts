@@ -1,5 +1,5 @@
-// Slots over the wire, message by message: what an agent in any language asks, is answered, is told, and how it and
-// the journal are brought into line when messages are lost, leaders change or somebody dies.
+// Slots over the wire, message by message: requests, answers and pushes of an agent in any language. Agent and journal
+// agree again after lost messages, changes of leader and deaths.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
@@ -69,7 +69,7 @@ const waiting = { ok: true, state: "waiting" };
 const gpu = async (): Promise<any> =>
   (await swarm.client.status()).resources.find((row: { resource: string }) => row.resource === "gpu");
 
-it("two resources with an α of their own grant the same requests differently, and status says whose α it is", async () => {
+it("two resources with an α of their own grant the same requests differently, and status names the source of α", async () => {
   await setResource("quick", 1, { optimizeFor: "latency" });
   await setResource("bulk", 1, { alpha: 1 });
   for (const name of ["quick", "bulk"]) {
@@ -171,7 +171,7 @@ describe("acquiring", () => {
     });
   });
 
-  it("refuses a life that is over", async () => {
+  it("refuses an ended session", async () => {
     await a1.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     expect(await acquire(a1, "h1")).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_AGENT" });
   });
@@ -189,7 +189,7 @@ describe("releasing", () => {
     });
   });
 
-  it("of what waits gives up waiting", async () => {
+  it("of a waiting handle ends the wait", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     expect(await release(a2, "h2")).toMatchObject({ ok: true, was: "waiting" });
@@ -198,7 +198,7 @@ describe("releasing", () => {
 });
 
 describe("a time-out", () => {
-  it("ends the wait with a push, and what is granted later goes to another", async () => {
+  it("ends the wait with a push, and a later grant goes to another agent", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2", { timeoutMs: 500 });
     await acquire(a3, "h3");
@@ -225,8 +225,8 @@ describe("a time-out", () => {
   });
 });
 
-describe("fewer slots than somebody waits for", () => {
-  it("end the wait with a push, and what was asked is refused from then on", async () => {
+describe("fewer slots than a waiting request needs", () => {
+  it("end the wait with a push, and the same request is refused from then on", async () => {
     await setResource("gpu", 3);
     const two = { resources: ["gpu", "gpu"] };
     await acquire(a1, "h1", two);
@@ -244,13 +244,13 @@ describe("fewer slots than somebody waits for", () => {
         field: "resources",
       });
     expect(await release(a2, "h2")).toMatchObject({ ok: true, was: "ended", reason: "above-capacity" });
-    // A3 has not heard of it: the next heartbeat says it again.
+    // The push to A3 was lost: the next heartbeat repeats the grant.
     await beat(a3, [], ["h3"]);
     expect(await a3.push("slot-waits-ended")).toMatchObject({ waits: [{ handle: "h3" }] });
   });
 });
 
-describe("who dies", () => {
+describe("an agent that dies", () => {
   it("while holding gives the slot to the next, after H", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
@@ -289,7 +289,7 @@ describe("who dies", () => {
     expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
   });
 
-  it("while waiting, and is back as another life, waits no more", async () => {
+  it("while waiting, and is back with a new session, waits no more", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await acquire(a3, "h3");
@@ -300,7 +300,7 @@ describe("who dies", () => {
 });
 
 describe("a heartbeat", () => {
-  it("that lists what is so changes nothing", async () => {
+  it("that agrees changes nothing", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     const before = recordCount(store);
@@ -309,7 +309,7 @@ describe("a heartbeat", () => {
     expect(recordCount(store)).toBe(before);
   });
 
-  it("that lists a grant as waiting is told again, in case the push was lost", async () => {
+  it("that lists a grant as waiting is granted again, in case the push was lost", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await release(a1, "h1");
@@ -325,7 +325,7 @@ describe("a heartbeat", () => {
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });
 
-  it("that lists what is another's is told to stop, and of what was never asked for to ask", async () => {
+  it("with another agent's handles is told to stop, and to ask for unknown waits", async () => {
     await beat(a1, ["h9"], ["h8"]);
     expect(await a1.push("slots-revoked")).toMatchObject({ handles: ["h9"] });
     expect(await a1.pushes.next()).toMatchObject({
@@ -351,7 +351,7 @@ it("nothing leaves before its commit", async () => {
   expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
 });
 
-it("everything works on under a new leader, which says again what was granted", async () => {
+it("everything works on under a new leader, which repeats the grants", async () => {
   await acquire(a1, "h1");
   await acquire(a2, "h2", { weight: 3 });
   await swarm.startAnother("c2");

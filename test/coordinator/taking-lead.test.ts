@@ -1,4 +1,5 @@
-// Taking the lead: who wins, what is held against what is stored, which faults begin it again, and when it halts.
+// Taking the lead: the winner of a race, the comparison of memory with storage, faults that restart the procedure, and
+// halts.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
@@ -73,14 +74,14 @@ async function won(...given: Parameters<typeof taking>) {
   return taken.kind === "won" ? taken : expect.fail("it stands by");
 }
 
-/** The log as a coordinator reads it that starts now. */
+/** The log of a coordinator that starts now. */
 async function read(): Promise<Replay> {
   const journal = new MemoryJournal(store);
   const { live } = await findLive(journal);
   return await restore(live ?? expect.fail("a segment is live"), { journal, clock });
 }
 
-/** What a standby holds that followed to the end, before the segment lost its last records. */
+/** The log of a standby that followed to the end, before the segment lost its last records. */
 async function heldBefore(lost: number): Promise<{ readonly held: Replay; readonly tail: ChainTail }> {
   writer.begin(5);
   const held = await read();
@@ -110,7 +111,7 @@ describe("a start", () => {
     expect((await read()).tail).toEqual(tail);
   });
 
-  it("reads what the leader appended until the seal", async () => {
+  it("reads the leader's appends up to the seal", async () => {
     let tail = writer.begin(3);
     const held = await read();
     const journal = new MemoryJournal(store, {
@@ -133,7 +134,7 @@ describe("a start", () => {
     expect((await won(held)).log.tail).toEqual(written);
   });
 
-  it("takes a foreign record for no sign of life", async () => {
+  it("ignores foreign records as signs of life", async () => {
     writer.begin(3);
     const held = await read();
     store.insert(1, Buffer.from("nobody's"));
@@ -258,7 +259,7 @@ describe("a segment that was claimed and is not open", () => {
 });
 
 describe("two that take the lead together", () => {
-  it("are never both leaders, whoever is slower at which step", async () => {
+  it("never both lead, whichever is slower at any step", async () => {
     for (let slow = 0; slow < 14; slow += 1) {
       store = new MemoryJournalStore({ clock });
       const tail = new Rival(store, "earlier").begin(3);
@@ -286,7 +287,7 @@ describe("two that take the lead together", () => {
     }
   });
 
-  it("at numbers of their own: the one that claimed by an older list stands by", async () => {
+  it("at separate numbers: the rival with the older claim list stands by", async () => {
     const tail = writer.begin(3);
     const other = new Rival(store, "other");
     const journal = new MemoryJournal(store, {
@@ -306,7 +307,7 @@ describe("two that take the lead together", () => {
     expect((await read()).tail).toEqual(tail);
   });
 
-  it("the one that holds less leaves it to the other", async () => {
+  it("the coordinator with the shorter log lets the other go first", async () => {
     writer.begin(3);
     const asked: unknown[] = [];
     const isMoreHeld = async (log: Replay | undefined) => asked.push(log?.tail.idx) > 0;
@@ -317,7 +318,7 @@ describe("two that take the lead together", () => {
 });
 
 describe("a log that lost its end", () => {
-  it("goes on from what a standby holds, in a segment that begins with it", async () => {
+  it("goes on from a standby's memory, in a segment with a base", async () => {
     const { held, tail } = await heldBefore(2);
     const { log, base } = await won(held);
     expect(base).toMatchObject({ idx: 5 });
@@ -360,12 +361,12 @@ describe("a log that lost its end", () => {
     },
   );
 
-  it("and is not held by the one that starts is shorter, as it stands: nobody knows better", async () => {
+  it("without a longer log in memory is shorter, as it stands: no coordinator knows better", async () => {
     await heldBefore(2);
     expect((await won(undefined)).log.tail.idx).toBe(3);
   });
 
-  it("and went on differently halts the one that holds the other branch, and changes nothing", async () => {
+  it("and went on differently halts the coordinator with the other branch, and changes nothing", async () => {
     const { held } = await heldBefore(2);
     let tail = (await read()).tail;
     for (let n = 0; n < 3; n += 1) tail = writer.batch(1, tail, [renewed], clock.now() + 1 + n);
@@ -391,7 +392,7 @@ describe("a log that lost its end", () => {
 });
 
 describe("a log that cannot be read", () => {
-  it("to its end goes on from the one that read it all", async () => {
+  it("to its end goes on from the coordinator that read it all", async () => {
     for (const damage of [() => store.loseRecords(1, 5), () => store.damageRecord(1, 7)]) {
       store = new MemoryJournalStore({ clock });
       const tail = new Rival(store).begin(5);
@@ -402,7 +403,7 @@ describe("a log that cannot be read", () => {
     }
   });
 
-  it("before what is held is read on in, and needed no more", async () => {
+  it("before the held position is read on in, and not needed any more", async () => {
     const tail = writer.begin(5);
     const held = await read();
     store.loseRecords(1, 4);
@@ -417,7 +418,7 @@ describe("a log that cannot be read", () => {
     expect((await read()).tail).toEqual(log.tail);
   });
 
-  it("halts the one that holds nothing, or less than it may hold", async () => {
+  it("halts a coordinator without a log, or with a log that may be too short", async () => {
     writer.begin(5);
     store.loseRecords(1, 5);
     await expect(taking(undefined)).rejects.toBeInstanceOf(JournalDamagedError);
@@ -488,7 +489,7 @@ describe("while the journal answers badly", () => {
     },
   );
 
-  it("it begins again after a reconnection, whatever step it had reached", async () => {
+  it("it begins again after a reconnection, from any step", async () => {
     for (let step = 1; step <= 14; step += 1) {
       store = new MemoryJournalStore({ clock });
       const tail = new Rival(store, "earlier").begin(3);
@@ -576,7 +577,7 @@ describe("while the journal answers badly", () => {
 });
 
 describe("a leader that takes the lead again", () => {
-  /** A leader of segment 2, behind one of another session. */
+  /** A leader of segment 2, behind a segment of another session. */
   async function leading() {
     writer.begin(3);
     const { log } = await won(undefined);
@@ -615,14 +616,14 @@ describe("a leader that takes the lead again", () => {
     expect((await taking(held, depsOf("c1"), { writing })).kind).toBe("stand-by");
   });
 
-  it("asks nobody: it holds all that its segment can hold", async () => {
+  it("asks no other coordinator: memory holds all of its segment", async () => {
     const { held, writing } = await leading();
     const isMoreHeld = () => expect.fail("it asked");
     await won(held, depsOf("c1", undefined, { isMoreHeld }), { writing });
   });
 });
 
-it("what opens a segment names its writer, so that no foreign `Opened` opens it", async () => {
+it("the first record names its writer, so that no foreign `Opened` opens the segment", async () => {
   const tail = writer.begin(3);
   new Rival(store, "stranger").open(1, tail, undefined);
   const { log } = await won(undefined);

@@ -1,4 +1,4 @@
-// The scan of tasks by itself: how much one step does, counted, and what a page holds.
+// The scan of tasks by itself: the work of one step, counted, and the contents of a page.
 
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { EndedTask, SwarmState } from "../../src/state/state.ts";
 
-/** Ended tasks that count how often a scan reads where they stand in the order. */
+/** Ended tasks that count reads of their position in the order. */
 function endedTasks(count: number, reads: { n: number }): SwarmState {
   const endedById = new AgedMap<string, EndedTask>();
   for (let n = 0; n < count; n += 1) {

@@ -1,4 +1,4 @@
-// Lists of tasks, against a real leader: filters, orders, pages, and what is refused.
+// Lists of tasks, against a real leader: filters, orders, pages, and refusals.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -34,7 +34,7 @@ async function idsOf(options: Parameters<Swarm["tasks"]>[0]): Promise<string[]> 
 }
 
 describe("a list of tasks", () => {
-  it("has the live ones first, what runs before what waits, then the newest that ended", async () => {
+  it("has live tasks first, running before waiting, then the newest ended", async () => {
     const ids = await idsOf({});
     expect([ids.slice(0, 2), ids.slice(2).sort()]).toEqual([
       ["runs", "waits"],
@@ -43,7 +43,7 @@ describe("a list of tasks", () => {
     expect(await idsOf({ sort: "submitted" })).toEqual(["done", "bad", "gone", "waits", "runs"]);
   });
 
-  it("takes what every condition takes, and of each list one", async () => {
+  it("matches all conditions, and any value of each list", async () => {
     expect(await idsOf({ state: ["failed", "cancelled"], sort: "submitted" })).toEqual(["bad", "gone"]);
     expect(await idsOf({ project: "other" })).toEqual(["gone"]);
     expect(await idsOf({ kind: "nobody", state: "queued" })).toEqual(["waits"]);
@@ -71,7 +71,7 @@ describe("a list of tasks", () => {
     expect(await idsOf({ limit: 1, sort: "submitted" })).toEqual(["done", "bad", "gone", "waits", "runs"]);
   });
 
-  it("refuses what there is not, by name", async () => {
+  it("refuses unknown values, by name", async () => {
     const refused = (options: object) => expect(swarm.taskPage(options)).rejects;
     for (const [options, message] of [
       [{ states: "failed" }, "taskPage: states: is unknown; did you mean state?"],

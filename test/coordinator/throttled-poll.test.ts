@@ -43,7 +43,7 @@ describe("a throttled poll", () => {
     expect(looks).toHaveLength(2);
   });
 
-  it("looks soon when it is told to, but not before the last look is over", async () => {
+  it("looks soon when told to, but not before the last look is over", async () => {
     throttledPoll.lookSoon();
     throttledPoll.look();
     expect(looks).toHaveLength(1);

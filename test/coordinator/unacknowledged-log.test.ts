@@ -1,4 +1,4 @@
-// When it is said that the journal acknowledges nothing.
+// When the log says that the journal acknowledges nothing.
 
 import { pino } from "pino";
 import { expect, it } from "vitest";
@@ -23,7 +23,7 @@ it("is not said while a server may fail over", () => {
   expect(linesOf([{ atMs: limits.unacknowledgedMs, sentMs: 1 }])).toEqual([]);
 });
 
-it("is said with what the server said, once and then each minute", () => {
+it("is logged with the server's words, once and then each minute", () => {
   const lines = linesOf([6_000, 8_000, 65_000, 66_000].map((atMs) => ({ atMs, sentMs: 0 })));
   expect(lines).toMatchObject([
     { level: 40, forMs: 6_000, err: { message: cause.message } },

@@ -1,4 +1,4 @@
-// A leader whose journal is slow, away, or already somebody else's: what it may say, keep and forget meanwhile.
+// A leader whose journal is slow, away, or taken over: answers, memory and bounds meanwhile.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
@@ -15,7 +15,7 @@ let clock: ManualClock;
 let store: MemoryJournalStore;
 let held: HeldJournal;
 let swarm: TestSwarm;
-/** Answers to questions that nobody waits for one by one. */
+/** Answers to requests without a caller that waits. */
 let answers: string[];
 
 beforeEach(async () => {
@@ -46,10 +46,10 @@ async function ask(count: number): Promise<void> {
 }
 
 function submitLater(id: string): void {
-  swarm.submit(id).catch(() => undefined); // its answer is held, or never comes
+  swarm.submit(id).catch(() => undefined); // the answer is held, or never comes
 }
 
-/** As many batches as may be are on their way, and no turn is taken until one of them is committed. */
+/** The maximum of batches is in flight, and no turn runs until a batch is committed. */
 async function fillInFlight(): Promise<void> {
   for (let batch = 0; batch < limits.batchesInFlightMax; batch += 1) {
     submitLater(`in-flight-${batch}`);
@@ -69,7 +69,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-it("questions behind a batch in flight are bounded like those before it", async () => {
+it("queries behind a batch in flight are bounded like earlier requests", async () => {
   held.hold();
   submitLater("t1");
   await clock.settle();
@@ -78,7 +78,7 @@ it("questions behind a batch in flight are bounded like those before it", async 
   expect(answers.every((answer) => answer.includes("WAGGLE_BACKPRESSURE"))).toBe(true);
 });
 
-it("a leader cut off from its journal refuses nobody: its successor may have accepted", async () => {
+it("a leader cut off from its journal refuses no request: its successor may have accepted it", async () => {
   const second = await swarm.startAnother("c2", new MemoryJournal(store));
   held.journal.setOffline(true);
   await clock.advance(2 * limits.leaderTimeoutMs);
@@ -87,14 +87,14 @@ it("a leader cut off from its journal refuses nobody: its successor may have acc
     submitLater(id);
     await clock.settle();
   }
-  // In parts that the successor keeps up with; the one cut off collects them all.
+  // In parts at the successor's pace; the cut-off leader collects all.
   for (let asked = 0; asked < limits.inboxDepthMax + 500; asked += 5_000) await ask(5_000);
   const refusals = answers.filter((answer) => answer.includes("WAGGLE_BACKPRESSURE"));
   expect(refusals).toEqual([]);
   held.journal.setOffline(false);
 });
 
-it("what was refused for want of room is on the record, also when there was none for the record", async () => {
+it("refusals for want of room are on record, even when the record found no room", async () => {
   held.hold();
   for (const id of ["a", "b", "c"]) {
     submitLater(id);
@@ -110,14 +110,14 @@ it("what was refused for want of room is on the record, also when there was none
   expect(refused.reduce((sum, count) => sum + count, 0)).toBe(10);
 });
 
-it("nothing follows a term's end, whatever is asked or falls due meanwhile", async () => {
+it("no message follows a term's end, for any request or timer", async () => {
   await swarm.agent("a1");
   await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 500 }]);
   held.hold();
   const stopped = swarm.coordinator.stop();
   await clock.settle();
   await clock.advance(600);
-  swarm.client.status().catch(() => undefined); // nobody leads any more: no answer is due
+  swarm.client.status().catch(() => undefined); // no leader any more: no answer is due
   await clock.settle();
   held.release();
   await clock.settle();

@@ -1,5 +1,5 @@
-// A leader's batches on their way into its segment: what each outcome of an append leads to, in which order batches are
-// committed, and when the segment is given up.
+// A leader's batches on the way into the segment: consequences of each outcome of an append, the order of commits, and
+// the end of a segment.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Full, type PendingBatch, Writer } from "../../src/coordinator/leader/writer.ts";
@@ -27,7 +27,7 @@ let requests: Map<number, RequestFate | (() => RequestFate)>;
 let answers: Map<number, AnswerFate | Promise<AnswerFate>>;
 let appends: number;
 let prev: string;
-/** From this age on an acknowledgement counts as none. */
+/** At this age an acknowledgement counts as none. */
 let lateMs: number;
 
 beforeEach(() => {
@@ -164,7 +164,7 @@ describe("batches", () => {
     expect(happened).toEqual(["late", "sealed"]);
   });
 
-  it("are sent no more once it is stopped, and nothing more is told", async () => {
+  it("are sent no more after a stop, and no event follows", async () => {
     requests.set(1, "lose");
     append(1, 2);
     writer.stop();
@@ -173,7 +173,7 @@ describe("batches", () => {
   });
 });
 
-describe("an append whose outcome is unknown", () => {
+describe("an append with unknown outcome", () => {
   it.each(["lost on its way", "stored and not acknowledged"])(
     "because it was %s is sent again unchanged",
     async (what) => {
@@ -207,7 +207,7 @@ describe("an append whose outcome is unknown", () => {
     expect(happened).toEqual(["unacknowledged", `committed 1 at 2, sent at ${limits.appendRetryMs}`]);
   });
 
-  it("of the second, whose first is lost: both stand once, in order", async () => {
+  it("of the second batch, when the first is lost: both are stored once, in order", async () => {
     requests.set(1, "lose"); // the second is refused, for the segment is shorter
     const [first, second] = append(1, 2);
     await clock.advance(3 * limits.appendRetryMs);
@@ -264,7 +264,7 @@ describe("a segment that does not end where it should", () => {
     store.loseTail(1, 1);
     append(3);
     await clock.settle();
-    expect(happened).toEqual(["suspect"]); // looked at before it counts, and sent again
+    expect(happened).toEqual(["suspect"]); // inspected first, and sent again
   });
 
   it("because the record there cannot be read is suspect", async () => {

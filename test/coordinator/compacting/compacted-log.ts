@@ -1,4 +1,4 @@
-// A leader's log with compaction beside it. `pulse` does what compaction asks for, as a leader does between turns.
+// A leader's log with compaction. `pulse` does what compaction asks for, as a leader does between turns.
 
 import { systemRandom } from "../../../src/clock.ts";
 import { type BaseMaker, baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
@@ -18,7 +18,7 @@ export const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSIT
 export class CompactedLog {
   readonly log: MemoryLedLog;
   readonly compaction: Compaction;
-  /** Segments that were ready, and that the leader does not go on in yet. */
+  /** Ready segments that the leader did not enter yet. */
   readonly ready: MadeSegment[] = [];
   readonly asked: Command[] = [];
   readonly damages: string[] = [];
@@ -67,13 +67,13 @@ export class CompactedLog {
     log.onBatch = (recorded, bytes) => this.compaction.committed(recorded, bytes);
   }
 
-  /** Looks, and what compaction begins is played to its end. */
+  /** Looks, and runs to the end of the duty. */
   async look(): Promise<void> {
     this.compaction.look(this.log.turns.at);
     await this.log.clock.settle();
   }
 
-  /** Looks, and the leader does what it is asked for. */
+  /** Looks, and does as compaction asks. */
   async pulse(): Promise<void> {
     await this.look();
     for (const command of this.asked.splice(0)) await this.log.turn(command);
@@ -92,7 +92,7 @@ export class CompactedLog {
     }
   }
 
-  /** A base is made as soon as it is due, and synced. */
+  /** Makes a due base and syncs it. */
   async base(): Promise<LiveSegment> {
     const before = this.log.number;
     await this.log.submit(10);
@@ -106,7 +106,7 @@ export class CompactedLog {
   }
 }
 
-/** A maker that waits, fails or makes as the test says. */
+/** A maker that waits, fails or makes by the test's choice. */
 export function aMaker(make: BaseMaker["make"]): BaseMaker {
   return { make };
 }

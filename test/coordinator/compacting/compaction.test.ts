@@ -1,4 +1,4 @@
-// When the next segment of a log is made, and what becomes of one that cannot be made.
+// When the next segment of a log is made, and the handling of failures.
 
 import { describe, expect, it } from "vitest";
 import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
@@ -26,7 +26,7 @@ describe("a base is due", () => {
     expect(baseSpacingBytes({ bytes: 20 * MiB }, { bytesMax })).toBe(20 * MiB);
   });
 
-  it("after so many bytes, counted from the newest base, whoever led then", async () => {
+  it("after so many bytes, counted from the newest base of any leader", async () => {
     const log = await MemoryLedLog.start({}, 400_000);
     const never = { everyEvents: Number.POSITIVE_INFINITY, snapshotSyncMs: 0 };
     await log.change();
@@ -97,7 +97,7 @@ describe("a base is due", () => {
     await compacted.base();
     await log.submit(3);
     log.store.damageRecord(2, log.live.opened.base?.position ?? 0);
-    const next = new CompactedLog(log); // another term
+    const next = new CompactedLog(log); // a later term
     for (let looks = 0; looks < 3; looks += 1) await next.pulse();
     expect(log.number).toBe(3);
     await log.expectWhole();
@@ -208,7 +208,7 @@ describe("a segment in the making", () => {
     expect(compacted.segments).toEqual([1, 2]);
   });
 
-  it("is given up when the term ends, and handed to nobody", async () => {
+  it("is given up when the term ends, and not handed over", async () => {
     const { compacted, signals, finish } = await underWay();
     compacted.compaction.end();
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
@@ -257,7 +257,7 @@ describe("a segment in the making", () => {
     expect(compacted.ready).toEqual([]);
   });
 
-  /** A maker that does not come to an end by itself. */
+  /** A maker that never ends. */
   async function underWay() {
     const signals: AbortSignal[] = [];
     const waiting: (() => void)[] = [];

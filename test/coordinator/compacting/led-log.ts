@@ -1,5 +1,5 @@
-// A log with its leader, without a coordinator around it: turns of the core, each a batch in the leader's segment. The
-// leader goes on in a next segment as a coordinator does.
+// A log with its leader, without a coordinator: turns of the core, each a batch in the leader's segment. The leader
+// goes on in a next segment as a coordinator does.
 
 import { expect } from "vitest";
 import type { Clock } from "../../../src/clock.ts";
@@ -22,7 +22,7 @@ import { submit, Turns } from "../../support/turns.ts";
 
 export const LIFE = "life-1";
 
-/** A journal as a server keeps it: in its page cache at first. */
+/** A journal on a server with a page cache. */
 function inPageCache(journal: MemoryJournal): MemoryJournal {
   Object.defineProperty(journal, "durability", { value: { class: "page-cache", sentence: "" } });
   return journal;
@@ -32,7 +32,7 @@ export class LedLog {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly turns = new Turns();
-  /** As the leader opened it, or continued it. */
+  /** As the leader opened or continued the segment. */
   live!: LiveSegment;
   tail: ChainTail = emptyTail;
   /** Of the newest committed batch. */
@@ -49,7 +49,7 @@ export class LedLog {
     this.clock = clock;
   }
 
-  /** Opens segment 1, with the batch that began the term. */
+  /** Opens segment 1, with the first batch of the term. */
   async begin(): Promise<this> {
     await this.journal.create(1);
     this.#writer = this.writerOf(1, 0);
@@ -75,7 +75,7 @@ export class LedLog {
     return this.live.number;
   }
 
-  /** One turn; its batch is stored and committed. */
+  /** Runs a turn; its batch is stored and committed. */
   async turn(...commands: readonly Command[]): Promise<void> {
     this.turns.turn(...commands);
     await this.#write();
@@ -89,7 +89,7 @@ export class LedLog {
     }
   }
 
-  /** One more batch, stored and not committed. */
+  /** Stores one more batch without a commit. */
   async submitUncommitted(): Promise<void> {
     const { committedIdx } = this;
     await this.submit(1);
@@ -114,7 +114,7 @@ export class LedLog {
     return baseMakerHere({ journal, clock: this.clock }).make(this.order(number), signal);
   }
 
-  /** As leader/segment-change.ts does it. */
+  /** As in leader/segment-change.ts. */
   async changeTo({ number, position, base, copiedIdx }: MadeSegment): Promise<void> {
     const { tail } = this;
     const previous = { segment: this.number, idx: tail.idx, hash: tail.hash };
@@ -128,12 +128,12 @@ export class LedLog {
     await this.#open(number, base, previous);
   }
 
-  /** Makes a segment and goes on in it. */
+  /** Makes a segment and goes on in the segment. */
   async change(): Promise<void> {
     await this.changeTo(await this.make(Math.max(...(await this.journal.list())) + 1));
   }
 
-  /** Goes on in a segment that continues this one by reference, as another term does. */
+  /** Goes on in a segment that continues the last by reference, as a new term does. */
   async continueIn(number: number): Promise<void> {
     const { tail } = this;
     const previous = { segment: this.number, idx: tail.idx, hash: tail.hash };
@@ -146,7 +146,7 @@ export class LedLog {
     await this.#open(number, undefined, previous);
   }
 
-  /** A restart reads what the leader has. */
+  /** A restart reads the leader's state. */
   async expectWhole(journal: Journal = this.journal): Promise<void> {
     const { live } = await findLive(journal);
     if (live === undefined) throw new Error("no segment is live");
@@ -178,7 +178,7 @@ export class LedLog {
     this.live = live;
   }
 
-  /** What the last turn decided. */
+  /** Decisions of the last turn. */
   async #write(): Promise<void> {
     const events = this.turns.events.slice(this.#eventsWritten);
     this.#eventsWritten = this.turns.events.length;
@@ -202,7 +202,7 @@ export class LedLog {
   }
 }
 
-/** In memory, with time that a test lets pass. */
+/** In memory, on a manual clock. */
 export class MemoryLedLog extends LedLog {
   declare readonly clock: ManualClock;
   declare readonly journal: MemoryJournal;

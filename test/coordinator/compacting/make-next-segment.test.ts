@@ -19,7 +19,7 @@ import { MemoryLedLog } from "./led-log.ts";
 
 const { signal } = new AbortController();
 
-/** The kinds of records in a segment, runs of one kind as one word. */
+/** The kinds of records in a segment; a run of one kind is one word. */
 async function formOf(log: MemoryLedLog, number: number): Promise<string> {
   const kinds: string[] = [];
   for await (const { bytes } of log.journal.segment(number).replay(1)) {
@@ -29,7 +29,7 @@ async function formOf(log: MemoryLedLog, number: number): Promise<string> {
   return kinds.join(" ");
 }
 
-/** Fails each append of the kind at which `isMet` says so. */
+/** Whether a request appends a record of a kind. */
 function isAppendOf(request: MemoryRequest, kind: string): boolean {
   return request.op === "append" && decodeRecord(request.bytes)?.kind === kind;
 }
@@ -45,11 +45,11 @@ describe("the next segment of a leader", () => {
     expect((await findLive(log.journal)).live?.number).toBe(1);
   });
 
-  it("is what a restart reads, once the leader opened it", async () => {
+  it("is read by a restart, once the leader opened it", async () => {
     const log = await MemoryLedLog.start();
     await log.submit(5);
     const made = await log.make(2);
-    await log.submit(3); // the leader copies these
+    await log.submit(3); // left to the leader
     await log.changeTo(made);
     await log.submit(2);
     expect(await formOf(log, 2)).toBe("claim chunk manifest batch opened batch");
@@ -78,7 +78,7 @@ describe("the next segment of a leader", () => {
     await log.expectWhole();
   });
 
-  it("waits with base and copies for the leader to commit what can be read", async () => {
+  it("waits with base and copies for the leader's commits", async () => {
     const log = await MemoryLedLog.start();
     await log.submit(2);
     await log.submitUncommitted();

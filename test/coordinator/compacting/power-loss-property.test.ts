@@ -1,5 +1,5 @@
-// Compaction and retention under chance: whatever was removed, a power loss that takes all that was not synced leaves a
-// log that a restart can read, and all batches that the record says are kept can be read.
+// Compaction and retention under random faults. After any removal a power loss takes all unsynced records. A restart
+// reads the remaining log, and all batches that the journal claims to keep are readable.
 
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../../src/clock.ts";
@@ -15,7 +15,7 @@ import { MemoryLedLog } from "./led-log.ts";
 const SEEDS = 6;
 const STEPS = 30;
 
-/** A server's page cache: what was stored when. */
+/** A server's page cache: records with the time of their storage. */
 class PageCache {
   readonly #stored: { readonly request: MemoryRequest; readonly atMs: number }[] = [];
   readonly #committed: { readonly idx: number; readonly atMs: number }[] = [];
@@ -38,7 +38,7 @@ class PageCache {
     this.#committed.push({ idx: log.committedIdx, atMs: log.clock.monotonicMs() });
   }
 
-  /** What a power loss leaves now, and the batch up to which it leaves all. */
+  /** The records after a power loss now, and the last batch without loss. */
   left(clock: Clock): { readonly journal: MemoryJournal; readonly idx: number } {
     const store = new MemoryJournalStore();
     const isSynced = ({ atMs }: { readonly atMs: number }) => clock.monotonicMs() - atMs > SYNC_MS;
@@ -94,7 +94,7 @@ async function run(seed: number): Promise<{ readonly removals: number; readonly 
   return { removals: removals + compacted.removals, bases: log.number };
 }
 
-/** What is kept can be read, and a restart reads all. */
+/** Kept batches are readable, and a restart reads all. */
 async function expectReadable(log: MemoryLedLog, { compaction }: CompactedLog): Promise<void> {
   await log.expectWhole();
   const { firstIdx } = compaction;
@@ -106,7 +106,7 @@ async function expectReadable(log: MemoryLedLog, { compaction }: CompactedLog): 
   expect(read).toHaveLength(log.tail.idx - firstIdx + 1);
 }
 
-describe("what is removed is needed by nobody", () => {
+describe("no restart and no reader needs removed segments", () => {
   it(`in ${SEEDS} histories of ${STEPS} steps, whenever the power fails`, async () => {
     let removals = 0;
     let bases = 0;

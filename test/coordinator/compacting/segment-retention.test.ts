@@ -1,4 +1,4 @@
-// Which segments are removed, when, and what stands on record before.
+// Which segments are removed, when, and which record comes before.
 
 import { describe, expect, it } from "vitest";
 import type { CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
@@ -9,7 +9,7 @@ import { limits } from "../../../src/limits.ts";
 import { aMaker, CompactedLog, everything, nothing, SYNC_MS } from "./compacted-log.ts";
 import { MemoryLedLog } from "./led-log.ts";
 
-/** Long enough for a base to be synced and for what goes to be recorded and removed. */
+/** Long enough to sync a base, and to record and remove segments. */
 const SETTLED_MS = SYNC_MS + 2_000;
 
 /** Segments 1 to `count`, each but the first with a base; the newest is not synced yet. */
@@ -69,7 +69,7 @@ describe("segments before the newest two bases", () => {
     expect(compacted.segments).toEqual([2, 3]);
   });
 
-  it("that an earlier leader put on record go, whatever is to be kept now", async () => {
+  it("recorded by an earlier leader are removed under any retention", async () => {
     const earlier = await aLog(3);
     await earlier.log.clock.advance(SYNC_MS);
     await earlier.look();
@@ -81,7 +81,7 @@ describe("segments before the newest two bases", () => {
     expect(trims(later)).toEqual(["12 retention"]);
   });
 
-  it("that are on record go no sooner than what stands alone was read back", async () => {
+  it("on record are removed only after the remaining log was read back", async () => {
     const earlier = await aLog(3);
     await earlier.log.turn({ type: "TrimAudit", firstIdx: batchIndex(12), reason: "retention" });
     earlier.compaction.end();
@@ -185,7 +185,7 @@ describe("a journal that takes no batch", () => {
   });
 });
 
-describe("what will stand alone", () => {
+describe("the remaining log", () => {
   it("is read back: where a batch is missing behind the newest base, nothing goes and the leader hears it", async () => {
     const compacted = await aLog(3);
     const { log } = compacted;
@@ -221,7 +221,7 @@ describe("what will stand alone", () => {
     expect(compacted.damages).toHaveLength(1);
   });
 
-  it("is read once, and then only what came since", async () => {
+  it("is read once, and then only its new part", async () => {
     let reads = 0;
     const log = await MemoryLedLog.start({
       onRequest: ({ op }) => {
@@ -237,7 +237,7 @@ describe("what will stand alone", () => {
     await log.clock.advance(SYNC_MS);
     reads = 0;
     await compacted.look();
-    expect(reads).toBe(2); // the base's chunks, and the batches behind it
+    expect(reads).toBe(2); // the base's chunks, and later batches
     reads = 0;
     await compacted.pulse();
     await compacted.pulse();
@@ -250,7 +250,7 @@ describe("a segment that was never opened", () => {
   it("goes once a live one stands above it", async () => {
     const log = await MemoryLedLog.start();
     await log.submit(5);
-    await log.make(2); // its leader did not go on in it
+    await log.make(2); // the leader did not enter the segment
     await log.submit(5);
     await log.changeTo(await log.make(3));
     await log.make(4);

@@ -21,7 +21,7 @@ import { LedLog } from "./led-log.ts";
 const SLOW_TEST_MS = 60_000;
 const { signal } = new AbortController();
 
-/** Goes on in a segment that a thread made, while batches come. */
+/** Goes on in a segment of the thread, while batches come. */
 async function expectMade(log: LedLog, place: JournalPlace): Promise<void> {
   await log.submit(30, 50_000); // several chunks
   const making = new ThreadBaseMaker(place, log.journal).make(log.order(2), signal);
