@@ -1,6 +1,6 @@
-// The life of a task as a chart: the law for the events of src/state/event.ts, whose names the signals bear.
-// No task runs it. Tasks are rows that `apply` changes, and a test walks this chart's edges against `apply`:
-// what is legal here is accepted there, what is not legal here stops the process there.
+// The life cycle of a task as a chart: the law for the events of src/state/event.ts. Signals have the events' names.
+// Tasks are rows and do not run the chart. A test walks the chart's edges against `apply`: `apply` accepts every legal
+// event, and stops the process at every illegal event.
 //
 //                    TASK_SUBMITTED [later]
 //    unsubmitted ───────────────────────────→ delayed
@@ -14,22 +14,22 @@
 //    any live state:    TASK_CANCELLED → cancelled, TASK_EXPIRED → expired
 //    any terminal state but completed: TASK_RETRIED → queued, in the next round
 //
-// A revoked attempt outlives its task's interest in it: AttemptReleased concerns the agent's place alone.
+// A revoked attempt may outlive its task: AttemptReleased concerns the agent's capacity alone.
 
 import { type SnapshotFrom, setup } from "xstate";
 import type { TaskState } from "../src/state/state.ts";
 
 export type TaskSignal =
-  /** `startsLater`: it has a not-before that lies ahead. */
+  /** `startsLater`: the task has a not-before in the future. */
   | { readonly type: "TASK_SUBMITTED"; readonly startsLater: boolean }
-  /** Its next round begins. */
+  /** The next round begins. */
   | { readonly type: "TASK_RETRIED" }
   | { readonly type: "TASK_RELEASED" }
   | { readonly type: "TASK_ASSIGNED" }
   /** The agent has the assignment. */
   | { readonly type: "ASSIGNMENTS_CONFIRMED" }
   | { readonly type: "TASK_COMPLETED" }
-  /** `startsLater`: it is tried again after a back-off, not at once. */
+  /** `startsLater`: the retry waits for a back-off. */
   | { readonly type: "ATTEMPT_FAILED"; readonly startsLater: boolean }
   | { readonly type: "TASK_FAILED" }
   | { readonly type: "TASK_DEAD_LETTERED" }
@@ -56,40 +56,40 @@ export const taskMachine = setup({
 }).createMachine({
   id: "task",
   description:
-    "A task is live until it reaches exactly one of five terminal states, and leaves that only for its next round.",
+    "A task is live until it reaches exactly one of five terminal states. Only a retry, for the next round, leaves such a state.",
   initial: "unsubmitted",
   states: {
     unsubmitted: {
-      description: "Nobody asked for it yet.",
+      description: "Not submitted yet.",
       on: { TASK_SUBMITTED: [{ guard: "startsLater", target: "delayed" }, { target: "queued" }] },
     },
     queued: {
-      description: "Waits for its turn and an agent.",
+      description: "Waits for a turn and an agent.",
       on: { TASK_ASSIGNED: "assigned", ...endsFromOutside },
     },
     delayed: {
-      description: "Waits for an instant: its not-before, or the end of a back-off.",
+      description: "Waits for an instant: the not-before, or the end of a back-off.",
       on: { TASK_RELEASED: "queued", ...endsFromOutside },
     },
     assigned: {
-      description: "An agent is to run it; whether the assignment arrived is not known yet.",
+      description: "Assigned to an agent; the arrival of the assignment is not confirmed yet.",
       on: { ASSIGNMENTS_CONFIRMED: "running", ...attemptEnds, ...endsFromOutside },
     },
     running: {
-      description: "An agent has it.",
+      description: "An agent has the attempt.",
       on: { ...attemptEnds, ...endsFromOutside },
     },
     completed: { type: "final", description: "An attempt succeeded." },
-    failed: { description: "Its input is invalid: another attempt is no use.", on: retry },
-    cancelled: { description: "A client cancelled it.", on: retry },
-    expired: { description: "It had not ended by its deadline.", on: retry },
+    failed: { description: "The input is invalid: a further attempt would not help.", on: retry },
+    cancelled: { description: "Cancelled by a client.", on: retry },
+    expired: { description: "The deadline passed before an end.", on: retry },
     deadLettered: { description: "No attempt is left.", on: retry },
   },
 });
 
 export type TaskSnapshot = SnapshotFrom<typeof taskMachine>;
 
-/** The state as rows, journal and wire spell it; undefined before the submission. */
+/** The state's name in rows, journal and wire; undefined before the submission. */
 export function taskState(snapshot: TaskSnapshot): TaskState | undefined {
   const { value } = snapshot;
   if (value === "unsubmitted") return undefined;

@@ -1,6 +1,6 @@
-// `npm run build`: compiles src and machines to dist. Never in place: the compiler writes to a folder of its own beside
-// dist, then each changed file replaces the old one by a rename. A process that runs from dist and loads a file late (a
-// worker thread, a child process) finds the old file or the new one, never none and never half of one.
+// `npm run build`: compiles src and machines to dist. Never in place: the compiler writes to a separate folder beside
+// dist, then a rename replaces each changed file. A process that runs from dist may load a file late (a worker thread,
+// a child process). It then finds the old file or the new file, always whole.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -19,13 +19,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface Build {
-  /** False where the compiler found errors. What it could compile is in dist all the same. */
+  /** False if the compiler found errors. Files without errors are in dist all the same. */
   readonly ok: boolean;
-  /** What the compiler printed. */
+  /** Output of the compiler. */
   readonly printed: string;
 }
 
-/** @param root folder that holds package.json, absolute */
+/** @param root the folder of package.json, absolute */
 export function build(root: string): Build {
   removeAbandoned(root);
   const dist = join(root, "dist");
@@ -47,11 +47,11 @@ export function build(root: string): Build {
   }
 }
 
-/** Its pattern is in .gitignore. */
+/** The pattern is in .gitignore. */
 const DRAFT = ".dist-";
-/** The compiler's record of sources and outputs, from which an incremental build begins. */
+/** The compiler's record of sources and outputs, the start of an incremental build. */
 const BUILD_INFO = ".tsbuildinfo";
-/** A build takes seconds. An older folder belongs to a build that was killed. */
+/** A build takes seconds. An older folder belongs to a killed build. */
 const ABANDONED_MS = 600_000;
 
 function removeAbandoned(root: string): void {
@@ -62,19 +62,19 @@ function removeAbandoned(root: string): void {
   }
 }
 
-/** What the compiler wrote last, so that it writes only what changed. Its notes are copied first and replaced last: a
- *  build beside this one may leave newer files than the notes say, which are then compiled again. */
+/** Output of the last build, so that the compiler writes only changed files. The compiler's notes are copied first and
+ *  replaced last: a concurrent build may leave newer files, and these are then compiled again. */
 function copyDist(dist: string, draft: string): void {
   if (!existsSync(join(dist, BUILD_INFO))) return;
   copyFileSync(join(dist, BUILD_INFO), join(draft, BUILD_INFO));
   cpSync(dist, draft, { recursive: true, filter: (path) => !path.endsWith(BUILD_INFO) });
 }
 
-/** Makes dist hold the draft's files that have a source. Unchanged files are not touched. */
+/** Copies the draft's files with a source to dist. Unchanged files are not touched. */
 function replaceFiles(draft: string, { root, dist }: { readonly root: string; readonly dist: string }): void {
   const isNew = (file: string) => !existsSync(join(dist, file));
   const files = filesIn(draft).filter((file) => file !== BUILD_INFO && hasSource(root, file));
-  // New files first: a changed file may import them.
+  // New files first: a changed file may import a new file.
   for (const file of [...files.filter(isNew), ...files.filter((file) => !isNew(file)), BUILD_INFO]) {
     const target = join(dist, file);
     if (!existsSync(join(draft, file)) || isSame(join(draft, file), target)) continue;
@@ -89,12 +89,12 @@ function isSame(one: string, other: string): boolean {
   return existsSync(other) && readFileSync(one).equals(readFileSync(other));
 }
 
-/** Each `.js`, `.js.map` and `.d.ts` comes from the `.ts` of its name. */
+/** Each `.js`, `.js.map` and `.d.ts` comes from the `.ts` of the same name. */
 function hasSource(root: string, file: string): boolean {
   return existsSync(join(root, file.replace(/(?:\.js|\.js\.map|\.d\.ts)$/, ".ts")));
 }
 
-/** Paths relative to the folder; none if there is no such folder. */
+/** Paths relative to the folder; none without a folder. */
 function filesIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })

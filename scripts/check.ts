@@ -1,7 +1,7 @@
-// `npm run check`: everything that must hold before a change is done, the same here and in CI.
-// All stages run even when one fails, so that one run shows all there is to mend.
-//   npm run check -- lint types     only these
-//   npm run check -- --skip tests   all but these (may be repeated)
+// `npm run check`: all checks of a finished change, the same here and in CI. After a failed stage the others still run,
+// so that a single run shows all faults.
+//   npm run check -- lint types     only the named stages
+//   npm run check -- --skip tests   all but the named stage (may be repeated)
 
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";

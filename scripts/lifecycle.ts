@@ -7,7 +7,7 @@ import { agentMachine, coordinatorMachine, slotMachine, taskMachine } from "../m
 
 const page = fileURLToPath(new URL("../docs/lifecycle.md", import.meta.url));
 
-/** The page that the charts give. */
+/** The page, from the charts. */
 export function lifecyclePage(): string {
   const charts = [taskMachine, slotMachine, agentMachine, coordinatorMachine];
   return [introduction, ...charts.map(chapter)].join("\n");
@@ -48,7 +48,7 @@ ${edges(root)
 `;
 }
 
-/** The description of a state, followed by the names of its actors. */
+/** The description of a state, followed by the names of the state's actors. */
 function sentencesOf(state: AnyStateNode): string {
   const actors = state.invoke.map(({ src }) => `\`${String(src)}\``);
   const running = actors.length === 0 ? [] : [`Runs ${actors.join(", ")}.`];
@@ -57,7 +57,7 @@ function sentencesOf(state: AnyStateNode): string {
 
 interface Edge {
   readonly from: AnyStateNode;
-  /** With its guard in brackets, if it has one. */
+  /** With the guard, if any, in brackets. */
   readonly signal: string;
   readonly to: AnyStateNode;
 }
@@ -84,7 +84,7 @@ function signalOf(transition: AnyTransitionDefinition): string {
   return `after ${ms / 1_000} s`;
 }
 
-/** That an actor of the state ended, by the actor's name; undefined for any other signal. */
+/** The end of an actor of the state, by the actor's name; undefined for a different signal. */
 function actorSignalOf({ eventType, source }: AnyTransitionDefinition): string | undefined {
   const invoked = source.invoke.find(({ id }) => eventType.endsWith(`.${id}`));
   if (invoked === undefined) return undefined;
@@ -101,7 +101,7 @@ function diagram(root: AnyStateNode): string[] {
   return [...nested(root, "  "), ...arrows(edges(root))];
 }
 
-/** One arrow for all signals that lead the same way. An edge of the root is drawn from each state that is not final. */
+/** One arrow for all signals between the same states. An edge of the root is drawn from each non-final state. */
 function arrows(all: readonly Edge[]): string[] {
   const signalsByArrow = new Map<string, string[]>();
   const drawn = all.flatMap((edge) => {

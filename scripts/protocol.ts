@@ -1,5 +1,5 @@
-// Fills the tables of docs/protocol.md, and writes docs/asyncapi.json, from the zod schemas; with --check it
-// compares and exits 1 when either is stale. The prose of the page is written by hand, between the tables.
+// Fills the tables of docs/protocol.md, and writes docs/asyncapi.json, from the zod schemas; with --check the
+// script compares, and exits 1 if either is stale. The prose of the page is written by hand, between the tables.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import * as settings from "../src/protocol/settings-schemas.ts";
 import * as slots from "../src/protocol/slot-schemas.ts";
 import * as lists from "../src/protocol/task-list-schemas.ts";
 
-/** A message of the wire: where it travels, in which direction, and its shape. */
+/** A message of the wire: subject, direction, and shape. */
 interface WireMessage {
   readonly name: string;
   readonly subject: string;
@@ -21,7 +21,7 @@ interface WireMessage {
   readonly answer?: z.ZodType;
 }
 
-/** From the side of the coordinator: it receives requests and sends pushes. */
+/** As seen by the coordinator, the receiver of requests and sender of pushes. */
 const messages: readonly WireMessage[] = [
   {
     name: "submit",
@@ -283,7 +283,7 @@ const messages: readonly WireMessage[] = [
   },
 ];
 
-/** Shapes that stand inside messages and are documented on their own. */
+/** Shapes inside messages, documented separately. */
 const parts: Readonly<Record<string, z.ZodType>> = {
   task: schemas.taskInputSchema,
   "cancel-item": schemas.cancelItemSchema,
@@ -390,7 +390,7 @@ function asyncApi(): string {
   const operations: Record<string, unknown> = {};
   const componentMessages: Record<string, unknown> = {};
   for (const { name, subject, direction, summary, schema, answer } of messages) {
-    // What a client is told goes below the inbox that it names, which stands under no swarm.
+    // Pushes to a client go below the client's inbox, outside of the swarm's subjects.
     const address = subject.startsWith("{notify}") ? subject : `waggle.v1.{swarm}.${subject}`;
     const parameters = [...address.matchAll(/\{([a-z]+)\}/g)].map(([, parameter]) => parameter as string);
     channels[name] = {

@@ -1,7 +1,7 @@
-// `npm run simulate:all`: every scenario under every rule on all seeds, each requirement with its figure, and
-// docs/results.md with its pictures written anew. Ends with 1 when a requirement does not hold.
+// `npm run simulate:all`: runs every scenario under every rule on all seeds, checks each requirement, and writes
+// docs/results.md with pictures. Ends with 1 if a requirement does not hold.
 //   npm run simulate:all -- --seeds 5 --out /elsewhere     a quicker look, written elsewhere
-//   npm run simulate:all -- --trace requests.csv           a trace besides; default ../shared/data, if it is there
+//   npm run simulate:all -- --trace requests.csv           a trace besides; default ../shared/data, if present
 
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ const trace = traceFile === undefined ? undefined : parseTrace(await readFile(tr
 const folder = join(values.out, "results");
 await mkdir(folder, { recursive: true });
 
-/** Runs that a requirement needs beside those at the default α. */
+/** Runs for requirements, beside the runs at the default α. */
 function extraRuns(scenario: string): RunRequest[] {
   const wanted = requirements.flatMap(({ runs }) => runs);
   const others = wanted.filter((run) => run.scenario === scenario && (run.alpha ?? ALPHA) !== ALPHA);
