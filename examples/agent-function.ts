@@ -1,6 +1,5 @@
-// An agent whose work is a function: counts words, four tasks at a time, until Ctrl-C.
-// Ending it drains: it finishes what it has and leaves. Killing it costs nothing but the attempts it was on,
-// which run elsewhere.
+// An agent whose work is a function: counts words, four tasks at a time, until Ctrl-C. Ctrl-C drains the agent:
+// running tasks finish, then it leaves. After a kill, its attempts run elsewhere.
 
 import { once } from "node:events";
 import { connect, InvalidInputError } from "waggledance";
@@ -11,7 +10,7 @@ await using agent = await swarm.agent({
   maxConcurrent: 4,
   handler: (task) => {
     const text = task.text();
-    if (text.includes("\u0000")) throw new InvalidInputError("this is no text");
+    if (text.includes("\u0000")) throw new InvalidInputError("the payload is not text");
     return String(text.split(/\s+/).filter((word) => word !== "").length);
   },
 });

@@ -1,5 +1,5 @@
-// An agent as one for a language model would be: long attempts that report progress and tokens, a provider
-// with a quota, and a prompt that may be no use. The model is made up; everything around it is not.
+// An agent as a language model would have: long attempts that report progress and tokens, a provider with a
+// quota, and a prompt that may be invalid. Only the model is invented.
 
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,13 +17,13 @@ const WORD_MS = 20;
 let second = 0;
 let calls = 0;
 
-/** What a provider answers with status 429. */
+/** The provider refuses with status 429. */
 function takeQuota(): void {
   const now = Math.floor(Date.now() / 1_000);
   if (now !== second) calls = 0;
   second = now;
   calls += 1;
-  if (calls > CALLS_PER_SECOND) throw new InfrastructureError("429: over the quota of this model");
+  if (calls > CALLS_PER_SECOND) throw new InfrastructureError("429: over the quota of the model");
 }
 
 async function summarize(task: HandlerTask, context: HandlerContext): Promise<string> {
@@ -31,12 +31,12 @@ async function summarize(task: HandlerTask, context: HandlerContext): Promise<st
     .text()
     .split(/\s+/)
     .filter((word) => word !== "");
-  if (words.length === 0) throw new InvalidInputError("an empty prompt: trying again is no use");
-  takeQuota(); // not the agent's fault: the attempt is not counted, and runs elsewhere or later
+  if (words.length === 0) throw new InvalidInputError("an empty prompt: a retry cannot help");
+  takeQuota(); // not the agent's fault: the attempt does not count, and the task runs elsewhere or later
 
   const answer: string[] = [];
   for (const [at, word] of words.entries()) {
-    await delay(WORD_MS, undefined, { signal: context.signal }); // cancelled, timed out, lost: stop at once
+    await delay(WORD_MS, undefined, { signal: context.signal }); // cancelled, timed out or lost: stop at once
     if (at % 4 === 0) answer.push(word);
     context.reportTokens(1);
     context.progress((at + 1) / words.length, `${at + 1} of ${words.length} words`);

@@ -1,5 +1,5 @@
-// Plain JavaScript, on Node 20 too: without `await using`, so that closing stands in `finally`.
-// Needs nothing but a swarm: it brings its own agent.
+// Plain JavaScript, also on Node 20: without `await using`, `finally` closes the swarm. Requires only a swarm:
+// the program starts its own agent.
 
 import { connect } from "waggledance";
 

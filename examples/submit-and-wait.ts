@@ -1,5 +1,5 @@
-// Submits one task and waits for its result.
-// Needs an agent for the kind `count`: examples/agent-function.ts, or `waggle agent --kind count --exec 'wc -w'`.
+// Submits a task and waits for its result. Requires an agent for the kind `count`: examples/agent-function.ts,
+// or `waggle agent --kind count --exec 'wc -w'`.
 
 import { connect, TaskFailedError, WaitTimedOutError } from "waggledance";
 
@@ -14,8 +14,8 @@ try {
   const result = await task.result({ timeoutMs: 60_000 });
   console.log(`${result.text().trim()} words, counted by ${result.agent}`);
 } catch (error) {
-  if (error instanceof WaitTimedOutError) console.error("no agent has done it yet; the task goes on");
-  else if (error instanceof TaskFailedError) console.error(`it failed: ${error.message}`);
+  if (error instanceof WaitTimedOutError) console.error("no agent has completed the task yet; it goes on");
+  else if (error instanceof TaskFailedError) console.error(`the task failed: ${error.message}`);
   else throw error;
   process.exitCode = 1;
 }

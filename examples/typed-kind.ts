@@ -1,5 +1,5 @@
-// A kind with schemas: payloads and results are checked on both sides, and typed without a cast. zod is used here;
-// valibot and arktype do as well, and anything else that implements https://standardschema.dev.
+// A kind with schemas: payloads and results are checked on both sides, and typed without a cast. The example uses
+// zod; valibot, arktype and any other implementation of https://standardschema.dev work as well.
 //
 //   waggle up
 //   node examples/typed-kind.ts

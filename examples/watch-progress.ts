@@ -1,5 +1,5 @@
-// Submits a long task and shows what happens to it, as RxJS or anything that takes an Observable would see it.
-// Needs examples/agent-llm-like.ts.
+// Submits a long task and prints its updates. `events$` is an RxJS Observable. Requires
+// examples/agent-llm-like.ts.
 
 import { connect } from "waggledance";
 

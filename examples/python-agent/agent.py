@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""A Waggle agent in plain Python, no packages: joins, heartbeats, does tasks, drains on Ctrl-C or SIGTERM.
+"""A Waggle agent in plain Python, no packages: joins, sends heartbeats, runs tasks, drains on Ctrl-C or SIGTERM.
 
     python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4] [--group GROUP]
 
-Without --nats it reads .waggle/broker.json of this folder; it ends with 3 when the connection does. See docs/protocol.md.
+Without --nats, reads .waggle/broker.json in the current folder. Exit code 3: the connection was lost. See docs/protocol.md.
 """
 import argparse, json, os, signal, socket, sys, threading, time, uuid
 from urllib.parse import urlparse
 
 def handle(task):
-    """What this agent does with one task: its payload in, its result out. Raise ValueError for invalid input."""
+    """Runs one task: returns the result for task["payload"]. Raise ValueError for invalid input."""
     return task["payload"].upper()
 
-NAME = ("project", "task", "attempt")  # of an attempt: task ids belong to their project
+NAME = ("project", "task", "attempt")  # identify an attempt: task ids are unique within a project
 def fresh(): return uuid.uuid4().hex
 def key_of(attempt): return tuple(attempt[part] for part in NAME)
 
 class Nats:
-    """Just enough of the NATS client protocol: one connection, publish, subscribe, request."""
+    """A minimal NATS client: one connection, publish, subscribe, request."""
     def __init__(self, url, token=None):
         at = urlparse(url)
         self.socket = socket.create_connection((at.hostname, at.port or 4222))
@@ -38,7 +38,7 @@ class Nats:
         self.handlers[sid] = handler
         self.write(f"SUB {subject} {sid}\r\n".encode())
     def request(self, subject, message, timeout=5.0):
-        """The answer, or None when nobody answered: ask again, with the same content."""
+        """The answer, or None without an answer: then ask again with the same content."""
         reply, answered, box = f"{self.inbox}.{fresh()}", threading.Event(), []
         self.waiting[reply] = lambda data: (box.append(data), answered.set())
         self.publish(subject, message, reply)
@@ -51,13 +51,13 @@ class Nats:
             elif op == "-ERR": print("server:", line.decode().strip(), file=sys.stderr)
             elif op in ("MSG", "HMSG"):
                 body = self.input.read(int(args[-1]) + 2)[:-2]
-                data = body[int(args[-2]):] if op == "HMSG" else body  # "no responders" is a bare header
+                data = body[int(args[-2]):] if op == "HMSG" else body  # "no responders" is a header without data
                 self.handlers[args[1]](args[0], data)
-        os._exit(print("the connection to the server is gone", file=sys.stderr) or 3)
+        os._exit(print("the connection to the server was lost", file=sys.stderr) or 3)
 
 class Agent:
-    def __init__(self, nats, swarm, group, name, kinds, places):
-        self.nats, self.name, self.kinds, self.places = nats, name, kinds, places
+    def __init__(self, nats, swarm, group, name, kinds, capacity):
+        self.nats, self.name, self.kinds, self.capacity = nats, name, kinds, capacity
         self.prefix = f"waggle.v1.{swarm}.agent.{group}.{name}."
         self.incarnation, self.term, self.seen = fresh(), 0, 0
         self.early, self.held, self.revoked, self.draining = set(), {}, set(), False
@@ -66,9 +66,9 @@ class Agent:
         while True:
             answer = self.nats.request(self.prefix + verb, {"incarnation": self.incarnation, **message})
             if answer is not None and answer.get("code") != "WAGGLE_BACKPRESSURE": return answer
-            time.sleep(0.5)  # no leader, or no room, just now
+            time.sleep(0.5)  # no leader, or backpressure
     def join(self):
-        answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.places, "seen": self.seen, "held": self.listed()})
+        answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.capacity, "seen": self.seen, "held": self.listed()})
         if not answer.get("ok"): sys.exit(f"{answer['code']}: {answer['message']}")
         print(f"{self.name} joined, term {answer['term']}", file=sys.stderr)
     def listed(self): return [dict(zip(NAME, key)) for key in list(self.held)]
@@ -79,13 +79,13 @@ class Agent:
             for task in push["assignments"]: self.start(task)
         elif push["type"] == "revoke":
             self.revoked.update(key_of(each) for each in push["attempts"])
-        elif push["type"] == "rejoin":  # silent for too long: what we hold was given away
+        elif push["type"] == "rejoin":  # after a long silence, the leader reassigned all attempts
             self.incarnation, self.seen, self.early, self.held = fresh(), 0, set(), {}
             threading.Thread(target=self.join).start()
         elif push["type"] == "fenced":
-            os._exit(print("another process joined under this id", file=sys.stderr) or 1)
+            os._exit(print("another process joined under the agent's id", file=sys.stderr) or 1)
     def start(self, task):
-        if task["number"] <= self.seen or task["number"] in self.early: return  # sent again
+        if task["number"] <= self.seen or task["number"] in self.early: return  # a repetition
         self.early.add(task["number"])
         while self.seen + 1 in self.early: self.seen += 1; self.early.discard(self.seen)
         self.held[key_of(task)] = task
@@ -97,8 +97,8 @@ class Agent:
         except Exception as error: report = {"outcome": "failed", "error": repr(error)}
         if key in self.revoked: report = {"outcome": "revoked"}
         self.ask("result", {"results": [{**dict(zip(NAME, key)), "token": task["token"], **report}]})
-        self.held.pop(key, None)  # held until it was answered
-    def beat(self):
+        self.held.pop(key, None)  # held until the result was answered
+    def heartbeat(self):
         held, status = self.listed(), "busy" if self.held else "ready"
         self.nats.publish(self.prefix + "heartbeat", {"incarnation": self.incarnation, "status": status,
             "inFlight": len(held), "held": held, "seen": self.seen, "draining": self.draining})
@@ -106,7 +106,7 @@ class Agent:
         self.join()
         for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, lambda *_: setattr(self, "draining", True))
         while self.held or not self.draining:
-            self.beat()
+            self.heartbeat()
             time.sleep(1)
         print("left:", self.ask("leave", {}), file=sys.stderr)
 
