@@ -208,6 +208,6 @@ export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "what was thrown cannot be read"; // a getter, a Proxy or a toString threw: there are no better words
+    return "the thrown value cannot be read"; // a getter, a Proxy or a toString threw: there are no better words
   }
 }

@@ -57,12 +57,12 @@ export class AssignmentReplay {
   take(batch: ReplayedBatch): ReplayedAssignment | undefined {
     const idx = batchIndex(batch.idx);
     if (idx !== this.#state.idx + 1)
-      throw new JournalDamagedError(`the journal is kept from batch ${idx} on only: nothing can be replayed`);
+      throw new JournalDamagedError(`the journal is kept only from batch ${idx} on: nothing can be replayed`);
     try {
       return this.#fold(batch.events as readonly Event[], { at: instant(batch.at), idx });
     } catch (cause) {
       throw new JournalDamagedError(
-        `batch ${idx} does not fit what stands before it: the journal is damaged, or a newer version wrote it`,
+        `batch ${idx} does not follow from the batches before: the journal is damaged, or a newer version wrote it`,
         { cause },
       );
     }

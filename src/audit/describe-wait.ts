@@ -11,7 +11,7 @@ type TimeText = (at: number) => string;
 /** The answer: the first of the obstacles, without a full stop. Instants in UTC unless told otherwise. */
 export function describeWait(wait: TaskWait, timeText: TimeText = inUtc): string {
   const [first] = wait.obstacles;
-  return first === undefined ? "Nothing keeps it" : describeObstacle(first, wait, timeText);
+  return first === undefined ? "Nothing prevents its assignment" : describeObstacle(first, wait, timeText);
 }
 
 /** One of them. */
@@ -24,36 +24,36 @@ export function describeObstacle(
     case "journal-tight":
       return journalText(obstacle);
     case "swarm-paused":
-      return "The swarm is paused: nothing is assigned until `waggle resume`";
+      return "The swarm is paused: no task is assigned until `waggle resume`";
     case "project-paused":
-      return `Project ${obstacle.project} is paused: nothing of it is assigned until \`waggle resume ${obstacle.project}\``;
+      return `Project ${obstacle.project} is paused: none of its tasks is assigned until \`waggle resume ${obstacle.project}\``;
     case "not-before":
       return obstacle.isRetry
-        ? `An attempt failed: it is tried again from ${timeText(obstacle.until)}`
-        : `It is not due before ${timeText(obstacle.until)}, as its submitter asked`;
-    case "nobody-serves-kind":
+        ? `An attempt failed: the next attempt starts no earlier than ${timeText(obstacle.until)}`
+        : `Not due before ${timeText(obstacle.until)}, as its submitter asked`;
+    case "no-agent-serves-kind":
       return kindText(obstacle, wait);
-    case "nobody-has-role":
+    case "no-agent-has-role":
       return roleText(obstacle);
-    case "nobody-of-type":
+    case "no-agent-of-type":
       return typeText(obstacle);
     case "project-budget":
     case "global-budget":
       return budgetText(obstacle, timeText);
     case "swarm-limit":
-      return `The swarm runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.topN)}: one must end, or \`waggle policy set --top-n N\` allows more`;
+      return `The swarm has reached its maximum of open attempts, ${number(obstacle.open)} of ${number(obstacle.topN)}: an attempt must end, or \`waggle policy set --top-n N\` raises the maximum`;
     case "project-concurrency":
-      return `Project ${obstacle.project} runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: one must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` allows more`;
+      return `Project ${obstacle.project} has reached its maximum of open attempts, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: an attempt must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` raises the maximum`;
     case "all-full":
-      return `Every agent that serves it is full: ${counted(obstacle.agents, "agent")}, ${number(obstacle.taken)} of ${counted(obstacle.places, "place")} taken; ${nextIn(wait)}; start another agent of its kind, or these with a higher --max-concurrent`;
+      return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${number(obstacle.taken)} of ${number(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart them with a higher --max-concurrent`;
     case "rate-limited":
       return rateText(obstacle, timeText);
     case "none-eligible":
-      return `No agent that serves it may have it now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
+      return `No agent of its kind is eligible now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
-      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the starvation limit: it goes after that, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
+      return `The rest of the budget is reserved for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the starvation limit: this task goes after it, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
     case "later-turn":
-      return `${counted(obstacle.feasible, "agent")} may have it, and it goes when its turn comes; ${nextIn(wait)}`;
+      return `${counted(obstacle.feasible, "agent")} can run it, and it waits for its turn; ${nextIn(wait)}`;
     default:
       return unreachable(obstacle);
   }
@@ -62,13 +62,13 @@ export function describeObstacle(
 function journalText({
   bytes,
   bytesMax,
-  remedy = "`waggle doctor` says what to do",
+  remedy = "run `waggle doctor`",
 }: Extract<TaskObstacle, { reason: "journal-tight" }>): string {
   const share = Math.floor((100 * bytes) / bytesMax);
-  return `The journal is ${share} % full: nothing is assigned until it has room, so that results of what runs fit; it is cut behind snapshots, as a rule within a few minutes; if it stays so, ${remedy}`;
+  return `The journal is ${share} % full: no task is assigned until it has room, so that results of running attempts fit; the leader removes old segments, usually within a few minutes; if it stays full, ${remedy}`;
 }
 
-type KindObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;
+type KindObstacle = Extract<TaskObstacle, { reason: "no-agent-serves-kind" }>;
 
 function kindText(obstacle: KindObstacle, { agents }: Pick<TaskWait, "agents">): string {
   const { kind } = obstacle;
@@ -76,14 +76,14 @@ function kindText(obstacle: KindObstacle, { agents }: Pick<TaskWait, "agents">):
   return unservedText({ ...obstacle, what: kind, flags: `--kind ${kind}`, drained });
 }
 
-function roleText(obstacle: Extract<TaskObstacle, { reason: "nobody-has-role" }>): string {
+function roleText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-role" }>): string {
   const { kind, role, drained, agents } = obstacle;
   const what = `${kind} in role ${role}`;
   const flags = `--kind ${kind} --role ${role}`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${others(agents)}`;
 }
 
-function typeText(obstacle: Extract<TaskObstacle, { reason: "nobody-of-type" }>): string {
+function typeText(obstacle: Extract<TaskObstacle, { reason: "no-agent-of-type" }>): string {
   const { kind, role, type, drained, agents } = obstacle;
   const inRole = role === undefined ? "" : ` in role ${role}`;
   const ofRole = role === undefined ? "" : ` --role ${role}`;
@@ -92,7 +92,7 @@ function typeText(obstacle: Extract<TaskObstacle, { reason: "nobody-of-type" }>)
   const some =
     agents === 0
       ? ""
-      : ` (${counted(agents, "agent")} of ${agents === 1 ? "another type" : "other types"} may not: a budget is used up)`;
+      : ` (${counted(agents, "agent")} of ${agents === 1 ? "another type" : "other types"} cannot run it: a budget is used up)`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;
 }
 
@@ -110,7 +110,7 @@ function unservedText({
   readonly drained: string | undefined;
 }): string {
   const away = offline + draining;
-  if (away === 0) return `Nobody serves ${what}: start an agent with ${flags}${suggestion(nearMisses)}`;
+  if (away === 0) return `No agent serves ${what}: start an agent with ${flags}${suggestion(nearMisses)}`;
   const served =
     away === 1
       ? `The only agent that serves ${what} is`
@@ -142,7 +142,7 @@ function roomText(
   if (opensAt !== undefined) return `room again from ${timeText(opensAt)}, or ${raised}`;
   if (reserved > 0 && needed <= tokens)
     return `room again when attempts that hold reservations end, or ${raised}`;
-  return `that never fits: ${raised}`;
+  return `the task never fits: ${raised}`;
 }
 
 function rateText(
@@ -165,11 +165,11 @@ function rateText(
 }
 
 function nextIn({ position }: Pick<TaskWait, "position">): string {
-  if (position === undefined) return "nobody is before it";
+  if (position === undefined) return "no task is before it";
   const { next, project, user, task } = position;
-  if (next === undefined) return "nobody of its kind may go before it";
+  if (next === undefined) return "no task of its kind goes before it";
   const isIts = project.place === 1 && user.place === 1 && task.place === 1;
-  return `the next place goes to ${isIts ? "it" : `${next.task} of ${next.project}/${next.user}`}`;
+  return `the next free agent gets ${isIts ? "it" : `${next.task} of ${next.project}/${next.user}`}`;
 }
 
 function reasons(counts: Extract<TaskObstacle, { reason: "none-eligible" }>["counts"]): string {
@@ -179,7 +179,7 @@ function reasons(counts: Extract<TaskObstacle, { reason: "none-eligible" }>["cou
 }
 
 function firstFrom(until: number | undefined, timeText: TimeText): string {
-  return until === undefined ? "" : `the first may from ${timeText(until)}, or `;
+  return until === undefined ? "" : `the first from ${timeText(until)}, or `;
 }
 
 function suggestion(nearMisses: readonly string[]): string {
@@ -188,7 +188,7 @@ function suggestion(nearMisses: readonly string[]): string {
 
 function others(count: number): string {
   if (count === 0) return "";
-  return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it in no role or another)`;
+  return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it without this role)`;
 }
 
 function counted(count: number, noun: string): string {

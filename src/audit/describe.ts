@@ -16,7 +16,7 @@ function sentence(event: Event): string {
     case "TermStarted":
       return `term ${event.term} began, led by ${event.leader}`;
     case "TermRenewed":
-      return "the leader is alive";
+      return "the leader renewed its term";
     case "TaskSubmitted":
       return `${shortName(refOf(event.task))} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
     case "TaskRetried":
@@ -38,9 +38,9 @@ function sentence(event: Event): string {
     case "TaskExpired":
       return `${shortName(event)} expired: its deadline passed`;
     case "AttemptReleased":
-      return `${attemptOf(event)} holds no place at ${event.agent} any more: ${event.reason.replace("-", " ")}${tokens(event.tokens)}`;
+      return `${attemptOf(event)} released its capacity at ${event.agent}: ${event.reason.replace("-", " ")}${tokens(event.tokens)}`;
     case "TokensCharged":
-      return `${attemptOf(event)} was lost and reported all the same: ${event.tokens} tokens charged to ${event.project}`;
+      return `${attemptOf(event)} was lost but reported: ${event.tokens} tokens charged to ${event.project}`;
     case "BudgetExceeded":
       return `the budget of ${event.project ?? "the swarm"} is exceeded: ${event.spent} tokens spent, ${event.reserved} reserved, of ${event.budget.tokens} in ${duration(event.budget.windowMs)}`;
     case "AgentJoined":
@@ -48,23 +48,23 @@ function sentence(event: Event): string {
     case "AssignmentsConfirmed":
       return `${event.agent} has received its assignments up to number ${event.upTo}`;
     case "AgentFoundAhead":
-      return `${event.agent} has seen assignments up to number ${event.upTo} that the journal does not know: the journal lost its end`;
+      return `${event.agent} received assignments up to number ${event.upTo} beyond the journal: the journal lost records at its end`;
     case "AgentLeft":
       return `${event.agent} ${departures[event.reason]}`;
     case "AgentDrained":
-      return `${event.agent} takes nothing new`;
+      return `${event.agent} drains: no new tasks`;
     case "AgentUndrained":
-      return `${event.agent} takes tasks again`;
+      return `${event.agent} receives tasks again`;
     case "AgentUnresponsive":
-      return `${event.agent} is silent, or its assignments do not arrive: nothing new goes to it`;
+      return `${event.agent} is silent, or its assignments do not arrive: no new tasks`;
     case "AgentResponsive":
       return `${event.agent} has caught up with its assignments`;
     case "AgentSuspended":
       return `${event.agent} fails ${event.kind} too often: probed again from ${new Date(event.until).toISOString()}`;
     case "AgentReinstated":
-      return `${event.agent} is trusted with ${event.kind} again`;
+      return `${event.agent} receives ${event.kind} again`;
     case "AgentForgotten":
-      return `${event.agent} left a while ago and is forgotten`;
+      return `${event.agent} left a while ago and is removed`;
     case "PolicyChanged":
       return `policy set: ${pairs(event.policy)}`;
     case "ProjectConfigured":
@@ -82,7 +82,7 @@ function sentence(event: Event): string {
     case "RateRemoved":
       return `agents of type ${event.agentType} are no longer limited ${event.window}`;
     case "ProjectPaused":
-      return `project ${event.project} paused: nothing of it is assigned`;
+      return `project ${event.project} paused: none of its tasks is assigned`;
     case "ProjectResumed":
       return `project ${event.project} resumed`;
     case "SlotAwaited":
@@ -92,17 +92,17 @@ function sentence(event: Event): string {
     case "SlotReleased":
       return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}`;
     case "SlotWaitEnded":
-      return `${event.agent} waits no longer for slots (${event.handles.join(", ")}): ${slotWaitEnds[event.reason]}`;
+      return `${event.agent} no longer waits for slots (${event.handles.join(", ")}): ${slotWaitEnds[event.reason]}`;
     case "AlphaTuned":
       return `α of ${event.resource} moved from ${event.from} to ${event.to} at tick ${event.tick}: ${event.reason.replace("-", " ")} (${event.measured.toFixed(2)})`;
     case "SwarmPaused":
-      return "the swarm is paused: nothing is assigned";
+      return "the swarm is paused: no task is assigned";
     case "SwarmResumed":
-      return "the swarm goes on";
+      return "the swarm is resumed";
     case "TasksRefused":
       return `${event.count} ${event.count === 1 ? "task" : "tasks"} of ${event.project} refused: ${event.reason.replaceAll("-", " ")}`;
     case "AuditTrimmed":
-      return `the record begins at batch ${event.firstIdx} from now on: ${trimReasons[event.reason]}`;
+      return `the journal now begins at batch ${event.firstIdx}: ${trimReasons[event.reason]}`;
     default:
       return unknownEvent(event);
   }
@@ -115,8 +115,8 @@ function unknownEvent(event: never): string {
 
 const departures = {
   left: "left",
-  lapsed: "was not heard from and counts as lost",
-  fenced: "was replaced by another start of the same id",
+  lapsed: "was silent too long and counts as lost",
+  fenced: "was replaced by a later start of the same id",
 } as const;
 
 /** ` as skim, by type haiku only`. */
@@ -159,7 +159,7 @@ const decisions = {
   "longest-idle": "longest idle",
   joined: "first to join",
   id: "first by id",
-  probe: "to probe it",
+  probe: "as a probe",
 } as const;
 
 /** `project by guarantee`, `user by starvation limit`; by the rule goes without saying. */
@@ -173,11 +173,11 @@ function scoreOf({ score }: CandidateTerms): string {
 }
 
 const trimReasons = {
-  retention: "it was kept for as long as asked",
-  "storage-short": "there was no room for more",
+  retention: "the retention time has passed",
+  "storage-short": "the retention size was reached",
   gap: "the journal lost records",
-  "tail-lost": "the journal lost its end",
-  lost: "the journal lost what was before",
+  "tail-lost": "the journal lost records at its end",
+  lost: "the journal lost the records before",
 } as const;
 
 const slotWaitEnds = {
@@ -185,7 +185,7 @@ const slotWaitEnds = {
   "timed-out": "timed out",
   lost: "lost",
   "agent-gone": "agent gone",
-  "above-capacity": "more than there are now",
+  "above-capacity": "above the resource's slots",
 } as const;
 
 const slotReleases = {
@@ -251,7 +251,7 @@ function shortName(ref: TaskRef): string {
 
 const verdicts = {
   failed: "failed",
-  infrastructure: "was turned away by infrastructure",
+  infrastructure: "failed on infrastructure",
   aborted: "was aborted",
   invalid: "found the input invalid",
   lost: "was lost",
@@ -268,7 +268,7 @@ function failure({
 
 function nextTry({ retryAt }: EventOf<"AttemptFailed">): string {
   return retryAt === undefined
-    ? "it waits for an agent again"
+    ? "waits for an agent again"
     : `tried again from ${new Date(retryAt).toISOString()}`;
 }
 

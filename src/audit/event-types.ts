@@ -59,5 +59,5 @@ export function unknownEventType(type: string): string | undefined {
   if (Object.hasOwn(known, type)) return undefined;
   const near = nearMisses<string>(type, eventTypes);
   const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${eventTypes.join(", ")}`;
-  return `there is no event type ${shown(type)}; ${hint}`;
+  return `unknown event type ${shown(type)}; ${hint}`;
 }

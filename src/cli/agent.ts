@@ -30,18 +30,18 @@ interface AgentFlags {
 
 export function agentCommand(program: Program): Command {
   return new Command("agent")
-    .summary("join as an agent that runs a command or asks a URL")
+    .summary("join the swarm as an agent: run a command or call a URL")
     .description(
       "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec) or an HTTP endpoint " +
         "(--http).",
     )
     .option(
       "--kind <kinds>",
-      "kinds that it serves, separated by commas; may be repeated. Required",
+      "kinds of tasks that the agent serves, separated by commas; may be repeated. Required",
       kindList,
     )
-    .option("--exec <command>", "command that runs each attempt, by sh -c")
-    .option("--http <url>", "URL that each attempt is posted to")
+    .option("--exec <command>", "command that runs each attempt, through sh -c. Required without --http")
+    .option("--http <url>", "URL that receives each attempt as an HTTP POST. Required without --exec")
     .option("--id <id>", "id of the agent; default <host>-<kind>-<4 random>", subjectToken)
     .option(
       "--max-concurrent <n>",
@@ -73,14 +73,14 @@ export function agentCommand(program: Program): Command {
 }
 
 const examples = `
---exec runs the command once per attempt: payload on standard input, result on standard output. Exit code 0 is done, 65
-invalid input, 75 infrastructure, any other failed.
+--exec runs the command once per attempt: payload on standard input, result on standard output. Exit code 0: completed, 65
+invalid input, 75 infrastructure, any other code: failed.
 
---http posts the payload to the URL once per attempt. 2xx is done, 400 and 422 invalid input, 429, 502–504 and no answer
-infrastructure, any other failed. An answer that breaks off counts as an attempt. For a task with --max-attempts 1, no
-answer to a request that was sent whole counts as an attempt, too.
+--http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input, 429, 502–504 and no answer:
+infrastructure, any other status: failed. An answer that breaks off uses up an attempt. For a task with --max-attempts 1,
+a request that was sent whole and gets no answer uses up the attempt, too.
 
-Used tokens, which budgets charge: a command writes their number to descriptor 4. An endpoint answers with the header
+Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4, an endpoint answers with the header
 waggle-tokens.
 
 Ctrl-C once: takes no new tasks, finishes the running attempts and leaves. Twice: ends at once.
@@ -104,7 +104,10 @@ async function join(options: AgentOptions, context: VerbContext): Promise<Agent>
   const giveUp = () => givenUp.abort(signal.reason);
   signal.addEventListener("abort", giveUp, { once: true });
   const waiting = setTimeout(
-    () => logger.warn("no leader has answered yet: it joins as soon as there is one (waggle up)"),
+    () =>
+      logger.warn(
+        "no leader has answered yet: the agent joins as soon as a leader answers (start one with waggle up)",
+      ),
     limits.agentWaitNoticeMs,
   );
   try {
@@ -118,11 +121,11 @@ async function join(options: AgentOptions, context: VerbContext): Promise<Agent>
 /** @throws UsageError */
 function handlerOf({ kind, exec, http }: AgentFlags): Handler {
   const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
-  if (kind === undefined) throw missing("say what it can do: --kind KIND");
+  if (kind === undefined) throw missing("--kind KIND is required: the kinds that the agent serves");
   if (exec !== undefined && http !== undefined) throw missing("--exec and --http exclude each other");
   if (exec !== undefined) return execHandler({ command: exec });
   if (http !== undefined) return httpHandler({ url: http });
-  throw missing("say how it does it: --exec COMMAND or --http URL");
+  throw missing("--exec COMMAND or --http URL is required: how the agent runs an attempt");
 }
 
 function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, label }: AgentFlags) {
@@ -141,7 +144,9 @@ function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, 
 /** Until it is asked to drain, fenced, or cut off for good. @throws WaggleError why it ended unasked */
 async function untilEnded(joined: Agent, { logger, signal }: VerbContext): Promise<ExitCode> {
   const drain = () => {
-    logger.info(`draining: ${joined.id} finishes what it runs and leaves (Ctrl-C again ends it at once)`);
+    logger.info(
+      `draining: ${joined.id} finishes its running attempts and leaves (Ctrl-C again ends the agent at once)`,
+    );
     void joined.drain(); // `closed` tells when it has ended, and why
   };
   if (signal.aborted) drain();

@@ -36,11 +36,13 @@ function budgetTexts(attempt: AttemptStory): string[] {
   const usedUp = budgetsIn("downgrade", receipt);
   const noted = budgetsIn("alert", receipt);
   const short = "had too little left";
-  const asItIs = `${verb} though ${usedUp} ${short}: nothing cheaper was named for its kind`;
+  const asItIs = `${verb} though ${usedUp} ${short}: its kind has no cheaper kind or type`;
   return [
     ...(cheaper === "" ? [] : [`${verb} ${cheaper}: ${usedUp} ${short}`]),
     ...(cheaper !== "" || usedUp === "" ? [] : [asItIs]),
-    ...(noted === "" ? [] : [`${verb} though ${noted} ${short}, which is only noted (alert)`]),
+    ...(noted === ""
+      ? []
+      : [`${verb} though ${noted} ${short} (mode alert: budget exceeded, task not held)`]),
   ];
 }
 
@@ -48,7 +50,7 @@ function budgetTexts(attempt: AttemptStory): string[] {
 function cheaperText({ runsAs, cheaperType }: AttemptStory): string {
   const parts = [
     runsAs !== undefined && `as ${printable(runsAs)}, the cheaper kind`,
-    cheaperType !== undefined && `only by type ${printable(cheaperType)}, the cheaper one`,
+    cheaperType !== undefined && `only by the cheaper type ${printable(cheaperType)}`,
   ];
   return parts.filter((part) => part !== false).join(", and ");
 }

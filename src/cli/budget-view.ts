@@ -20,8 +20,8 @@ const budgetColumns: readonly Column[] = [
 const beyond = {
   wait: "tasks wait",
   reject: "submissions are refused",
-  alert: "tasks run, noted",
-  downgrade: "tasks run as what is cheaper",
+  alert: "tasks run, event journaled",
+  downgrade: "tasks run as a cheaper kind or type",
 };
 
 /** Undefined when nothing has a budget. */

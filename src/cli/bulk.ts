@@ -110,12 +110,12 @@ function checkTargets(
   const hasFilter = Object.keys(filter).some((key) => key !== "project" || ids.length === 0);
   if (ids.length > 0 && hasFilter)
     throw new UsageError(
-      `name tasks, or filter them, not both: waggle ${name} ID… or waggle ${name} --state …`,
+      `give task ids or filters, not both: waggle ${name} ID… or waggle ${name} --state …`,
     );
   if (ids.length === 0 && !hasFilter)
-    throw new UsageError(`name the tasks, or a filter: waggle ${name} ID… or waggle ${name} --state …`);
+    throw new UsageError(`give task ids or filters: waggle ${name} ID… or waggle ${name} --state …`);
   if (ids.length > 0 && flags.dryRun === true)
-    throw new UsageError("--dry-run shows which tasks a filter matches; leave it out where ids are given");
+    throw new UsageError("--dry-run requires filters; leave it out with task ids");
 }
 
 /** @throws UsageError for a state whose tasks the verb refuses */
@@ -188,7 +188,7 @@ async function isConfirmed(
   name: string,
 ): Promise<boolean> {
   const lines = createInterface({ input: shell.stdin });
-  output.note(`${name} ${counted(count, "task")}? Type ${count} to go on, anything else to stop:`);
+  output.note(`${name} ${counted(count, "task")}? Type ${count} to continue, anything else to stop:`);
   try {
     const answer = await new Promise<string>((resolve, reject) => {
       lines.once("line", resolve);
@@ -252,7 +252,6 @@ function interruptedText({
   readonly asked: number;
   readonly of: number;
 }): string {
-  const doubt =
-    asked === 0 ? "" : `; of the next ${formatCount(asked)} no answer came: each may have been done, or not`;
-  return `${formatCount(done)} of ${counted(of, "task")} done${doubt}. Run it again to go on with what is left`;
+  const doubt = asked === 0 ? "" : `; no answer for the next ${formatCount(asked)}: each may be done or not`;
+  return `${formatCount(done)} of ${counted(of, "task")} done${doubt}. Run the command again for the remaining tasks`;
 }

@@ -11,7 +11,7 @@ export function cancelCommand(program: Program): Command {
   const command = new Command("cancel")
     .summary("cancel tasks")
     .description(
-      "Cancels tasks. A running task is told to stop; an ended task stays as it is. Give ids, or filters. With " +
+      "Cancels tasks. The agent of a running task stops it; an ended task stays as it is. Give ids, or filters. With " +
         "filters it asks for the number of tasks to confirm.",
     )
     .argument("[ids...]", "ids of tasks", plainNames);

@@ -19,7 +19,7 @@ export function demoCommand(program: Program): Command {
         "Ends within 45 s and stops what it started. It uses a swarm and a data folder of its own, " +
         "<data folder>/demo/swarm. Results: <data folder>/demo/results.ndjson.",
     )
-    .argument("[folder]", "folder to work on; default: this one")
+    .argument("[folder]", "folder to work on; default: the current folder")
     .addHelpText(
       "after",
       "\nExits with 0 only if every submitted task succeeded.\n\nExamples:\n  $ waggle demo\n  $ waggle demo ~/src/project",
@@ -34,7 +34,7 @@ async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
   if (flags.nats !== undefined || flags.natsContext !== undefined)
     throw new UsageError("the demo starts a broker of its own: leave out --nats and --nats-context");
   const folder = resolve(shell.cwd, argument);
-  output.note(labelled("demo", `a swarm at work on ${folder}; Ctrl-C ends it`, output.noteColumns));
+  output.note(labelled("demo", `a swarm at work on ${folder}; Ctrl-C stops the demo`, output.noteColumns));
   const found = await filesOf(folder, signal);
   output.note(labelled("files", foundText(found), output.noteColumns));
   // Loaded behind the first lines, which should appear at once.
@@ -42,9 +42,11 @@ async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
   const { renderSummary } = await import("./demo/report.ts");
   const { summary, next } = await runDemo(context, { folder, files: found.files });
   output.datum({ type: "summary", ...summary }, () => `\n${renderSummary(summary, output)}`);
-  output.note(`\nYour own swarm, each command in a terminal of its own:\n${list(next.own)}`);
+  output.note(`\nStart your own swarm, with each command in its own terminal:\n${list(next.own)}`);
   if (next.look.length > 0)
-    output.note(`What the demo decided about one task, likewise:\n${list(next.look)}`);
+    output.note(
+      `See what the demo decided about one task, with each command in its own terminal:\n${list(next.look)}`,
+    );
   return summary.completed === summary.tasks ? exitCodes.ok : exitCodes.taskFailed;
 }
 

@@ -14,7 +14,7 @@ export function downCommand(program: Program): Command {
     .summary("stop the broker of this data folder")
     .description(
       "Stops the broker that `waggle up` or the demo started for this data folder. The journal stays. Coordinators and " +
-        "agents are not stopped: they wait for the broker to come back; end those with Ctrl-C.",
+        "agents are not stopped: they wait for the broker to come back; end them with Ctrl-C.",
     )
     .addHelpText("after", "\nExamples:\n  $ waggle down\n  $ waggle down --data-folder /srv/swarm/.waggle")
     .action((_: unknown, command: Command) => runVerb(program, command, down));
@@ -50,7 +50,7 @@ function remarks(
   { settings }: VerbContext,
 ): string[] {
   if (!stopped.wasRunning && settings.nats !== undefined) {
-    return ["the server that --nats or NATS_URL names was not started here, and is left alone"];
+    return ["the server of --nats or NATS_URL was not started by this data folder and keeps running"];
   }
   if (!stopped.wasRunning || remaining === undefined) return [];
   return leftBehindLines(remaining);

@@ -9,8 +9,9 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function drainCommand(program: Program): Command {
   return verb(program, "drain", {
     summary: "stop assigning tasks to an agent",
-    description: "Stops assigning tasks to an agent. Its running attempts go on. `waggle undrain` ends it.",
-    told: "takes nothing new",
+    description:
+      "Stops assigning tasks to an agent. Its running attempts continue. `waggle undrain` ends the drain.",
+    told: "drains: no new tasks",
   });
 }
 
@@ -18,7 +19,7 @@ export function undrainCommand(program: Program): Command {
   return verb(program, "undrain", {
     summary: "assign tasks to an agent again",
     description: "Assigns tasks to an agent again after `waggle drain`.",
-    told: "takes tasks again",
+    told: "receives tasks again",
   });
 }
 

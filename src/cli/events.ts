@@ -84,14 +84,14 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
   const { output, signal } = context;
   checkTypes(given.type);
   if (given.tail !== undefined && given.from !== undefined)
-    throw new UsageError("--tail and --from each say where to begin: keep one of them");
+    throw new UsageError("--tail and --from exclude each other: both set the first event");
   return await withSwarm(context, async (swarm) => {
     const { idx, journal } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
     const project = await projectOf(context, swarm, given);
     const flags = project === undefined ? given : { ...given, project };
     if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
       output.note(
-        `the record begins at batch ${formatCount(journal.auditFirstIdx)}: what was before is no longer kept`,
+        `the journal begins at batch ${formatCount(journal.auditFirstIdx)}: earlier batches are no longer kept`,
       );
     const tail = tailOf(flags, output);
     const ended = AbortSignal.any([signal, output.closed]);
@@ -110,7 +110,7 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
         else if (flags.tail === undefined)
           output.note(
             output.noteColors.dim(
-              `the last ${counted(last.length, "event")}; all: \`waggle events --from start\`; as they come: \`waggle events --follow\``,
+              `the last ${counted(last.length, "event")}; all events: \`waggle events --from start\`; new events: \`waggle events --follow\``,
             ),
           );
         return exitCodes.ok;
@@ -221,6 +221,6 @@ function checkTypes(types: readonly string[] = []): void {
     const near = nearMisses(kind(type), eventTypes.map(kind));
     const hint =
       near.length > 0 ? `did you mean ${near.join(" or ")}?` : "see waggle events --help for the types";
-    throw new UsageError(`there is no event type ${type}; ${hint}`, { field: "--type" });
+    throw new UsageError(`unknown event type ${type}; ${hint}`, { field: "--type" });
   }
 }

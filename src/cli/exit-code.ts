@@ -28,7 +28,7 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
     exitCodes.rejected,
     "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent, not permitted",
   ],
-  [exitCodes.waitTimedOut, "the wait timed out; the task goes on"],
+  [exitCodes.waitTimedOut, "the wait timed out; the task continues"],
   [exitCodes.journalDamaged, "the journal is damaged"],
   [exitCodes.interrupted, "interrupted"],
 ];

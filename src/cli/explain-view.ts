@@ -33,7 +33,7 @@ export function renderExplanation({ explanation, showsAll, firstIdx }: Explanati
   blocks.push(unassignedText(explanation, view), unkeptText(explanation, firstIdx) ?? "");
   blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
   if (attempts.length > 0 && firstIdx === 1) {
-    const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} has every agent at that moment`;
+    const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} shows every agent at that moment`;
     blocks.push(hanging(hint, view.columns).map(view.colors.dim).join("\n"));
   }
   return blocks.filter((block) => block !== "").join("\n\n");
@@ -67,7 +67,7 @@ function headline(explanation: TaskExplanation, { colors, columns }: View): stri
       columns,
     ),
   ];
-  if (stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
+  if (stale === true) lines.push(colors.yellow("answered by a standby; the leader may know more"));
   return lines.join("\n");
 }
 
@@ -77,7 +77,7 @@ function unassignedText({ state, attemptCount, waits, endedAt }: TaskExplanation
   const from = waits[0]?.from;
   const after = from === undefined ? "" : `, ${duration(endedAt - from)} after it was submitted`;
   const how = state === "expired" ? "Its deadline passed" : `It was ${state}`;
-  return labelled("why", `${how} at ${formatTime(endedAt)}${after}: it was never assigned`, columns);
+  return labelled("why", `${how} at ${formatTime(endedAt)}${after}: the task was never assigned`, columns);
 }
 
 /** The answer, and below it whatever else would keep the task. */
@@ -96,7 +96,7 @@ function cheaperTexts({ runsAs, cheaperType }: TaskWait): string[] {
     runsAs !== undefined && `as ${printable(runsAs)}`,
     cheaperType !== undefined && `at agents of type ${printable(cheaperType)} only`,
   ].filter((part) => part !== false);
-  return parts.length === 0 ? [] : [`A budget makes it run ${parts.join(", ")}`];
+  return parts.length === 0 ? [] : [`Because of a budget the task runs ${parts.join(", ")}`];
 }
 
 const turnColumns: readonly Column[] = [
@@ -104,7 +104,7 @@ const turnColumns: readonly Column[] = [
   { head: "place" },
   { head: "waited", align: "right" },
   { head: "starvation limit", align: "right" },
-  { head: "goes by" },
+  { head: "ordered by" },
   { head: "clock", align: "right", whenNarrow: "drop" },
   { head: "virtual time", align: "right", whenNarrow: "drop" },
 ];
@@ -171,7 +171,7 @@ function agentTable(agents: readonly AgentStanding[], chosen: string | undefined
   const rows = agents.map((row): Cell[] => [
     `${row.agent === chosen ? "→" : " "} ${row.agent}`,
     standingText(row),
-    `${row.free} of ${row.places}`,
+    `${row.free} of ${row.capacity}`,
     ...termCells(row.terms as Parameters<typeof termCells>[0]),
   ]);
   return renderTable(view, agentColumns, rows);
@@ -179,6 +179,6 @@ function agentTable(agents: readonly AgentStanding[], chosen: string | undefined
 
 function standingText({ standing, until }: AgentStanding): string {
   if (standing === "feasible") return "yes";
-  if (standing === "probe") return "yes, to probe it";
+  if (standing === "probe") return "yes, as a probe";
   return until === undefined ? standing : `${standing} until ${formatTime(until)}`;
 }

@@ -17,7 +17,7 @@ export function journalCommand(program: Program): Command {
     .summary("recover a damaged journal")
     .description(
       "A coordinator that cannot read its journal to the end halts with exit code 7. A backup of the storage is the best " +
-        "remedy. Without a backup, `waggle journal recover` goes on from the last good batch of the journal.",
+        "remedy. Without a backup, `waggle journal recover` continues from the last good batch of the journal.",
     )
     .addCommand(recoverCommand(program))
     .addHelpText("after", examples);
@@ -29,13 +29,13 @@ interface RecoverFlags {
 
 function recoverCommand(program: Program): Command {
   return new Command("recover")
-    .summary("report what a damaged journal holds, and go on from its last good batch")
+    .summary("report what a damaged journal holds, and continue from its last good batch")
     .description(
       "Reads the whole journal and reports the damage, the last good batch, and what is lost. Changes nothing without " +
         "--yes. With --yes it opens the next segment of the journal with the state at the last good batch. It removes " +
         "nothing. All coordinators of the swarm must be stopped first.",
     )
-    .option("--yes", "go on from the last good batch: what is lost is lost for good")
+    .option("--yes", "continue from the last good batch; everything after it is lost permanently")
     .addHelpText("after", `${details}${examples}`)
     .action((flags: RecoverFlags, command: Command) =>
       runVerb(program, command, (context) => recover(context, flags)),
@@ -43,11 +43,11 @@ function recoverCommand(program: Program): Command {
 }
 
 const details = `
-A coordinator that still runs may hold what the journal lost: while one runs, it goes on by itself, and this command refuses.
-Tasks that were submitted behind the last good batch are unknown afterwards. Tasks that ended there run once more.
+A running coordinator may hold what the journal lost, and continues by itself: this command refuses while one runs.
+Tasks that were submitted after the last good batch are unknown afterwards. Tasks that ended after it run once more.
 
-Exit codes: 0 the journal can be read to its end, or was recovered; 7 it is damaged; 5 a coordinator runs; 3 no server can be
-reached; 2 there is no such journal.
+Exit codes: 0 the journal can be read to its end, or was recovered; 7 the journal is damaged; 5 a coordinator runs; 3 no server can be
+reached; 2 no such journal exists.
 `;
 
 const examples = `

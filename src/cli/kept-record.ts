@@ -29,6 +29,6 @@ export function unkeptText(
   const begin = `the journal begins at batch ${formatCount(firstIdx)}`;
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;
   return isGone
-    ? `its record is no longer kept (${begin})`
-    : `the beginning of its record is no longer kept (${begin})`;
+    ? `the record of this task is no longer kept (${begin})`
+    : `the beginning of the record of this task is no longer kept (${begin})`;
 }

@@ -60,17 +60,17 @@ function setCommand(program: Program): Command {
     .addArgument(kindArgument())
     .option(
       "--importance <n>",
-      "factor on how fast its waiting tasks rise in the queue; default 1",
+      "factor on how fast waiting tasks of this kind rise in the queue; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
     .option(
       "--cheaper <kind>",
-      "kind that runs in its place while a budget in mode downgrade is used up; none: no kind (default)",
+      "kind as which its tasks run while a budget in mode downgrade is used up; none: no kind (default)",
       orNone(kindName),
     )
     .option(
       "--cheaper-type <type>",
-      "type of the only agents that get its tasks while such a budget is used up; none: agents of any type (default)",
+      "type of agents to which its tasks are restricted while such a budget is used up; none: agents of any type (default)",
       orNone(plainName),
     )
     .addHelpText("after", setExamples)

@@ -13,7 +13,7 @@ export function leaderCommand(program: Program): Command {
   return new Command("leader")
     .summary("transfer the leadership to another coordinator")
     .description(
-      "Of several coordinators of a swarm one leads, and the others are standbys. With a journal in JetStream, " +
+      "One coordinator of a swarm is the leader, and the others are standbys. With a journal in JetStream, " +
         "each further `waggle up` is a standby. `waggle status` shows the leader and the standbys. Before the " +
         "machine of the leader is shut down, transfer the leadership: clients and agents do not notice.",
     )
@@ -31,7 +31,7 @@ function transferCommand(program: Program): Command {
     .description(
       "The leader finishes its open requests, steps down and becomes a standby. Another coordinator takes over " +
         "at once. No task is lost, and no attempt runs twice because of it. Exit code 5 if there is no standby, " +
-        "or if the coordinator of --to does not answer; then the leader goes on.",
+        "or if the coordinator of --to does not answer; the leader then keeps the lead.",
     )
     .option("--to <id>", "id of the standby that becomes leader; default: any standby")
     .allowExcessArguments()
@@ -47,7 +47,7 @@ function transferCommand(program: Program): Command {
 /** Said as other verbs take their ids: an argument of the command would stand in the help of the one above. */
 function refuseBareId(id: string | undefined): void {
   if (id === undefined) return;
-  throw new UsageError(`name the coordinator that is to lead with --to: waggle leader transfer --to ${id}`);
+  throw new UsageError(`give the id of the next leader with --to: waggle leader transfer --to ${id}`);
 }
 
 const examples = `
@@ -89,6 +89,6 @@ export function transferText({ leader, term, from, tookMs }: Transferred): strin
 }
 
 export function notTransferredText({ leader, to }: Pick<Transferred, "leader" | "to">): string {
-  const silent = to === undefined ? "The coordinator that was to lead" : `${to}, which was to lead,`;
-  return `${leader} leads again: nobody took over. ${silent} did not answer: look at its log; \`waggle status\` says who stands by`;
+  const silent = to === undefined ? "The chosen standby" : `${to}`;
+  return `${leader} leads again: no standby took over. ${silent} did not answer: see its log; \`waggle status\` lists the standbys`;
 }

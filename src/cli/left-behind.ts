@@ -28,7 +28,7 @@ export function leftBehindLines({ leader, standbys, agents, liveTasks }: LeftBeh
   if (agents.length > 0) lines.push(agentsLine(agents));
   if (liveTasks > 0)
     lines.push(
-      `${counted(liveTasks, "task")} had not ended; they are in the journal and go on after \`waggle up\``,
+      `${counted(liveTasks, "task")} had not ended; they stay in the journal and continue after \`waggle up\``,
     );
   return lines;
 }
@@ -41,6 +41,6 @@ function coordinatorsLine(ids: readonly string[]): string {
 
 function agentsLine(ids: readonly string[]): string {
   return ids.length === 1
-    ? `1 agent still runs: ${ids.join()}; end it likewise`
-    : `${counted(ids.length, "agent")} still run: ${ids.join(", ")}; end them likewise`;
+    ? `1 agent still runs: ${ids.join()}; end it with Ctrl-C, too`
+    : `${counted(ids.length, "agent")} still run: ${ids.join(", ")}; end them with Ctrl-C, too`;
 }

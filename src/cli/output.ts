@@ -11,7 +11,7 @@ export type Colors = ReturnType<typeof pc.createColors>;
 /** Data were printed that did not arrive. Whatever was asked of the swarm was done. */
 export class OutputError extends Error {
   constructor(cause: Error) {
-    super(`standard output cannot be written (${cause.message}); what was to be printed is lost`, { cause });
+    super(`standard output cannot be written (${cause.message}); the rest of the output is lost`, { cause });
     this.name = "OutputError";
   }
 }

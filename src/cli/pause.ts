@@ -14,7 +14,7 @@ export function pauseCommand(program: Program): Command {
     .summary("stop assigning tasks of one project or of the swarm")
     .description(
       "Stops assigning tasks of one project, or, without a name, of the whole swarm, until `waggle resume`. " +
-        "Running attempts go on. Tasks are still accepted.",
+        "Running attempts continue. Tasks are still accepted.",
     )
     .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle pause acme\n  $ waggle pause            the whole swarm")
@@ -47,8 +47,8 @@ async function pause(context: VerbContext, project: string | undefined): Promise
     );
     context.output.datum({ ...settings, changed, term, idx, warnings }, () =>
       project === undefined
-        ? `the whole swarm ${isSo}: nothing is assigned until \`${again}\`; what runs goes on`
-        : `project ${project} ${isSo}: nothing of it is assigned until \`${again}\`; what runs goes on`,
+        ? `the whole swarm ${isSo}: nothing is assigned until \`${again}\`; running attempts continue`
+        : `project ${project} ${isSo}: none of its tasks is assigned until \`${again}\`; running attempts continue`,
     );
     noteWarnings(context, setting);
     return exitCodes.ok;
@@ -59,14 +59,14 @@ async function resume(context: VerbContext, project: string | undefined): Promis
   return await withSwarm(context, async (swarm) => {
     const setting = await ask(context, (options) => swarm.resume(project, options));
     const { changed, term, idx, settings, warnings } = setting;
-    const isSo = changed ? "goes on" : "was not paused";
+    const isSo = changed ? "resumed" : "was not paused";
     context.output.datum({ ...settings, changed, term, idx, warnings }, () =>
       project === undefined ? `the swarm ${isSo}` : `project ${project} ${isSo}`,
     );
     noteWarnings(context, setting);
     const held = await ask(context, (options) => swarm.settings(options));
     if (project !== undefined && held.paused)
-      context.output.note("the whole swarm is paused all the same: `waggle resume` without a name ends that");
+      context.output.note("the whole swarm is still paused: `waggle resume` without a name resumes it");
     const paused = held.projects.filter((row) => row.paused).map((row) => row.project);
     if (project === undefined && paused.length > 0)
       context.output.note(`still paused by name: ${paused.join(", ")}`);

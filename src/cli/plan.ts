@@ -58,7 +58,7 @@ A snapshot is one JSON object. Every field is required. null means no limit. Oth
 
 --rules waggle estimates the cost of a task as tokens used / tasks completed of its project. It refuses a creditWeight of 0. A project with maxConcurrentAgents 0 gets nothing. The rules loco, vapora and lucio need more than a snapshot holds: see waggle simulate.
 
-With --lines, a wrong line prints the object {"line", "error": {"code", "message", "field"}} in place of its array, and the other lines go on. Empty lines are skipped. Exit code 2 if any line was wrong.
+With --lines, an invalid line prints the object {"line", "error": {"code", "message", "field"}} in place of its array, and the remaining lines are still planned. Empty lines are skipped. Exit code 2 if any line was invalid.
 
 Examples:
   $ waggle plan < snapshot.json
@@ -74,7 +74,7 @@ async function plan(context: VerbContext, source: string, { rules, lines }: Plan
   const bytes = await readSource(source, shell, context.signal);
   const place = nameOf(source);
   textIn(bytes, place);
-  if (bytes.toString("latin1").trim() === "") throw new UsageError(`there is no snapshot: ${place} is empty`);
+  if (bytes.toString("latin1").trim() === "") throw new UsageError(`no snapshot: ${place} is empty`);
   const actions = actionsFor(onlySnapshot(bytes, place), rules, place);
   output.datum(actions, () => onePerLine(actions));
   return exitCodes.ok;
@@ -135,10 +135,12 @@ function actionsFor(snapshot: BudgetSnapshot, rules: PlanFlags["rules"], place: 
 
 function checkSource(source: string, isTerminal: boolean): void {
   if (source === "-" && isTerminal) {
-    throw new UsageError("give it a snapshot: waggle plan < snapshot.json, or waggle plan @snapshot.json");
+    throw new UsageError(
+      "a snapshot is required: waggle plan < snapshot.json, or waggle plan @snapshot.json",
+    );
   }
   if (source === "-" || (source.startsWith("@") && source.length > 1)) return;
-  throw new UsageError(`'${source}' is neither @FILE nor -; for the file of that name write @${source}`);
+  throw new UsageError(`'${source}' is neither @FILE nor -; for a file write @${source}`);
 }
 
 /** What other rules decide by. A snapshot does not hold it. */

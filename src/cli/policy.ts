@@ -52,69 +52,67 @@ Examples:
 function setCommand(program: Program): Command {
   const command = new Command("set")
     .summary("change the policy")
-    .description("Changes the given settings and keeps the others. Running attempts go on.")
+    .description("Changes the given settings and keeps the others. Running attempts continue.")
     .addOption(
       new Option(
         "--rules <set>",
-        "set of rules; other flags override single rules of it. lucio requires --top-n",
+        "set of rules; other flags override single rules. lucio requires --top-n. Default: waggle",
       ).choices(["waggle", "budget", "loco", "vapora", "lucio"]),
     )
     .addOption(
       new Option(
         "--project-turn <rule>",
-        "rule for the turn among projects; none: projects have no turns",
+        "rule for the turn among projects; none: projects have no turns. Default: clock",
       ).choices(projectTurnRules),
     )
     .addOption(
       new Option(
         "--user-turn <rule>",
-        "rule for the turn among the users of a project; clock requires a --project-turn other than none",
+        "rule for the turn among the users of a project; clock requires a --project-turn other than none. Default: clock",
       ).choices(userTurnRules),
     )
     .addOption(
       new Option(
         "--agent-rule <rule>",
-        "agent that gets the task: the best score, or the first idle agent",
+        "agent that gets the task: the best score (default), or the first idle agent",
       ).choices(["score", "first-idle"]),
     )
     .option(
       "--lambda <n>",
-      "weight by which an agent's own backlog lowers its score",
+      "weight by which an agent's own backlog lowers its score, from 0 to 100; default 0.25",
       numberBetween(0, limits.lambdaMax),
     )
     .addOption(
-      new Option("--speed-exponent <n>", "exponent of an agent's speed in its score; 0 disables it").choices([
-        "0",
-        "0.5",
-        "1",
-        "2",
-      ]),
+      new Option(
+        "--speed-exponent <n>",
+        "exponent of an agent's speed in its score; 0 disables it; default 1",
+      ).choices(["0", "0.5", "1", "2"]),
     )
     .addOption(
-      new Option("--optimize-for <preset>", "preset of α: 0, 0.25 or 0.5")
+      new Option("--optimize-for <preset>", "preset of α: 0, 0.25 (default) or 0.5")
         .choices(["latency", "balanced", "throughput"])
         .conflicts("alpha"),
     )
     .option(
       "--alpha <n>",
-      "α of the load function, from 0 (longest wait first) to 1 (largest load first)",
+      "α of the load function, from 0 (longest wait first) to 1 (largest load first); default 0.25",
       numberBetween(0, 1),
     )
     .option("--auto-tune", "adjust α automatically, from 0 to 0.5")
     .option("--no-auto-tune", "keep α as it is (default)")
     .option(
       "--starvation-limit <ticks>",
-      "maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it",
+      "maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it; default 20",
       wholeNumber(0, limits.starvationLimitTicksMax),
     )
     .option(
       "--guarantee <duration>",
-      "time after which a project without an assignment goes first, once",
+      "time after which a project without an assignment goes first, once; default 1h",
       durationBetween(limits.guaranteeMsMin, limits.guaranteeMsMax),
     )
     .option(
       "--top-n <n>",
-      "maximum number of open attempts in the swarm; none: no limit",
+      "maximum number of open attempts in the swarm; none: no limit (default)",
       orNone(openAttempts),
     )
     .option(
@@ -135,7 +133,7 @@ function setCommand(program: Program): Command {
     .addOption(
       new Option(
         "--projects <which>",
-        "open: a project exists from its first task on. declared: only projects that were set exist",
+        "open: a project exists from its first task on (default). declared: only projects that were set exist",
       ).choices(["open", "declared"]),
     );
   return addBudgetFlags(command)
@@ -214,12 +212,12 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ["agent rule", policy.agentRule],
     ["λ", String(policy.lambda)],
     ["speed exponent", String(policy.speedExponent)],
-    ["α", `${policy.alpha}${policy.autoTune ? ", moving by itself" : ""}`],
+    ["α", `${policy.alpha}${policy.autoTune ? ", adjusted automatically" : ""}`],
     [
       "starvation limit",
       policy.starvationLimit === 0
         ? "off"
-        : `${formatCount(policy.starvationLimit)} ticks for each that waits`,
+        : `${formatCount(policy.starvationLimit)} ticks per competing waiter`,
     ],
     ["guarantee", plainDuration(policy.guaranteeMs)],
     ["top N", limitText(policy.topN)],

@@ -94,14 +94,14 @@ function globalOptions(): Option[] {
   return [
     new Option("--nats <url>", "URL of the NATS server (NATS_URL; default: the broker of the data folder)"),
     new Option("--nats-context <name>", "context of the nats tool (NATS_CONTEXT)"),
-    new Option("--creds <file>", "credentials for that server (NATS_CREDS)"),
-    new Option("--nkey <file>", "nkey seed for that server (NATS_NKEY)"),
+    new Option("--creds <file>", "credentials file for the NATS server (NATS_CREDS)"),
+    new Option("--nkey <file>", "file with the nkey seed for the NATS server (NATS_NKEY)"),
     new Option("--tls-ca <file>", "certificate authority for TLS (NATS_CA)"),
     new Option("--tls-cert <file>", "client certificate for TLS (NATS_CERT)"),
     new Option("--tls-key <file>", "client key for TLS (NATS_KEY)"),
     new Option(
       "--inbox-prefix <subject>",
-      "prefix of the subjects on which answers are heard, as _INBOX_ann (NATS_INBOX_PREFIX; default: _INBOX)",
+      "prefix of the subjects on which answers arrive, such as _INBOX_ann (NATS_INBOX_PREFIX; default: _INBOX)",
     ),
     new Option("--swarm <name>", "name of the swarm (WAGGLE_SWARM; default: default)"),
     new Option(

@@ -50,7 +50,7 @@ const noun: SettingNoun<"projects"> = {
   whenNoneIsSet:
     "no project has settings: each has credit weight 1, no budget, and a limit on its queue alone",
   whenUnset: (project, { policy }) =>
-    `project ${project} does not exist: it has no task and no setting. ${policy.projects === "declared" ? `\`waggle project set ${project}\` declares it` : "It begins with its first task"}`,
+    `unknown project ${project}: no tasks and no settings. ${policy.projects === "declared" ? `\`waggle project set ${project}\` declares it` : "A project exists from its first task on"}`,
 };
 
 const removal: Removal = {

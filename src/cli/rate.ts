@@ -33,7 +33,7 @@ const noun: SettingNoun<"rates"> = {
     { name: "tokens", align: "right", text: ({ tokensMax }) => formatCount(tokensMax) },
   ],
   whenNoneIsSet: "no rate is set: no type of agents is limited",
-  whenUnset: (type) => `no rate is set for agents of type ${type}: they are not limited`,
+  whenUnset: (type) => `no rate is set for agents of type ${type}: no limit`,
 };
 
 interface RemoveFlags {
@@ -115,8 +115,6 @@ async function set(
 ): Promise<ExitCode> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
   if (tokens === undefined && sliding === undefined)
-    throw new UsageError(
-      "--tokens: say how many tokens a window has; or change a rate that is set with --sliding or --no-sliding",
-    );
+    throw new UsageError("--tokens is required for a new rate: the maximum number of tokens per window");
   return await setNamed(context, noun, type, (swarm, options) => swarm.setRate(type, patch, options));
 }

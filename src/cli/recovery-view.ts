@@ -94,7 +94,7 @@ export function recoveryText(report: RecoveryReport, { columns, colors }: Output
   const line = (label: string, text: string) => labelled(label, text, columns);
   return [
     line("journal", segmentsText(report)),
-    line("damage", damage === undefined ? "none that a restart meets" : colors.red(printable(damage))),
+    line("damage", damage === undefined ? "none that affects a restart" : colors.red(printable(damage))),
     line("last good", last === undefined ? "no batch: no state can be read" : lastText(last)),
     ...(lost === undefined ? [] : [line("lost", lostText(lost, last))]),
     line("audit", auditText(report)),
@@ -114,7 +114,7 @@ function segmentsText({ segments }: RecoveryReport): string {
     first === last ? `segment ${first}` : `${counted(numbers.length, "segment")} (${first} to ${last})`;
   const broken = segments.filter(({ damage }) => damage !== undefined).map(({ segment }) => segment);
   const damaged = broken.length === 0 ? "" : `; damaged: ${broken.join(", ")}`;
-  const lost = unreadable === 0 ? "" : `, ${formatCount(unreadable)} of them cannot be read`;
+  const lost = unreadable === 0 ? "" : `, ${formatCount(unreadable)} unreadable`;
   return `${which}, ${counted(records, "record")}${lost}${damaged}`;
 }
 
@@ -138,16 +138,16 @@ function lostText(
   const from = (last?.idx ?? 0) + 1;
   const batches =
     upToIdx === undefined
-      ? "how many batches is not known"
+      ? "an unknown number of batches"
       : `batches ${formatCount(from)} to ${formatCount(upToIdx)}, perhaps more`;
-  const whole = segments.length === 0 ? "" : `, among them all of segment ${segments.join(", ")}`;
-  return `${batches}; ${counted(records, "record")} behind the last good batch${whole}`;
+  const whole = segments.length === 0 ? "" : `, including all of segment ${segments.join(", ")}`;
+  return `${batches}; ${counted(records, "record")} after the last good batch${whole}`;
 }
 
 function auditText({ audit: { firstIdx, firstIdxBefore } }: RecoveryReport): string {
   const from = `can be read from batch ${formatCount(firstIdx)} on`;
   return firstIdx > firstIdxBefore
-    ? `${from}; batches ${formatCount(firstIdxBefore)} to ${formatCount(firstIdx - 1)} are lost or behind a gap`
+    ? `${from}; batches ${formatCount(firstIdxBefore)} to ${formatCount(firstIdx - 1)} are lost or before a gap`
     : from;
 }
 
@@ -155,6 +155,6 @@ function nextText({ damage, last, openedSegment }: RecoveryReport): string {
   if (openedSegment !== undefined)
     return `segment ${openedSegment} was opened with this state: start the coordinators with \`waggle up\``;
   if (damage === undefined) return "nothing to recover: start a coordinator with `waggle up`";
-  if (last === undefined) return "restore the storage from a backup: there is no state to go on from";
-  return "restore the storage from a backup if there is one; else `waggle journal recover --yes` goes on from the last good batch";
+  if (last === undefined) return "restore the storage from a backup: no state can be recovered";
+  return "restore the storage from a backup if you have one; otherwise `waggle journal recover --yes` continues from the last good batch";
 }

@@ -7,6 +7,6 @@ const nameCluster = "name a cluster of NATS servers with --nats";
 /** @throws InvalidConfigError where more than one replica is asked for of a journal in files */
 export function requireNoReplicas(replicas = 1): void {
   if (replicas <= 1) return;
-  const sentence = `replicas: the development broker keeps the journal in a file of this machine, so there are no ${replicas} copies; ${nameCluster}`;
+  const sentence = `replicas: the development broker keeps the journal in one file on this machine and cannot keep ${replicas} replicas; ${nameCluster}`;
   throw new InvalidConfigError(sentence, { field: "replicas" });
 }

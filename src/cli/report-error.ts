@@ -70,13 +70,16 @@ function wordsOf(error: unknown, command: Command | undefined): { code: string; 
   if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
   if (error instanceof OutputError) return { code: "OUTPUT", message: oneLine(error.message) };
   const message = messageOf(error);
-  return { code: "UNEXPECTED", message: `${oneLine(message)} (run it again with --verbose to see where)` };
+  return {
+    code: "UNEXPECTED",
+    message: `${oneLine(message)} (run the command again with --verbose for the stack)`,
+  };
 }
 
 /** A journal that is damaged: what to do, where the error does not say it. */
 function withRemedy({ code }: WaggleError, message: string): string {
   if (code !== "WAGGLE_JOURNAL_DAMAGED" || message.includes("`waggle journal recover`")) return message;
-  return `${message}; restore the storage from a backup, or see what \`waggle journal recover\` can read`;
+  return `${message}; restore the storage from a backup, or run \`waggle journal recover\` to see what can be read`;
 }
 
 function oneLine(text: string): string {

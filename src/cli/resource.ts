@@ -34,8 +34,8 @@ const noun: SettingNoun<"resources"> = {
     { name: "max waiters", align: "right", text: ({ maxWaiters }) => formatCount(maxWaiters) },
     { name: "α", text: ({ ownAlpha }, policy) => alphaText(ownAlpha, policy) },
   ],
-  whenNoneIsSet: "there are no resources: waggle resource set NAME --slots N creates one",
-  whenUnset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N creates it`,
+  whenNoneIsSet: "no resources: waggle resource set NAME --slots N creates one",
+  whenUnset: (name) => `unknown resource ${name}; waggle resource set ${name} --slots N creates it`,
 };
 
 const removal: Removal = {
@@ -136,7 +136,7 @@ function alphaText(
 ): string {
   const inForce = own ?? (policy && { value: policy.alpha, autoTune: policy.autoTune });
   if (inForce === undefined) return "the policy's";
-  return `${inForce.value}${inForce.autoTune ? ", moving by itself" : ""} (${own === undefined ? "policy" : "own"})`;
+  return `${inForce.value}${inForce.autoTune ? ", adjusted automatically" : ""} (${own === undefined ? "policy" : "own"})`;
 }
 
 async function set(context: VerbContext, resource: string, patch: ResourcePatch): Promise<ExitCode> {

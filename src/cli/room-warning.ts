@@ -20,10 +20,10 @@ export async function roomWarning(
   if (bytes <= keptBytesMax(bytesMax)) return undefined;
   const how = journal.sharable
     ? `give JetStream ${formatBytes(roomToKeep(bytes))} (\`max_file_store\` of the server, or the account's quota), or`
-    : "no journal has that much:";
+    : "this is more than any journal holds:";
   return (
     `at most ${formatBytes(keptBytesMax(bytesMax))} of the journal is kept, less than the ${formatBytes(bytes)} of retain: ` +
-    `its room is ${formatBytes(bytesMax)}, and a part of that is for new records; ${how} set retain to less`
+    `its storage is ${formatBytes(bytesMax)}, of which a part is reserved for new records; ${how} set a smaller retain`
   );
 }
 
@@ -32,8 +32,8 @@ function ageAlone(bytesMax: number): string | undefined {
   if (!Number.isFinite(bytesMax)) return undefined;
   const kept = formatBytes(keptBytesMax(bytesMax));
   return (
-    `of the journal no more than ${kept} is kept, however young (retain says no size, and its room is ` +
-    `${formatBytes(bytesMax)}): where more may come in that time, say a size with it, as in 30d,100GiB`
+    `at most ${kept} of the journal is kept, of any age (retain gives no size, and the journal's storage is ` +
+    `${formatBytes(bytesMax)}): for more, add a size to retain, such as 30d,100GiB`
   );
 }
 

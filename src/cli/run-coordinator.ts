@@ -161,7 +161,7 @@ function recoveryText(recovered: readonly Recovery[]): string | undefined {
   if (recovered.length === 0) return undefined;
   const cutBytes = recovered.reduce((sum, { cutBytes }) => sum + cutBytes, 0);
   return (
-    `the journal ended with a record that is not whole: ${cutBytes} bytes were cut off. A crash leaves such a record, ` +
+    `the journal ended with an incomplete record: ${cutBytes} bytes were cut off. A crash leaves such a record, ` +
     "which was never acknowledged; if nothing crashed, the disk is damaged and the last accepted tasks may be lost"
   );
 }

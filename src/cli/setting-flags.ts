@@ -41,7 +41,9 @@ export function durationBetween(minMs: number, maxMs: number): (text: string) =>
   return (text) => {
     const ms = parseDuration(text);
     if (ms >= minMs && ms <= maxMs) return ms;
-    throw new InvalidArgumentError(`it must be from ${plainDuration(minMs)} to ${plainDuration(maxMs)}.`);
+    throw new InvalidArgumentError(
+      `a duration from ${plainDuration(minMs)} to ${plainDuration(maxMs)} is required.`,
+    );
   };
 }
 
@@ -99,7 +101,7 @@ export function budgetPatch({ budget, budgetWindow, budgetMode }: BudgetFlags): 
   if (budget === undefined && budgetWindow === undefined && budgetMode === undefined) return {};
   if (budget === "none") {
     if (budgetWindow === undefined && budgetMode === undefined) return { budget: null };
-    throw new UsageError("--budget none takes the budget away: leave out --budget-window and --budget-mode");
+    throw new UsageError("--budget none removes the budget: leave out --budget-window and --budget-mode");
   }
   return { budget: { tokens: budget, windowMs: budgetWindow, mode: budgetMode } };
 }
@@ -107,5 +109,5 @@ export function budgetPatch({ budget, budgetWindow, budgetMode }: BudgetFlags): 
 /** @throws UsageError when no flag says what to set */
 export function requireSome(patch: object, verb: string): void {
   if (Object.values(patch).some((value) => value !== undefined)) return;
-  throw new UsageError(`say what to set, as a flag; see waggle ${verb} --help`);
+  throw new UsageError(`no setting given: add a flag; see waggle ${verb} --help`);
 }

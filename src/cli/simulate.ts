@@ -49,7 +49,7 @@ export function simulateCommand(program: Program): Command {
     )
     .option(
       "--alpha <x>",
-      "α of the load function, for loco and loco-starvation limit: 0 to 1; default 0.25",
+      "α of the load function, for loco and loco-starvation-limit: 0 to 1; default 0.25",
       numberBetween(0, 1),
     )
     .option("--seeds <seeds>", "number of seeds, from seed 0, or a range like 5..24; default 20", seedRange)
@@ -123,7 +123,7 @@ function pictureFile(file: string, { cwd }: Shell): string {
   try {
     accessSync(dirname(path), constants.W_OK);
     if (existsSync(path)) accessSync(path, constants.W_OK);
-    if (existsSync(path) && statSync(path).isDirectory()) throw new Error("it is a folder");
+    if (existsSync(path) && statSync(path).isDirectory()) throw new Error("this is a folder");
   } catch (error) {
     throw fileError("write", file, error, "svg");
   }

@@ -20,7 +20,7 @@ export async function checkFiles(sources: readonly string[], { cwd }: Pick<Shell
   for (const file of sources.filter((source) => source !== "-").map(nameOf)) {
     try {
       const stats = await stat(resolve(cwd, file));
-      if (stats.isDirectory()) throw new Error("it is a folder");
+      if (stats.isDirectory()) throw new Error("this is a folder");
       await access(resolve(cwd, file), constants.R_OK);
     } catch (cause) {
       throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });

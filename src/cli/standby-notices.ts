@@ -28,7 +28,7 @@ export function standbyNotices({ coordinator, transport }: StandbyNoticesDeps): 
   // From the first notice on. That silence has ended is seen at a pulse, and is asked about before it campaigns.
   const waitMs = () => coordinator.silenceMsMax + limits.standbyNoticeMs;
   const waits = () =>
-    `standing by: it waits to see whether another coordinator leads (up to ${duration(waitMs())})`;
+    `standing by: waiting to see whether another coordinator leads (up to ${duration(waitMs())})`;
   return coordinator.role$.pipe(
     distinctUntilChanged(),
     takeWhile((role) => role !== "leading", true),

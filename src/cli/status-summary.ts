@@ -34,10 +34,10 @@ export function statusSummary(status: StatusResponse, view: View): string {
   if (journal.auditFirstIdx > 1 || journal.base !== undefined)
     lines.push(["", keptText(journal, status.stale === true)]);
   const shortage = shortageText(journal);
-  if (shortage !== undefined) lines.push(["", `${shortage}: \`waggle doctor\` says what to do`, yellow]);
+  if (shortage !== undefined) lines.push(["", `${shortage}: run \`waggle doctor\``, yellow]);
   if (foreignRecords !== undefined) lines.push(["", foreignText(foreignRecords), yellow]);
   if (journal.baseFailure !== undefined) lines.push(["", `base: ${printable(journal.baseFailure)}`, yellow]);
-  if (status.stale === true) lines.push(["", "answered by a standby from what it has read so far", yellow]);
+  if (status.stale === true) lines.push(["", "answered by a standby; the leader may know more", yellow]);
   return lines
     .map(([label, text, tone]) => paragraph(dim(label.padEnd(LABEL_WIDTH)), text, view, tone))
     .join("\n");
@@ -101,7 +101,7 @@ function waitingLines(status: StatusResponse): string[] {
     ...budgetLines(status),
     ...queueLines(status),
   ].filter((line) => line !== "");
-  if (queued > 0) lines.push("why one task waits: `waggle explain ID`");
+  if (queued > 0) lines.push("why a task waits: `waggle explain ID`");
   return lines;
 }
 
@@ -129,7 +129,7 @@ function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
     return `${kind}, ${queue.agents === 0 ? "no agent online serves it" : obstacleText(serving, queue.kind, omitted !== undefined)}`;
   });
   const more = waiting.length - lines.length;
-  return more > 0 ? [...lines, `and ${counted(more, "queue")} more in which tasks wait`] : lines;
+  return more > 0 ? [...lines, `and ${counted(more, "queue")} more with waiting tasks`] : lines;
 }
 
 /** What keeps every agent of a kind from taking its tasks. */
@@ -177,13 +177,13 @@ function recentForeign({ foreignRecords }: StatusResponse["journal"], at: number
 
 function foreignText({ count, lastAt }: NonNullable<StatusResponse["journal"]["foreignRecords"]>): string {
   const records = `${counted(count, "foreign record")}`;
-  return `${records} in the journal, the last at ${formatTime(lastAt)}: \`waggle doctor\` says what to do`;
+  return `${records} in the journal, the last at ${formatTime(lastAt)}: run \`waggle doctor\``;
 }
 
 /** What little room left in the journal means for a caller. */
 function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
   if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
   return isCalledFull({ bytes, bytesMax })
-    ? "the journal is full: tasks are refused, and nothing is answered that it has no room for"
+    ? "the journal is full: tasks are refused, and requests that need room are not answered"
     : `tasks are refused: the journal is ${formatShare(bytes / bytesMax)} full`;
 }

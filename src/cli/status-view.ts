@@ -179,7 +179,7 @@ function startedTwice(agents: readonly Agent[], { colors }: View): string[] {
     if (outlivedMs === undefined) return [];
     const when = `${duration(outlivedMs)} ago`;
     return colors.yellow(
-      `two processes were started as ${id}: the earlier was fenced, and heard ${when}. Give each its own --id`,
+      `two processes use the id ${id}: the earlier was fenced and was last heard ${when}. Give each process its own --id`,
     );
   });
 }

@@ -55,7 +55,7 @@ async function openFolder({ settings }: VerbContext): Promise<StoppedJournal> {
   const folder = journalFolder(settings);
   if ((await listSegments(folder)) === undefined)
     throw new UsageError(
-      `there is no journal in ${folder}: name its --data-folder and --swarm, or its --nats`,
+      `no journal in ${folder}: give the journal's --data-folder and --swarm, or its --nats`,
       {
         field: "dataFolder",
       },
@@ -130,7 +130,7 @@ async function requireNoCoordinator(
   }
   throw new WaggleError(
     "WAGGLE_JOURNAL_LOCKED",
-    `a coordinator of the swarm ${settings.swarm} runs on this server: stop all of them first. One that runs may hold what the ` +
-      "journal lost, and goes on by itself",
+    `a coordinator of the swarm ${settings.swarm} runs on this server: stop all coordinators first. A running coordinator may hold what the ` +
+      "journal lost, and continues by itself",
   );
 }

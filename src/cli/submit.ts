@@ -32,11 +32,11 @@ export function submitCommand(program: Program): Command {
         "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task per line.",
     )
     .argument("[sources...]", "@FILE or - (standard input)")
-    .option("--kind <kind>", "kind of the task: what its agent must serve")
-    .option("--payload <json>", "payload as JSON; @FILE or - reads it from there")
+    .option("--kind <kind>", "kind of the task, which its agent must serve. Required, except with NDJSON")
+    .option("--payload <json>", "payload as JSON; @FILE or - reads the JSON from a file or standard input")
     .option("--text <text>", "payload as plain text")
-    .option("--project <name>", "project it belongs to (WAGGLE_PROJECT; default: default)")
-    .option("--user <name>", "who submits (WAGGLE_USER; default: this account)")
+    .option("--project <name>", "project of the task (WAGGLE_PROJECT; default: default)")
+    .option("--user <name>", "user who submits (WAGGLE_USER; default: the account's name)")
     .option("--role <role>", "only agents of this role")
     .option(
       "--priority <n>",
@@ -57,13 +57,16 @@ export function submitCommand(program: Program): Command {
       "estimated tokens. Default: the mean of its kind so far, or 1,000 if there is none yet",
       wholeNumber(0, limits.tokensPerAttemptMax),
     )
-    .option("--id <id>", "id of the task; submitted again with the same id and content, it is the same task")
+    .option(
+      "--id <id>",
+      "id of the task; a repeated submit with the same id and content is the same task. Default: a random id",
+    )
     .option(
       "--deadline <time>",
-      "the task expires if it has not ended by then: 2026-11-20T18:00:00Z or +5m",
+      "time at which the task expires unless it has ended: 2026-11-20T18:00:00Z or +5m. Default: none",
       (text) => parseTime(text),
     )
-    .option("--not-before <time>", "the task waits until then: 2026-11-20T18:00:00Z or +5m", (text) =>
+    .option("--not-before <time>", "earliest start: 2026-11-20T18:00:00Z or +5m. Default: at once", (text) =>
       parseTime(text),
     )
     .option(
@@ -83,16 +86,16 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--ndjson",
-      "read the sources as NDJSON although --kind is given; lines without a kind get that one",
+      "read the sources as NDJSON although --kind is given; lines without a kind get this kind",
     )
     .option("--fail-fast", "refuse a task whose kind no agent serves, instead of queueing it")
     .option("--wait", "wait for the end and print the result")
     .option(
       "--wait-timeout <duration>",
-      "wait at most this long, then end with exit code 6; the task goes on. Implies --wait",
+      "maximum wait: 30s, 5m; then exit code 6; the task continues. Implies --wait. Default: no limit",
       parseDuration,
     )
-    .option("--watch", "print what happens to the task, then its result")
+    .option("--watch", "print each event of the task, then its result")
     .addHelpText("after", examples)
     .action((sources: string[], flags: SubmitFlags, command: Command) =>
       runVerb(program, command, (context) => submit(context, sources, flags)),
@@ -100,7 +103,7 @@ export function submitCommand(program: Program): Command {
 }
 
 const examples = `
-Prints the task's id, or with --wait its result. At a terminal, --wait also says why a task does not run yet. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
+Prints the task's id, or with --wait its result. At a terminal, --wait also says why a task does not run yet. Exit codes: 4 the task failed, 5 it was rejected, 6 the wait timed out.
 
 Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations are in ms; times are as for the flags, or in ms since 1970. A field overrides the flag of the same meaning. Any other field is refused.
 
@@ -121,7 +124,7 @@ async function submit(
   const source = taskSource(flags, sources, context.shell);
   await checkFiles(sources, context.shell);
   if (source.isMany) {
-    const sentence = "--watch is for one task; for many, run waggle events --follow beside it";
+    const sentence = "--watch requires a single task; for many, run waggle events --follow as well";
     if (flags.watch === true) throw new UsageError(sentence);
     return await withSwarm(context, (swarm) => submitMany(swarm, source, flags, context));
   }
@@ -175,7 +178,7 @@ async function submitted(
     context.signal.throwIfAborted();
     throw one.error;
   }
-  throw new UsageError("there is nothing to submit");
+  throw new UsageError("nothing to submit");
 }
 
 async function onlyTask(source: TaskSource): Promise<TaskRequest> {
@@ -183,7 +186,7 @@ async function onlyTask(source: TaskSource): Promise<TaskRequest> {
     if (sourced.ok) return sourced.task;
     throw sourced.error;
   }
-  throw new UsageError("there is nothing to submit");
+  throw new UsageError("nothing to submit");
 }
 
 /** Prints what happens to the task. `ended` resolves after the last update. */

@@ -45,7 +45,7 @@ export function tellAccepted(
 export function warningText(kind: string, { nearMisses }: SubmitWarning, { noteColors }: Output): string {
   const near =
     nearMisses.length === 0 ? "" : ` Did you mean ${nearMisses.map((name) => printable(name)).join(" or ")}?`;
-  const queued = "The task is queued until an agent that does joins";
+  const queued = "The task is queued until an agent for it joins";
   return `${noteColors.yellow("warning:")} no agent serves the kind ${printable(kind)}.${near} ${queued}`;
 }
 

@@ -65,5 +65,5 @@ function alertLines({ concentration }: Observed): string[] {
 function soleLines({ soleAgents }: Observed): string[] {
   if (soleAgents.length === 0) return [];
   const named = soleAgents.map(({ kind, agent }) => `${printable(kind)} (${printable(agent)})`);
-  return [`served by one agent alone: ${named.join(", ")}`];
+  return [`served by a single agent: ${named.join(", ")}`];
 }

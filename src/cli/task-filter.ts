@@ -29,7 +29,7 @@ export function addFilterFlags(command: Command): Command {
     .option("--agent <ids>", "only tasks whose last attempt ran at one of these agents", nameList)
     .option(
       "--older-than <time>",
-      "only tasks that ended at least this long ago, or, if live, whose round began then: 30s, 5m, 2h, 1d",
+      "only tasks that ended at least this long ago; of live tasks, those whose round began at least this long ago: 30s, 5m, 2h, 1d",
       parseDuration,
     );
 }
@@ -57,7 +57,7 @@ function stateList(text: string, before: readonly string[] | undefined): readonl
     const near = nearMisses(kind(state), taskStates.map(kind));
     const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
     throw new InvalidArgumentError(
-      `there is no state '${state}'.${hint} The states are ${taskStates.join(", ")}.`,
+      `unknown state '${state}'.${hint} The states are ${taskStates.join(", ")}.`,
     );
   }
   return states;

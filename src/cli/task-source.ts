@@ -63,7 +63,7 @@ export function taskSource(
   for (const source of sources) checkSource(source);
   checkTimes(flags);
   if (flags.model !== undefined && flags.weight !== undefined)
-    throw new UsageError("--model and --weight each give the weight: keep one of them");
+    throw new UsageError("--model and --weight exclude each other: both set the weight");
   if (flags.ndjson === true || flags.kind === undefined) return linesSource(flags, sources, shell);
   return payloadSource({ ...flags, kind: flags.kind }, sources, shell);
 }
@@ -95,9 +95,9 @@ function payloadSource(
   const given =
     [flags.payload, flags.text].filter((payload) => payload !== undefined).length +
     (sources.length > 0 ? 1 : 0);
-  if (given > 1) throw new UsageError("--payload, --text and files each are the payload: keep one of them");
+  if (given > 1) throw new UsageError("--payload, --text and files exclude each other: each is the payload");
   if (sources.length > 1 && flags.id !== undefined)
-    throw new UsageError("--id names one task, but there are several files");
+    throw new UsageError("--id requires a single task, but several files were given");
   return { isMany: sources.length > 1, tasks: payloadTasks(flags, sources, shell) };
 }
 
@@ -147,12 +147,14 @@ function linesSource(
 ): TaskSource {
   if (sources.length === 0) {
     throw new UsageError(
-      "say what to submit: --kind KIND for one task, or @tasks.ndjson, or - for tasks on standard input",
+      "nothing to submit: give --kind KIND for one task, @tasks.ndjson, or - for tasks on standard input",
     );
   }
   for (const flag of ["payload", "text", "id"] as const) {
     if (flags[flag] === undefined) continue;
-    throw new UsageError(`--${flag} is of one task: add --kind, or put it into the lines of the NDJSON`);
+    throw new UsageError(
+      `--${flag} requires a single task: add --kind, or put the field into the lines of NDJSON`,
+    );
   }
   return { isMany: true, tasks: lineTasks(flags, sources, shell) };
 }
@@ -206,7 +208,8 @@ function unknownField(field: string): string {
   const wanted = field.replace(/[-_]+([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meant = flags.get(wanted);
   const near = meant === undefined ? nearMisses(kind(wanted), lineFields.map(kind)) : [meant];
-  const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${lineFields.join(", ")}`;
+  const hint =
+    near.length > 0 ? `did you mean ${near.join(" or ")}?` : `the fields are ${lineFields.join(", ")}`;
   return `${field}: is no field of a task; ${hint}`;
 }
 
@@ -262,7 +265,7 @@ function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
   if (model !== undefined) {
     if (typeof model !== "string") return refused(place, "model: must be text", "model");
     if (rest["weight"] !== undefined)
-      return refused(place, "model: gives the weight, which is given too: keep one of them", "model");
+      return refused(place, "model: excludes weight; both set the weight", "model");
     request["weight"] = weightOf(model, lengthOf(request["payload"]));
   }
   return { ok: true, task: request as unknown as TaskRequest };

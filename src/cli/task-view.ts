@@ -59,7 +59,7 @@ function headline(
       columns,
     ),
   ];
-  if (status.stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
+  if (status.stale === true) lines.push(colors.yellow("answered by a standby; the leader may know more"));
   return lines.join("\n");
 }
 
@@ -111,6 +111,6 @@ function waitingBlock(id: string, wait: TaskWait | undefined, { waits }: TaskSto
   if (wait === undefined) return since;
   const reason = view.asStarted(printable(describeWait(wait, formatTime)));
   const why = labelled("", reason, view.columns).trimStart();
-  const hint = view.asStarted(`waggle explain ${printable(id)} has the agents and its turn`);
+  const hint = view.asStarted(`waggle explain ${printable(id)} shows the agents and the task's turn`);
   return `${since}\n${why}\n${view.colors.dim(hint)}`;
 }

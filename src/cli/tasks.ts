@@ -45,7 +45,7 @@ export function tasksCommand(program: Program): Command {
       wholeNumber(1, limits.tasksPageMax),
       LIMIT_DEFAULT,
     )
-    .option("--after <cursor>", "next page: the cursor that the page before printed")
+    .option("--after <cursor>", "cursor that the previous page printed; shows the next page")
     .addHelpText("after", examples)
     .action((flags: TasksFlags, command: Command) =>
       runVerb(program, command, (context) => tasks(context, flags, command)),
@@ -67,7 +67,7 @@ async function tasks(context: VerbContext, flags: TasksFlags, command: Command):
     const page = await ask(context, (asked) => swarm.taskPage({ ...options, ...asked } as TaskListOptions));
     if (output.json) for (const row of page.tasks) output.datum(row, () => "");
     else if (page.tasks.length > 0) output.datum(page, () => taskTable(page.tasks, output));
-    if (page.stale === true) output.note("answered by a standby from what it has read so far");
+    if (page.stale === true) output.note("answered by a standby; the leader may know more");
     if (page.total === 0) output.note(NO_TASK);
     else if (page.next !== undefined)
       output.note(

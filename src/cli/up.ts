@@ -24,19 +24,19 @@ export function upCommand(program: Program): Command {
     )
     .option(
       "--name <name>",
-      "beginning of its id, before four random characters: 1–64 characters of A–Z a–z 0–9 _ -; default the host's name",
+      "beginning of the coordinator's id, before four random characters: 1–64 characters of A–Z a–z 0–9 _ -. Default: the host's name",
     )
     .option(
       "--leader-timeout <duration>",
-      "time without a sign of this leader after which a standby takes over, from 500ms to 10s; default 3s",
+      "time without a heartbeat of this leader after which a standby takes over, from 500ms to 10s; default 3s",
     )
     .option(
       "--replicas <n>",
-      "number of servers that keep each new segment of the journal, from 1 to 5. Default: as many as keep the newest segment, or 1",
+      "number of servers that store each new segment of the journal, from 1 to 5. Default: as for the newest segment, or 1",
     )
     .option(
       "--retain <how much>",
-      "how much of the journal is kept for reading: a duration, a size, or both, of which the smaller applies. A new journal gets room for that size; without a size, for 7.5 GiB. Default 7d,7GiB",
+      "part of the journal that is kept for reading: a duration, a size, or both; the smaller applies. A new journal gets storage for this size; without a size, for 7.5 GiB. Default 7d,7GiB",
       (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
     )
     .addHelpText("after", examples)
@@ -46,7 +46,7 @@ export function upCommand(program: Program): Command {
 }
 
 const examples = `
-Ctrl-C once: hands over and ends. Twice: ends at once. The journal stays whole either way.
+Ctrl-C once: hands over and ends. Twice: ends at once. Neither damages the journal.
 
 Examples:
   $ waggle up
@@ -83,7 +83,10 @@ async function up(context: VerbContext): Promise<ExitCode> {
     failed = reject;
   });
   const stop = () => {
-    logger.info({ coordinator: running.id }, "ending: handing over (Ctrl-C again ends it at once)");
+    logger.info(
+      { coordinator: running.id },
+      "ending: handing over (Ctrl-C again ends the coordinator at once)",
+    );
     wasConnected = running.transport.status() === "connected";
     running.stop().catch(failed); // `closed` tells when it has ended
   };
@@ -130,12 +133,12 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
 /** One line for each class; `waggle doctor` prints the journal's own sentence. */
 const durabilityText: Readonly<Record<Durability["class"], string>> = {
   memory: "in memory, lost with this process",
-  file: "on this disk before it is answered",
+  file: "on this disk before each answer",
   "page-cache": "survives a crash, not a power loss",
-  replicated: "on a majority of servers before it is answered",
+  replicated: "on a majority of servers before each answer",
 };
 
 function lastWords({ broker }: RunningCoordinator, wasConnected: boolean): string {
   if (broker.local === undefined || !wasConnected) return "the coordinator has ended";
-  return "the coordinator has ended; the broker goes on until `waggle down`";
+  return "the coordinator has ended; the broker runs until `waggle down`";
 }

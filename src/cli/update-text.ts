@@ -27,11 +27,11 @@ function sentence(update: Exclude<TaskUpdate, { type: "ended" }>): string {
     case "running":
       return `#${update.attempt} runs at ${update.agent}`;
     case "progress":
-      return `#${update.attempt} ${update.fraction === undefined ? "goes on" : formatShare(update.fraction)} ${printable(update.message ?? "")}`.trimEnd();
+      return `#${update.attempt} ${update.fraction === undefined ? "in progress" : formatShare(update.fraction)} ${printable(update.message ?? "")}`.trimEnd();
     case "attempt-failed": {
       const next =
         update.retryAt === undefined
-          ? "it waits for an agent again"
+          ? "waits for an agent again"
           : `again in ${duration(update.retryAt - update.at)}`;
       return `#${update.attempt} ${update.class} at ${update.agent}: ${printable(update.error)}; ${next}`;
     }

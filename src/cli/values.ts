@@ -13,7 +13,7 @@ export function parseDuration(text: string): number {
   const ms = durationIn(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError(
-    `'${text}' is no duration: write it with a unit, like 500ms, 30s, 5m, 2h, 1d.`,
+    `'${text}' is no duration: a number with a unit is required, like 500ms, 30s, 5m, 2h, 1d.`,
   );
 }
 
@@ -22,7 +22,7 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   const time = timeIn(text, now);
   if (time !== undefined) return time;
   throw new InvalidArgumentError(
-    `'${text}' is no time: write a date that exists, like 2026-11-20T18:00:00Z, or +5m from now.`,
+    `'${text}' is no time: a valid date is required, like 2026-11-20T18:00:00Z, or +5m from now.`,
   );
 }
 
@@ -46,7 +46,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   return (text) => {
     const value = Number(text);
     if (/^[+-]?\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`it must be a whole number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`a whole number from ${min} to ${max} is required.`);
   };
 }
 
@@ -55,14 +55,14 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
   return (text) => {
     const value = Number(text);
     if (text.trim() !== "" && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`it must be a number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`a number from ${min} to ${max} is required.`);
   };
 }
 
 /** Collects a flag that may be repeated, or hold several names with commas between. */
 export function nameList(text: string, before: readonly string[] | undefined): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
-  if (names.includes("")) throw new InvalidArgumentError("it holds an empty name.");
+  if (names.includes("")) throw new InvalidArgumentError("empty names are not allowed.");
   return [...(before ?? []), ...names];
 }
 
@@ -97,7 +97,7 @@ export function labelMap(
   before: Readonly<Record<string, string>> | undefined,
 ): Record<string, string> {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`'${text}' is no label: write name=value.`);
+  if (at < 1) throw new InvalidArgumentError(`'${text}' is no label: name=value is required.`);
   const labels = { ...before, [text.slice(0, at)]: text.slice(at + 1) };
   const checked = check(labels, labelsSchema);
   if (checked.ok) return labels;

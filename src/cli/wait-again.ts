@@ -23,7 +23,9 @@ export function tellGoingOn(error: unknown, ids: Iterable<string>, context: Verb
 
 function goingOnText(ids: readonly string[]): string {
   const [only] = ids;
-  return ids.length === 1 ? `task ${printable(only ?? "")} goes on` : `${counted(ids.length, "task")} go on`;
+  return ids.length === 1
+    ? `task ${printable(only ?? "")} continues`
+    : `${counted(ids.length, "task")} continue`;
 }
 
 function waitAgain(ids: readonly string[], { flags }: VerbContext): string {
@@ -46,8 +48,8 @@ export function tellUnanswered(ids: readonly string[], { output, flags }: VerbCo
   const named = shownIds(ids, printable).join(", ");
   output.note(
     ids.length === 1
-      ? `no answer came for task ${named}: it may have been accepted, or not. \`${tell}\` tells. Submitted again with --id ${named} it does not run twice`
-      : `no answer came for ${counted(ids.length, "task")}: each may have been accepted, or not. \`${tell}\` tells. Submitted again with the same ids they do not run twice. Ids: ${named}`,
+      ? `no answer for task ${named}: accepted or not, unknown. Check with \`${tell}\`. A repeated submit with --id ${named} does not run the task twice`
+      : `no answer for ${counted(ids.length, "task")}: accepted or not, unknown. Check with \`${tell}\`. A repeated submit with the same ids runs no task twice. Ids: ${named}`,
   );
 }
 

@@ -27,12 +27,12 @@ export function waitCommand(program: Program): Command {
     .description(
       "Waits until each task has ended. For one task it prints the result alone, as `submit --wait` does. For " +
         "several tasks it prints one line per task with id, state and result, in the order in which they end. A " +
-        "task that ended before is printed at once.",
+        "task that has already ended is printed at once.",
     )
     .argument("<ids...>", "ids of tasks", plainNames)
     .option(
       "--timeout <duration>",
-      "maximum wait: 30s, 5m; then exit code 6, and the tasks go on. Default: no limit",
+      "maximum wait: 30s, 5m; then exit code 6; the tasks continue. Default: no limit",
       parseDuration,
     )
     .option(

@@ -40,8 +40,8 @@ export function retentionIn(text: string): Retention | undefined {
 export function retentionWarning({ ageMs, bytes }: Retention): string | undefined {
   if (ageMs >= limits.auditRetentionMsLittle && bytes >= limits.auditRetentionBytesLittle) return undefined;
   return (
-    "so little is kept of the journal (retain) that results and stories of tasks are gone soon after the tasks ended, at the " +
-    "second base behind them. No waiting or running task is lost. Set 1h, 16MiB or more to read results later"
+    "retain keeps so little of the journal that results and histories of tasks are removed soon after the tasks end, with the " +
+    "second base after them. No waiting or running task is lost. Set 1h, 16MiB or more to read results later"
   );
 }
 

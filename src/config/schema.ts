@@ -26,8 +26,8 @@ const leaderTimeoutSentence = `must be a duration from ${limits.leaderTimeoutMsM
 
 /** What JetStream takes. */
 const replicasChoices: ReadonlySet<string> = new Set(["1", "2", "3", "4", "5"]);
-const replicasSentence = "must be a whole number from 1 to 5: on how many servers the journal is kept";
-const retainSentence = "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB";
+const replicasSentence = "must be a whole number from 1 to 5: the number of servers that store the journal";
+const retainSentence = "must be one duration, one size, or both separated by a comma: 7d, 10GiB, 7d,10GiB";
 
 /** @param of what stands in the file, and what it may be called */
 const path = (of: string, example: string) => text(`must be the path of ${of}, like ${example}`).optional();
@@ -45,16 +45,16 @@ export const credentialsSchema = z.strictObject({
 });
 
 const inboxPrefixSentence =
-  "must begin with _INBOX and a word of A–Z a–z 0–9 _ -, as _INBOX_ann: coordinators answer to no other";
+  "must begin with _INBOX and a word of A–Z a–z 0–9 _ -, such as _INBOX_ann: coordinators answer to no other prefix";
 
 /** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe("Where editors find the schema of this file."),
-    nats: text("must be the URL of a NATS server, or several with commas between, like nats://127.0.0.1:4222")
+    nats: text("must be the URL of a NATS server, or several separated by commas, like nats://127.0.0.1:4222")
       .optional()
       .describe(
-        "URL of the NATS server, or several with commas between. Without it: the broker of the data folder.",
+        "URL of the NATS server, or several separated by commas. Default: the broker of the data folder.",
       ),
     natsContext: text("must be the name of a context of the nats tool, like production")
       .optional()
@@ -64,47 +64,49 @@ export const configSchema = z
       .refine(isInboxPrefix, inboxPrefixSentence)
       .optional()
       .describe(
-        "Begins every subject on which answers are heard, where the server permits no other. Default: _INBOX.",
+        "Prefix of the subjects on which answers arrive. Required if the server permits only this prefix. Default: _INBOX.",
       ),
     credentials: credentialsSchema.optional().describe("Paths are relative to this file."),
     swarm: subjectToken.optional().describe("Name of the swarm. Default: default."),
-    project: subjectToken.optional().describe("Project of what is submitted. Default: default."),
+    project: subjectToken.optional().describe("Project of submitted tasks. Default: default."),
     user: z
       .string(userSentence)
       .regex(NAME_PATTERN, userSentence)
       .optional()
-      .describe("Who submits. Default: the name of the account."),
+      .describe("User who submits tasks. Default: the name of the account."),
     dataFolder: text("must be the path of a folder, like .waggle")
       .optional()
-      .describe("Where the local broker and its journal live, relative to this file. Default: .waggle."),
+      .describe("Folder of the local broker and its journal, relative to this file. Default: .waggle."),
     name: subjectToken
       .optional()
       .describe(
-        "Begins the id of the coordinator that up runs; four random characters follow. Default: the host's name.",
+        "Beginning of the id of the coordinator that up runs; four random characters follow. Default: the host's name.",
       ),
     leaderTimeout: z
       .string(leaderTimeoutSentence)
       .refine(isLeaderTimeout, leaderTimeoutSentence)
       .optional()
       .describe(
-        "How long a leader may be silent until another coordinator takes over; of the terms that this coordinator leads. Default: 3s.",
+        "Time without a heartbeat of this leader after which a standby takes over, from 500ms to 10s. Default: 3s.",
       ),
     replicas: z
       .union([z.int(), z.string()], { error: replicasSentence })
       .refine((replicas) => replicasChoices.has(String(replicas)), replicasSentence)
       .optional()
-      .describe("On how many servers JetStream keeps the journal, when up creates it: 1 to 5. Default: 1."),
+      .describe(
+        "Number of servers that store each new segment of the journal, from 1 to 5. Default: as for the newest segment, or 1.",
+      ),
     retain: z
       .string(retainSentence)
       .refine((said) => retentionIn(said) !== undefined, retainSentence)
       .optional()
       .describe(
-        "How much of the journal is kept to be read: so long, so much, or the less of both. Default: 7d,7GiB.",
+        "Part of the journal that is kept for reading: a duration, a size, or both; the smaller applies. Default: 7d,7GiB.",
       ),
     logLevel: z
       .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
       .optional()
-      .describe("Default: info for up and agent, silent for everything else."),
+      .describe("Lowest level that is logged. Default: info for up and agent, silent for other verbs."),
   })
   .meta({ title: "waggle.config.json", description: "Settings of the waggle command in this folder." });
 export type Config = z.infer<typeof configSchema>;

@@ -191,7 +191,7 @@ function serverOf(layers: readonly Layer[]): Pick<Settings, "nats" | "natsContex
     const { nats, natsContext } = values;
     if (isText(nats) && isText(natsContext)) {
       const names = `${nameOf("nats")} and ${nameOf("natsContext")}`;
-      throw new InvalidConfigError(`${names} name two servers: keep one of them`, {
+      throw new InvalidConfigError(`${names} exclude each other: both name the server`, {
         field: nameOf("natsContext"),
       });
     }
@@ -311,7 +311,8 @@ function configError(file: string, issue: Issue | undefined): InvalidConfigError
   const unknown = issue?.code === "unrecognized_keys" ? issue.keys?.[0] : undefined;
   const field = [...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])].map(String).join(".");
   const known = Object.keys(configSchema.shape).filter((name) => name !== "$schema");
-  const message = unknown === undefined ? issue?.message : `is no setting. There are ${known.join(", ")}`;
+  const message =
+    unknown === undefined ? issue?.message : `is no setting. The settings are ${known.join(", ")}`;
   return new InvalidConfigError(`${file}: ${field === "" ? "" : `${field}: `}${message ?? "is not valid"}`, {
     field,
   });

@@ -119,7 +119,7 @@ export type Command =
       readonly incarnation: Incarnation;
       readonly held: readonly HeldAttempt[];
       readonly seen: AssignmentNumber;
-      /** It takes nothing new, of its own accord. */
+      /** The agent accepts no new tasks, by its own decision. */
       readonly draining?: boolean;
       /** As many as it runs at once now; absent: as before. */
       readonly maxConcurrent?: number;

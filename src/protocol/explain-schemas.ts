@@ -23,13 +23,13 @@ const candidateTermsSchema = z.object({
 export const agentStandingSchema = z.object({
   agent: z.string(),
   standing: z.union([z.enum(["feasible", "probe"]), ineligibleReason]),
-  servesKind: z.boolean().describe("the kind that the task would run as"),
-  places: z.int().describe("in all, those for prefetched tasks included"),
+  servesKind: z.boolean().describe("whether the agent serves the kind as which the task would run"),
+  capacity: z.int().describe("max concurrent plus prefetch"),
   free: z.int(),
-  until: z.number().optional().describe("when time alone ends what keeps it"),
+  until: z.number().optional().describe("time at which the obstacle ends by itself"),
   terms: candidateTermsSchema
     .optional()
-    .describe("of its score, rounded to 4 decimals; of those online that serve the kind"),
+    .describe("terms of the agent's score, rounded to 4 decimals; only of online agents that serve the kind"),
 });
 export type AgentStanding = z.infer<typeof agentStandingSchema>;
 
@@ -55,14 +55,14 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
   z.object({ reason: z.literal("project-paused"), project: z.string() }),
   z.object({ reason: z.literal("not-before"), until: z.number(), isRetry: z.boolean() }),
   z.object({
-    reason: z.literal("nobody-serves-kind"),
+    reason: z.literal("no-agent-serves-kind"),
     kind: z.string(),
     nearMisses: z.array(z.string()),
     offline: z.int(),
     draining: z.int(),
   }),
   z.object({
-    reason: z.literal("nobody-has-role"),
+    reason: z.literal("no-agent-has-role"),
     kind: z.string(),
     role: z.string(),
     nearMisses: z.array(z.string()),
@@ -72,7 +72,7 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     drained: z.string().optional(),
   }),
   z.object({
-    reason: z.literal("nobody-of-type"),
+    reason: z.literal("no-agent-of-type"),
     kind: z.string(),
     role: z.string().optional(),
     type: z.string(),
@@ -91,7 +91,7 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     open: z.int(),
     maxConcurrent: z.int(),
   }),
-  z.object({ reason: z.literal("all-full"), agents: z.int(), taken: z.int(), places: z.int() }),
+  z.object({ reason: z.literal("all-full"), agents: z.int(), taken: z.int(), capacity: z.int() }),
   z.object({
     reason: z.literal("rate-limited"),
     type: z.string(),
@@ -137,7 +137,7 @@ const waitExplanationSchema = z.object({
   ageMs: z.number(),
   ageTicks: z.number(),
   runsAs: z.string().optional(),
-  cheaperType: z.string().optional().describe("whose agents alone may have it, as a budget has it"),
+  cheaperType: z.string().optional().describe("agent type to which a budget restricts the task"),
   agents: z.array(agentStandingSchema),
   position: positionSchema.optional(),
 });

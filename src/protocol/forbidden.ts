@@ -14,9 +14,9 @@ export function forbidden({
   const consequence =
     operation === "publish"
       ? "Nothing was done"
-      : "No answer can be heard, and whether it was done is unknown. Name an inbox prefix that is permitted " +
+      : "No answer can arrive, and the outcome is unknown. Set an inbox prefix that is permitted " +
         "(--inbox-prefix, NATS_INBOX_PREFIX)";
   const sentence = `the server does not permit this user to ${operation} to ${subject}`;
-  const message = `${sentence}. ${consequence}. Ask whoever runs the server for the permission`;
+  const message = `${sentence}. ${consequence}. Ask the operator of the server for the permission`;
   return { ok: false, code: "WAGGLE_FORBIDDEN", message };
 }

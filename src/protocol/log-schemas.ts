@@ -13,21 +13,27 @@ export const logQuerySchema = z.object({
   agent: agentIdSchema
     .optional()
     .describe("agent that ran the attempt; default: the agent that runs the task now"),
-  attempt: attempt.optional().describe("only this one"),
+  attempt: attempt
+    .optional()
+    .describe("number of the attempt; default: every attempt that the agent still holds"),
 });
 
 /** The leader's request on `agent.<g>.<a>.log`. */
 export const logRequestSchema = z.object({
   v: version,
-  project: projectIdSchema.describe("of the asking client; an agent shows no attempt of another"),
+  project: projectIdSchema.describe(
+    "project of the asking client; an agent shows no attempt of another project",
+  ),
   task: taskIdSchema,
-  attempt: attempt.optional().describe("only this one"),
+  attempt: attempt
+    .optional()
+    .describe("number of the attempt; default: every attempt that the agent still holds"),
 });
 
 export const attemptTextSchema = z.object({
   attempt,
-  text: z.string().max(limits.attemptLogBytes).describe("the end of what it wrote"),
-  droppedBytes: z.int().min(0).describe("written before that and no longer kept"),
+  text: z.string().max(limits.attemptLogBytes).describe("last part of the attempt's log"),
+  droppedBytes: z.int().min(0).describe("earlier bytes that are no longer kept"),
 });
 export type AttemptText = z.infer<typeof attemptTextSchema>;
 

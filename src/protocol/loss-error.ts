@@ -15,11 +15,11 @@ export class LossError extends WaggleError {
     super(
       "WAGGLE_JOURNAL_DAMAGED",
       taskId === undefined
-        ? `The journal lost its end: it was known up to ${pointText(known)}, and the leader now speaks from ` +
-            `${pointText(found)}. Tasks accepted in between may be gone: submit them again under their ids.`
-        : `Task ${taskId} was accepted at ${pointText(known)}, and the leader knows nothing of it at ` +
+        ? `The journal lost records at its end: it had reached ${pointText(known)}, and the leader is now at ` +
+            `${pointText(found)}. Tasks accepted in between may be lost: submit them again with their ids.`
+        : `Task ${taskId} was accepted at ${pointText(known)}, and the leader does not know it at ` +
             `${pointText(found)}: it is lost, or it ended longer ago than the swarm remembers tasks (rememberMs). ` +
-            "Submit it again under its id if it may run twice.",
+            "Submit it again with its id if it may run twice.",
     );
     this.known = known;
     this.found = found;

@@ -48,8 +48,8 @@ export const instantSchema = branded<Instant>(z.int().min(0).max(8.64e15)).descr
 const inboxSchema = z
   .string()
   .max(limits.inboxCharactersMax)
-  .refine(isInbox, "must be an inbox of the client, as _INBOX.ann.x7, without wildcards")
-  .describe("an inbox of the client, as `_INBOX.ann.x7`");
+  .refine(isInbox, "must be an inbox of the client, such as _INBOX.ann.x7, without wildcards")
+  .describe("inbox of the client, such as `_INBOX.ann.x7`");
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
 
@@ -93,17 +93,17 @@ export const labelsSchema = z
 /** One task as submitted; everything but `kind` has a default. */
 export const taskInputSchema = z
   .object({
-    id: taskIdSchema.optional().describe("idempotency: the same id and content is the same task"),
+    id: taskIdSchema.optional().describe("idempotency key: the same id and content is the same task"),
     kind: kindSchema,
     role: role.optional(),
     user: userIdSchema.optional(),
-    weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost; default 1"),
+    weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost of the task; default 1"),
     priority: z
       .int()
       .min(-limits.priorityMagnitudeMax)
       .max(limits.priorityMagnitudeMax)
       .optional()
-      .describe("lower goes first; default 100"),
+      .describe("lower priority runs first; default 100"),
     payload: text.optional(),
     encoding: encoding.optional(),
     tokens: z
@@ -112,7 +112,7 @@ export const taskInputSchema = z
       .max(limits.tokensPerAttemptMax)
       .optional()
       .describe(
-        `estimate of tokens; above a budget in mode wait or reject, it is refused. Default: the mean of its kind so far, else the policy's tokensDefault, ${limits.tokensPerAttemptDefault}`,
+        `estimated tokens; an estimate above a budget in mode wait or reject is refused. Default: the mean of its kind so far, else the policy's tokensDefault, ${limits.tokensPerAttemptDefault}`,
       ),
     deadline: instantSchema.optional(),
     notBefore: instantSchema.optional(),
@@ -122,13 +122,13 @@ export const taskInputSchema = z
       .min(1)
       .max(limits.attemptTimeoutMsMax)
       .optional()
-      .describe("longest one attempt may run"),
+      .describe("maximum time of one attempt"),
     stallMs: z
       .int()
       .min(limits.stallMsMin)
       .max(limits.stallMsMax)
       .optional()
-      .describe("longest without a progress report, from when its agent has a place for it"),
+      .describe("maximum time without a progress report, counted from the start of the attempt"),
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
     path: ["payload"],
@@ -152,7 +152,7 @@ export const cancelItemSchema = z.object({
   round: z
     .int()
     .min(1)
-    .describe("the round to end: the task's present one. Asked for again, it ends no later round"),
+    .describe("round to end: the task's present round. A repeated request ends no later round"),
 });
 
 export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("CancelItem, 1…n") });
@@ -163,9 +163,7 @@ export const retryItemSchema = z.object({
   round: z
     .int()
     .min(2)
-    .describe(
-      "the round to open: one more than the task's present one. Asked for again, it is not opened twice",
-    ),
+    .describe("round to open: the task's present round plus 1. A repeated request opens no further round"),
 });
 
 /** Opens the next round of tasks that ended otherwise than completed. Their payload is read from the journal: where
@@ -173,7 +171,9 @@ export const retryItemSchema = z.object({
 export const retryRequestSchema = z.object({
   v: version,
   tasks: items.describe("RetryItem, 1…n"),
-  deadline: instantSchema.optional().describe("of all of them; absent: none, whatever they had before"),
+  deadline: instantSchema
+    .optional()
+    .describe("deadline of all tasks of the request; absent: no deadline, also for tasks that had one"),
 });
 
 export const awaitRequestSchema = z.object({
@@ -195,7 +195,7 @@ export const heldAttemptSchema = z.object({
 const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
 const held = z.array(heldAttemptSchema).max(HELD_MAX);
 const listedAttemptSchema = heldAttemptSchema.extend({
-  waiting: z.literal(true).optional().describe("it has not begun: there is no place for it yet"),
+  waiting: z.literal(true).optional().describe("not started: the agent has no free capacity for it"),
 });
 const seen = branded<AssignmentNumber>(z.int().min(0)).describe(
   "highest assignment number with none missing",
@@ -221,20 +221,20 @@ export const heartbeatSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
   status: z.enum(["ready", "busy", "offline"]),
-  saturated: z.boolean().optional().describe("every slot is taken"),
+  saturated: z.boolean().optional().describe("no free capacity"),
   inFlight: z.int().min(0),
   successRate: z.number().min(0).max(1).optional(),
   latencyMs: z.number().min(0).optional(),
-  draining: z.boolean().optional().describe("takes nothing new, of its own accord"),
+  draining: z.boolean().optional().describe("the agent accepts no new tasks, by its own decision"),
   maxConcurrent: z
     .int()
     .min(1)
     .max(limits.maxConcurrentMax)
     .optional()
-    .describe("attempts it runs at once from now on; absent: as before"),
+    .describe("maximum number of attempts that run at once from now on; absent: unchanged"),
   seen,
   held: z.array(listedAttemptSchema).max(HELD_MAX),
-  slots: listedSlotsSchema.optional().describe("its slot leases; absent: none"),
+  slots: listedSlotsSchema.optional().describe("slot leases of the agent; absent: none"),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
@@ -362,8 +362,8 @@ export const outcomeSchema = z.object({
   project: z.string(),
   task: z.string(),
   state: endedTaskStateSchema,
-  round: z.int().optional().describe("of the task, where it was retried before: from 2"),
-  attempts: z.int().describe("of all rounds"),
+  round: z.int().optional().describe("round of the task, from 2; absent: round 1"),
+  attempts: z.int().describe("attempts of all rounds"),
   agent: z.string().optional(),
   result: z.string().optional(),
   encoding: encoding.optional(),
@@ -448,8 +448,11 @@ export const assignmentSchema = z.object({
   encoding: encoding.optional(),
   timeoutMs: z.int(),
   stallMs: z.int().optional(),
-  maxAttempts: z.int().describe("attempts of the task that may begin; 1: at most once"),
-  revoked: z.literal(true).optional().describe("revoked before it arrived: report `revoked`, do not run it"),
+  maxAttempts: z.int().describe("maximum number of attempts of the task; 1: at most once"),
+  revoked: z
+    .literal(true)
+    .optional()
+    .describe("revoked before arrival: report `revoked`, do not run the attempt"),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 
@@ -519,8 +522,10 @@ export const agentStatusSchema = z.object({
   kinds: z.array(
     z.object({
       kind: z.string(),
-      successRate: z.number().describe("as scores count it: recent attempts weigh more, few say little"),
-      completed: z.int().describe("of the attempts, ever"),
+      successRate: z
+        .number()
+        .describe("success rate as scores use it: recent attempts weigh more, few attempts weigh little"),
+      completed: z.int().describe("completed attempts in total"),
       attempts: z.int(),
       latencyMs: z.number(),
       suspendedUntil: z.number().optional(),
@@ -565,8 +570,8 @@ const budgetStatusSchema = z.object({
 /** VAPORA's ADR-018: of all agents, offline ones included, also as idle and in the means. */
 export const swarmMetricsSchema = z.object({
   totalAgents: z.int(),
-  idleAgents: z.int().describe("nothing in flight, offline or not"),
-  busyAgents: z.int().describe("all others"),
+  idleAgents: z.int().describe("agents with nothing in flight, offline agents included"),
+  busyAgents: z.int().describe("agents with attempts in flight"),
   offlineAgents: z.int(),
   totalInFlight: z.int(),
   avgSuccessRate: z.number().describe("0 to 1; 0 without agents"),
@@ -575,10 +580,12 @@ export const swarmMetricsSchema = z.object({
 
 /** What the leader saw since its term began; it stands in no journal. */
 export const observedSchema = z.object({
-  windowMs: z.int().describe("how far back bottlenecks are looked for"),
+  windowMs: z.int().describe("window in which bottlenecks are counted"),
   bottlenecks: z
     .array(z.object({ agent: z.string(), share: z.number(), observedMs: z.number() }))
-    .describe("full while a task waited that they could have run: share of the time observed, highest first"),
+    .describe(
+      "agents that were full while a task for them waited: share of the observed time, highest first",
+    ),
   concentration: z
     .array(
       z.object({
@@ -590,12 +597,10 @@ export const observedSchema = z.object({
         since: z.number(),
       }),
     )
-    .describe(
-      "kinds of whose last assignments, 200 to 1,000 of them, one agent got a larger share than the threshold",
-    ),
+    .describe("kinds with one agent that got more of the last 200 to 1,000 assignments than the threshold"),
   soleAgents: z
     .array(z.object({ kind: z.string(), agent: z.string() }))
-    .describe("kinds whose last 200 assignments or more had one agent alone to go to"),
+    .describe("kinds with a single possible agent in the last 200 assignments or more"),
 });
 
 export const statusResponseSchema = z.object({
@@ -638,9 +643,15 @@ export const statusResponseSchema = z.object({
         z.object({
           user: z.string(),
           tasks: counts,
-          started: z.int().optional().describe("tasks that were assigned, once or more often"),
-          waitMsMean: z.number().describe("from submission to the first assignment, of those; 0 of none"),
-          waitMsMax: z.number().describe("the same, or longer where a task still waits"),
+          started: z.int().optional().describe("tasks that were assigned at least once"),
+          waitMsMean: z
+            .number()
+            .describe("mean time from submission to the first assignment; 0 without assigned tasks"),
+          waitMsMax: z
+            .number()
+            .describe(
+              "longest time from submission to the first assignment, or until now for a waiting task",
+            ),
         }),
       ),
     }),
@@ -657,7 +668,7 @@ export const statusResponseSchema = z.object({
         sliding: z.boolean(),
         tokensMax: z.int(),
         used: z.int(),
-        reserved: z.int().optional().describe("held back for open attempts; absent from older coordinators"),
+        reserved: z.int().optional().describe("reserved for open attempts; absent from older coordinators"),
         opensAt: z.number().optional(),
       }),
     )
@@ -708,8 +719,8 @@ export const acceptedTaskSchema = z.object({
   user: z.string(),
   kind: z.string(),
   state: z.string(),
-  round: z.int().default(1).describe("from 1: how often it was submitted or retried"),
-  attempts: z.int().describe("of all rounds"),
+  round: z.int().default(1).describe("number of submits and retries of the task, from 1"),
+  attempts: z.int().describe("attempts of all rounds"),
   submittedIdx: idx,
   endedIdx: idx.optional(),
   agent: z.string().optional(),

@@ -28,14 +28,17 @@ const budgetPatch = budgetSchema
   .nullable()
   .optional()
   .describe(
-    "tokens in a rolling window, of which only what changes; mode wait (default), reject, alert or downgrade; null: none",
+    "tokens in a rolling window; only the given fields change; mode wait (default), reject, alert or downgrade; null: no budget",
   );
 
 // --- requests ---------------------------------------------------------------------------------------
 
 export const projectPatchSchema = z.object({
-  creditWeight: weight.optional().describe("its share when others wait too"),
-  maxConcurrent: openAttempts.nullable().optional().describe("attempts open at once; null: no limit"),
+  creditWeight: weight.optional().describe("share of the project while other projects wait; default 1"),
+  maxConcurrent: openAttempts
+    .nullable()
+    .optional()
+    .describe("maximum number of open attempts; null: no limit"),
   budget: budgetPatch,
   queueMax: z
     .int()
@@ -43,77 +46,105 @@ export const projectPatchSchema = z.object({
     .max(limits.queuedTasksPerProjectMax)
     .nullable()
     .optional()
-    .describe("tasks that may wait; null: the most there may be"),
+    .describe("maximum number of waiting tasks; null: the highest possible maximum"),
 });
 export const kindPatchSchema = z.object({
-  importance: weight.optional().describe("how fast its tasks rise"),
-  cheaper: kindSchema.nullable().optional().describe("runs in its place in mode downgrade; null: nothing"),
+  importance: weight.optional().describe("factor on how fast waiting tasks rise in the queue; default 1"),
+  cheaper: kindSchema
+    .nullable()
+    .optional()
+    .describe("kind as which its tasks run in mode downgrade; null: no kind"),
   cheaperType: name
     .nullable()
     .optional()
-    .describe("type of the agents that alone get its tasks in mode downgrade; null: any may"),
+    .describe("type of agents to which its tasks are restricted in mode downgrade; null: any type"),
 });
 export const resourcePatchSchema = z.object({
-  slots: z.int().min(1).max(limits.slotsPerResourceMax).optional().describe("required at first"),
-  maxWaiters: z.int().min(0).max(limits.maxWaitersMax).optional().describe("requests that may wait"),
+  slots: z
+    .int()
+    .min(1)
+    .max(limits.slotsPerResourceMax)
+    .optional()
+    .describe("maximum number of slots held at once; required for a new resource"),
+  maxWaiters: z
+    .int()
+    .min(0)
+    .max(limits.maxWaitersMax)
+    .optional()
+    .describe("maximum number of waiting requests"),
   alpha: alphaValue
     .nullable()
     .optional()
-    .describe("α of its own; not together with optimizeFor; null: the policy's α and autoTune"),
-  optimizeFor: alphaPreset.optional().describe("α of its own: 0, 0.25, 0.5"),
-  autoTune: z.boolean().optional().describe("its own α moves by itself; it must be at most 0.5"),
+    .describe("α of the resource; excludes optimizeFor; null: use the policy's α and autoTune"),
+  optimizeFor: alphaPreset.optional().describe("α of the resource as a preset: 0, 0.25, 0.5"),
+  autoTune: z
+    .boolean()
+    .optional()
+    .describe("adjust the resource's α automatically; requires α of at most 0.5"),
 });
 export const ratePatchSchema = z.object({
   window: rateWindow
     .optional()
-    .describe("which rate of the type: it may have one for each window, and all hold. Required to set one"),
-  tokensMax: tokens.optional().describe("tokens in a window; required with the first request of this window"),
+    .describe(
+      "window of the rate: a type may have one rate per window, and all apply. Required to set a rate",
+    ),
+  tokensMax: tokens.optional().describe("maximum number of tokens per window; required for a new rate"),
   sliding: z
     .boolean()
     .optional()
-    .describe("the window truly slides; else it restarts with the first use after it ended (default)"),
+    .describe(
+      "true: sliding window; false (default): fixed window that restarts with the first use after it ends",
+    ),
 });
 export const policyPatchSchema = z.object({
   rules: z
     .enum(["waggle", "budget", "loco", "vapora", "lucio"])
     .optional()
-    .describe("a set of the rules below; those that are given beside it win"),
+    .describe("preset of the rules below; rules in the same request override it"),
   projectTurn: z
     .enum(["clock", "recency", "deficit", "load", "fifo", "none"])
     .optional()
-    .describe("none: there is no such level"),
+    .describe("none: projects have no turns"),
   userTurn: z
     .enum(["clock", "recency", "load", "fifo"])
     .optional()
-    .describe("not deficit: users have no credit weight; not clock with projectTurn none"),
+    .describe("clock requires a projectTurn other than none"),
   agentRule: z.enum(["score", "first-idle"]).optional(),
   lambda: z.number().min(0).max(limits.lambdaMax).optional(),
   speedExponent: z.literal([0, 0.5, 1, 2]).optional(),
-  alpha: alphaValue.optional().describe("not together with optimizeFor"),
+  alpha: alphaValue.optional().describe("excludes optimizeFor"),
   optimizeFor: alphaPreset.optional().describe("α of 0, 0.25, 0.5"),
-  autoTune: z.boolean().optional().describe("α moves by itself; it must be at most 0.5"),
-  starvationLimit: z.int().min(0).max(limits.starvationLimitTicksMax).optional().describe("ticks; 0 is off"),
+  autoTune: z.boolean().optional().describe("adjust α automatically; requires α of at most 0.5"),
+  starvationLimit: z
+    .int()
+    .min(0)
+    .max(limits.starvationLimitTicksMax)
+    .optional()
+    .describe("maximum wait before a task jumps the queue, in ticks per competing waiter; 0 disables it"),
   guaranteeMs: z.int().min(limits.guaranteeMsMin).max(limits.guaranteeMsMax).optional(),
-  topN: openAttempts.nullable().optional().describe("attempts open at once in the swarm; null: no limit"),
+  topN: openAttempts
+    .nullable()
+    .optional()
+    .describe("maximum number of open attempts in the swarm; null: no limit"),
   budget: budgetPatch,
   tokensDefault: z
     .int()
     .min(1)
     .max(limits.tokensPerAttemptMax)
     .optional()
-    .describe("what a first attempt of a kind is taken to use"),
+    .describe("estimated tokens of an attempt whose kind has no reports yet"),
   rememberMs: z
     .int()
     .min(limits.rememberMsMin)
     .max(limits.rememberMsMax)
     .optional()
-    .describe("how long ended tasks are remembered, counted while somebody leads"),
+    .describe("time for which ended tasks are remembered, counted while a leader is active"),
   rememberedTasks: z
     .int()
     .min(limits.rememberedTasksMin)
     .max(limits.rememberedTasksMax)
     .optional()
-    .describe("how many ended tasks are remembered"),
+    .describe("maximum number of ended tasks that are remembered"),
   projects: z.enum(["open", "declared"]).optional().describe("declared: only projects that were set exist"),
 });
 
@@ -125,27 +156,30 @@ export const projectRequestSchema = z.object({
   remove: z
     .literal(true)
     .optional()
-    .describe("nothing is set for it any more; refused while it has tasks that have not ended"),
+    .describe("remove the project's settings; refused while the project has tasks that have not ended"),
 });
 export const kindRequestSchema = z.object({ v: version, kind: kindSchema, ...kindPatchSchema.shape });
 export const resourceRequestSchema = z.object({
   v: version,
   resource: resourceNameSchema,
   ...resourcePatchSchema.shape,
-  remove: z.literal(true).optional().describe("it is no longer; refused while slots are held or waited for"),
+  remove: z
+    .literal(true)
+    .optional()
+    .describe("remove the resource; refused while slots are held or requests wait"),
 });
 export const rateRequestSchema = z.object({
   v: version,
-  type: name.describe("of agents"),
+  type: name.describe("type of agents"),
   ...ratePatchSchema.shape,
   remove: z
     .literal(true)
     .optional()
-    .describe("agents of this type are no longer limited in this window; without `window` in none"),
+    .describe("remove the rate of this window; without `window`, all rates of the type"),
 });
 export const pauseRequestSchema = z.object({
   v: version,
-  project: settableProject.optional().describe("absent: the swarm"),
+  project: settableProject.optional().describe("absent: the whole swarm"),
 });
 export const settingsQuerySchema = z.object({
   v: version,
@@ -193,7 +227,7 @@ const resourceSettingsSchema = z.object({
   ownAlpha: z
     .object({ value: z.number(), autoTune: z.boolean() })
     .optional()
-    .describe("absent: the policy's α and autoTune hold"),
+    .describe("absent: the policy's α and autoTune apply"),
 });
 /** Whose α holds at a resource. */
 export const alphaOriginSchema = z.enum(["resource", "policy"]);
@@ -209,7 +243,10 @@ const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
       idx: z.int(),
       changed: z.boolean(),
       settings,
-      warnings: z.array(z.string()).optional().describe("what it will not do, though one may think so"),
+      warnings: z
+        .array(z.string())
+        .optional()
+        .describe("effects that the setting does not have, although a user may expect them"),
     }),
     codedErrorSchema,
   ]);

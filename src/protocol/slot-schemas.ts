@@ -18,7 +18,9 @@ const token = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters
 const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
 const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
 const incarnationSchema = branded<Incarnation>(token);
-const handleSchema = branded<SlotHandle>(token).describe("chosen by the agent, never used for another");
+const handleSchema = branded<SlotHandle>(token).describe(
+  "id of the slot lease, chosen by the agent and never reused",
+);
 const handles = z.array(branded<SlotHandle>(token)).max(limits.slotLeasesPerAgentMax);
 
 export const acquireRequestSchema = z.object({
@@ -29,17 +31,24 @@ export const acquireRequestSchema = z.object({
     .array(branded<ResourceName>(name))
     .min(1)
     .max(limits.slotsPerLeaseMax)
-    .describe("granted whole; one slot for each mention"),
-  weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost, counted in L; default 1"),
+    .describe("all are granted at once; one slot per mention"),
+  weight: z
+    .number()
+    .min(1)
+    .max(limits.taskWeightMax)
+    .optional()
+    .describe("cost in the load function; default 1"),
   holder: name
     .optional()
-    .describe("the line of work within the agent; what it holds orders what it may acquire"),
+    .describe(
+      "thread of work within the agent; the slots that it holds restrict the order of its further requests",
+    ),
   timeoutMs: z
     .int()
     .min(0)
     .max(limits.acquireTimeoutMsMax)
     .optional()
-    .describe("longest it waits; absent: until it is granted or released"),
+    .describe("maximum wait; absent: the request waits until it is granted or released"),
 });
 export type AcquireRequest = z.infer<typeof acquireRequestSchema>;
 
@@ -51,8 +60,8 @@ export const releaseRequestSchema = z.object({
 
 /** In a heartbeat. What is in neither list is released, and waits no longer. */
 export const listedSlotsSchema = z.object({
-  held: handles.describe("handles whose slots it has"),
-  waiting: handles.describe("handles it has asked for and knows no answer of, and those that wait"),
+  held: handles.describe("handles of granted slot leases"),
+  waiting: handles.describe("handles of requests that wait or have no answer yet"),
 });
 
 export const slotEndings = [
@@ -98,9 +107,9 @@ export const releaseResponseSchema = z.union([
     was: z
       .enum(["held", "waiting", "ended"])
       .describe(
-        "`held`: the slots are free now; `waiting`: it waits no longer; `ended`: it had ended before",
+        "`held`: the slots are free now; `waiting`: the request no longer waits; `ended`: the lease or request had already ended",
       ),
-    reason: z.enum(slotEndings).optional().describe("how it had ended before"),
+    reason: z.enum(slotEndings).optional().describe("with `ended`: how the lease or request had ended"),
   }),
   refusal,
 ]);

@@ -26,13 +26,13 @@ export const taskFilterShape = {
   states: some(z.enum(taskStates)),
   kinds: some(kindSchema),
   users: some(userIdSchema),
-  agents: some(agentIdSchema).describe("of the last attempt"),
+  agents: some(agentIdSchema).describe("agents of the last attempt"),
   olderThanMs: z
     .int()
     .min(0)
     .max(limits.rememberMsMax)
     .optional()
-    .describe("since the task ended, or, while it lives, since its round began"),
+    .describe("minimum time since the task ended or, for a live task, since its round began"),
 };
 const taskFilterSchema = z.object(taskFilterShape);
 export type TaskFilter = z.infer<typeof taskFilterSchema>;
@@ -44,14 +44,14 @@ export const tasksQuerySchema = z.object({
     .enum(taskSorts)
     .optional()
     .describe(
-      "`newest` (default): live ones first, running before waiting; `submitted`: in order of submission",
+      "`newest` (default): live tasks first, running before waiting; `submitted`: in order of submission",
     ),
   limit: z.int().min(1).max(limits.tasksPageMax).optional().describe(`default ${limits.tasksPageDefault}`),
   after: z
     .string()
     .max(limits.cursorCharactersMax)
     .optional()
-    .describe("`next` of the page before, of the same sort"),
+    .describe("`next` of the previous page, with the same sort"),
 });
 
 export const listedTaskSchema = z.object({
@@ -61,10 +61,10 @@ export const listedTaskSchema = z.object({
   kind: z.string(),
   state: z.enum(taskStates),
   round: z.int(),
-  attempts: z.int().describe("of all rounds"),
-  agent: z.string().optional().describe("of the last attempt; absent when there was none"),
-  since: instantSchema.describe("when it ended, or, while it lives, when its round began"),
-  ageMs: z.number().describe("from then to the present, in journal time"),
+  attempts: z.int().describe("attempts of all rounds"),
+  agent: z.string().optional().describe("agent of the last attempt; absent without attempts"),
+  since: instantSchema.describe("time at which the task ended or, for a live task, at which its round began"),
+  ageMs: z.number().describe("time from `since` to now, in journal time"),
   submittedIdx: z.int(),
   endedIdx: z.int().optional(),
 });
@@ -76,8 +76,8 @@ export const tasksResponseSchema = z.object({
   at: z.number(),
   stale: z.literal(true).optional(),
   tasks: z.array(listedTaskSchema),
-  total: z.int().describe("tasks that the filter takes"),
-  more: z.int().describe("those of them behind this page"),
-  next: z.string().optional().describe("`after` of the next page; absent when there is none"),
+  total: z.int().describe("number of tasks that match the filter"),
+  more: z.int().describe("number of matching tasks after this page"),
+  next: z.string().optional().describe("`after` for the next page; absent on the last page"),
 });
 export type TasksResponse = z.infer<typeof tasksResponseSchema>;

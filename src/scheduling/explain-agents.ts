@@ -17,10 +17,10 @@ export interface AgentVerdict {
   readonly agent: AgentId;
   /** `feasible`, `probe`, or the first filter that it fails. */
   readonly standing: Standing;
-  /** Whether it serves the kind that the task would run as. */
+  /** Whether the agent serves the kind as which the task would run. */
   readonly servesKind: boolean;
-  /** Places in all, those for prefetched tasks included, and how many of them are free. */
-  readonly places: number;
+  /** Max concurrent plus prefetch. */
+  readonly capacity: number;
   readonly free: number;
   /** When, by time alone, it passes the filter that it fails: after a suspension, or when all rates of its type have
    *  room. */
@@ -99,13 +99,13 @@ class VerdictTable {
     const servesKind = agent.kinds.has(kind);
     const candidate = agent.online && servesKind ? this.#candidate(agent) : undefined;
     const until = this.#until(agent, standing);
-    const places = placesOf(agent);
+    const capacity = placesOf(agent);
     const verdict: AgentVerdict = {
       agent: agent.id,
       standing,
       servesKind,
-      places,
-      free: agent.online ? Math.max(0, places - agent.open.size) : 0,
+      capacity,
+      free: agent.online ? Math.max(0, capacity - agent.open.size) : 0,
       ...(until === undefined ? {} : { until }),
       ...(candidate === undefined ? {} : { terms: candidate.terms }),
     };

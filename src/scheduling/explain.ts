@@ -35,7 +35,7 @@ import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
 
 /** Why a live task has no agent. A closed set: the gates of state/receipt.ts, and `journal-tight`: the journal has too
  *  little room for anything to be assigned · `not-before`: it is not due ·
- *  `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and not draining · `all-full`:
+ *  `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-of-type`: no agent that is online and not draining · `all-full`:
  *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each
  *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the starvation limit ·
  *  `later-turn`: somebody may have it, when its turn comes. */
@@ -43,9 +43,9 @@ export const obstacleReasons = [
   "journal-tight",
   ...waitingReasons,
   "not-before",
-  "nobody-serves-kind",
-  "nobody-has-role",
-  "nobody-of-type",
+  "no-agent-serves-kind",
+  "no-agent-has-role",
+  "no-agent-of-type",
   "all-full",
   "rate-limited",
   "none-eligible",
@@ -67,13 +67,13 @@ export type Obstacle =
   /** `offline`, `draining`: agents that would serve it. `nearMisses`: kinds that are served and spelled alike, where
    *  there are no such agents and the kind is its submitter's word. */
   | Simple<
-      "nobody-serves-kind",
+      "no-agent-serves-kind",
       { kind: Kind; nearMisses: readonly Kind[]; offline: number; draining: number }
     >
   /** `agents` serve the kind in other roles. `offline`, `draining`: those in the role; `drained` is one of the latter.
    *  `nearMisses`: roles spelled alike, where nobody has this one. */
   | Simple<
-      "nobody-has-role",
+      "no-agent-has-role",
       {
         kind: Kind;
         role: string;
@@ -87,7 +87,7 @@ export type Obstacle =
   /** Under a budget that makes it cheaper: `agents` serve the kind, in its role if it has one, and are of other types.
    *  `offline`, `draining`: those of the type. `nearMisses`: their types that are spelled alike, where nobody is. */
   | Simple<
-      "nobody-of-type",
+      "no-agent-of-type",
       {
         kind: Kind;
         role?: string;
@@ -102,7 +102,7 @@ export type Obstacle =
   | Simple<"project-budget" | "global-budget", BudgetFacts>
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
-  | Simple<"all-full", { agents: number; taken: number; places: number }>
+  | Simple<"all-full", { agents: number; taken: number; capacity: number }>
   /** Of the type that opens first, by time alone at `opensAt`; of its rates that are used up the one that opens last.
    *  `agents` of that type could have the task but for that. */
   | Simple<
@@ -262,7 +262,7 @@ class WaitingTask {
       const misses = isKnown ? [] : nearMisses(kind, this.#state.onlineByKind.keys());
       const draining = serving.filter(({ standing }) => standing === "draining").length;
       const offline = serving.length - draining;
-      return [{ reason: "nobody-serves-kind", kind, nearMisses: misses, offline, draining }];
+      return [{ reason: "no-agent-serves-kind", kind, nearMisses: misses, offline, draining }];
     }
     return this.#obstaclesOfType(kind);
   }
@@ -274,7 +274,7 @@ class WaitingTask {
     if (inRole.some(({ standing }) => !isAway(standing))) return [];
     const roles = new Set(this.#serving.flatMap((verdict) => roleOf(verdict) ?? []));
     const misses = inRole.length > 0 ? [] : nearMisses(role, roles);
-    return [{ reason: "nobody-has-role", kind, role, nearMisses: misses, agents, ...awayOf(inRole) }];
+    return [{ reason: "no-agent-has-role", kind, role, nearMisses: misses, agents, ...awayOf(inRole) }];
   }
 
   /** Where a budget has it go to one type alone, and others would serve it. */
@@ -292,7 +292,7 @@ class WaitingTask {
     const misses = ofType.length > 0 ? [] : nearMisses(type, types);
     const agents = inRole.filter(({ standing }) => !isAway(standing)).length;
     const asked = { kind, ...(role === undefined ? {} : { role }), type };
-    return [{ reason: "nobody-of-type", ...asked, nearMisses: misses, agents, ...awayOf(ofType) }];
+    return [{ reason: "no-agent-of-type", ...asked, nearMisses: misses, agents, ...awayOf(ofType) }];
   }
 
   #overBudget(): Obstacle[] {
@@ -338,9 +338,9 @@ class WaitingTask {
     const counts = countsByReason(this.#serving);
     const able = this.#serving.filter(({ standing }) => !awayReasons.has(standing));
     if (able.every(({ standing }) => standing === "full")) {
-      const places = able.reduce((sum, agent) => sum + agent.places, 0);
+      const capacity = able.reduce((sum, agent) => sum + agent.capacity, 0);
       const free = able.reduce((sum, agent) => sum + agent.free, 0);
-      return [{ reason: "all-full", agents: able.length, taken: places - free, places }];
+      return [{ reason: "all-full", agents: able.length, taken: capacity - free, capacity }];
     }
     const rate = this.#usedUpRate(able);
     if (able.every(({ standing }) => standing === "rate-limited")) return rate;

@@ -10,7 +10,7 @@ const standing = (agent: string, is: AgentStanding["standing"], servesKind = tru
   agent,
   standing: is,
   servesKind,
-  places: 1,
+  capacity: 1,
   free: 0,
 });
 
@@ -31,7 +31,7 @@ it("a journal with little room: how full it is, and what gives it more", () => {
   expect(describeObstacle({ ...tight, remedy: "buy a disk" }, { agents: [] })).toMatch(
     /^The journal is 93 % full: nothing is assigned until it has room, .*; if it stays so, buy a disk$/,
   );
-  expect(describeObstacle(tight, { agents: [] })).toMatch(/if it stays so, `waggle doctor` says what to do$/);
+  expect(describeObstacle(tight, { agents: [] })).toMatch(/if it stays full, run `waggle doctor`$/);
 });
 
 it("a limit on open attempts: one must end, or a command allows more", () => {
@@ -50,15 +50,15 @@ describe("agents serve it, and none may have it now", () => {
     describeObstacle(obstacle, { agents: [] }, noon);
 
   it("when all are full: whose turn is next, and what makes more places", () => {
-    expect(told({ reason: "all-full", agents: 2, taken: 3, places: 3 })).toBe(
-      "Every agent that serves it is full: 2 agents, 3 of 3 places taken; nobody is before it; start another agent of its kind, or these with a higher --max-concurrent",
+    expect(told({ reason: "all-full", agents: 2, taken: 3, capacity: 3 })).toBe(
+      "Every agent of its kind is full: 2 agents, capacity 3 of 3 in use; no task is before it; start another agent of its kind, or restart them with a higher --max-concurrent",
     );
   });
 
   it("when each fails a filter: which, until when, and who else could", () => {
     const counts = { suspended: 1, unresponsive: 2 };
     expect(told({ reason: "none-eligible", counts })).toBe(
-      "No agent that serves it may have it now: 1 suspended, 2 unresponsive; start another agent of its kind",
+      "No agent of its kind is eligible now: 1 suspended, 2 unresponsive; start another agent of its kind",
     );
     expect(told({ reason: "none-eligible", counts, until: 5 })).toMatch(
       /; the first may from noon, or start another agent of its kind$/,
@@ -105,7 +105,7 @@ describe("nobody serves its kind", () => {
   const agents = [standing("a0", "draining", false), standing("a1", "draining"), standing("a2", "offline")];
   const told = (draining: number, offline: number, nearMisses: string[] = []) =>
     describeObstacle(
-      { reason: "nobody-serves-kind", kind: "ask", nearMisses, offline, draining },
+      { reason: "no-agent-serves-kind", kind: "ask", nearMisses, offline, draining },
       { agents },
       noon,
     );
@@ -133,7 +133,7 @@ describe("nobody serves its kind", () => {
 });
 
 describe("nobody of the type that a budget has it go to serves it", () => {
-  const obstacle = { reason: "nobody-of-type", kind: "ask", type: "haiku" } as const;
+  const obstacle = { reason: "no-agent-of-type", kind: "ask", type: "haiku" } as const;
   const told = (counts: {
     role?: string;
     agents: number;
@@ -156,7 +156,7 @@ describe("nobody of the type that a budget has it go to serves it", () => {
 });
 
 describe("nobody serves it in its role", () => {
-  const obstacle = { reason: "nobody-has-role", kind: "ask", role: "editor" } as const;
+  const obstacle = { reason: "no-agent-has-role", kind: "ask", role: "editor" } as const;
   const told = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>
     describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
 

@@ -41,7 +41,7 @@ describe("a line", () => {
     ["acme/t1#1 found the input invalid at a1: exit 1; the task failed", samples.TaskFailed],
     ["acme/t1#1 failed at a1: exit 1; dead-lettered: attempts exhausted", samples.TaskDeadLettered],
     ["a1 joined: count, digest; max concurrent 4", samples.AgentJoined],
-    ["a1 was not heard from and counts as lost", samples.AgentLeft],
+    ["a1 was silent too long and counts as lost", samples.AgentLeft],
     ["3 tasks of acme refused: project queue full", samples.TasksRefused],
     ["the record begins at batch 40 from now on: it was kept for as long as asked", samples.AuditTrimmed],
   ])("reads %j", (line, event) => {

@@ -104,7 +104,7 @@ it("says how full the journal is, what follows, and how to give it more room", (
   };
   expect(room(13 * MEBIBYTE)).toEqual(["ok the journal has 13.0 MiB of 100.0 MiB, 13 %", undefined]);
   expect(room(88 * MEBIBYTE)).toEqual([
-    "warn the journal has 88.0 MiB of 100.0 MiB, 88 %: no tasks are accepted; results and terms go on",
+    "warn the journal has 88.0 MiB of 100.0 MiB, 88 %: no tasks are accepted; results and terms are still journaled",
     "more disk",
   ]);
   expect(room(99.9 * MEBIBYTE)).toEqual([
@@ -133,8 +133,8 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       expect(checks).toContainEqual({
         name: "streams",
         status: "warn",
-        found: "there is no journal of this swarm yet",
-        advice: "start a coordinator, which begins one",
+        found: "this swarm has no journal yet",
+        advice: "start a coordinator: it creates the journal",
       });
     });
 

@@ -60,7 +60,7 @@ $ waggle explain waits
 waits  queued for …
 translate for default/ann, no attempt yet, as of …
 
-why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
+why         Every agent of its kind is full: 1 agent, 1 of 1 place taken; the
             next place goes to it; start another agent of its kind, or these
             with a higher --max-concurrent
 
@@ -110,7 +110,7 @@ attempt 1 at quick, …: completed after …, 800 tokens reserved,
   candidate  score  success  load  backlog  speed
 → quick      0.900     90 %  0.00
 
-waggle explain spent --attempt 1 has every agent at that moment
+waggle explain spent --attempt 1 shows every agent at that moment
 $ waggle explain spent --attempt 1
 spent attempt 1 went to quick as review (batch 5, …)
 
@@ -133,7 +133,7 @@ it("programs get the same as records", async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     taskId: "mistyped",
     state: "queued",
-    waiting: { obstacles: [{ reason: "nobody-serves-kind", nearMisses: ["translate"] }] },
+    waiting: { obstacles: [{ reason: "no-agent-serves-kind", nearMisses: ["translate"] }] },
     attempts: [],
   });
   const replayed = JSON.parse((await waggle("explain spent --full --json")).stdout);

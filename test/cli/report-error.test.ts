@@ -67,7 +67,7 @@ describe("a failure", () => {
 
   it("nobody foresaw says how to see more", () => {
     expect(told(new TypeError("x is not a function")).stderr).toBe(
-      "error UNEXPECTED: x is not a function (run it again with --verbose to see where)\n",
+      "error UNEXPECTED: x is not a function (run the command again with --verbose for the stack)\n",
     );
   });
 

@@ -68,7 +68,7 @@ project acme set
   budget          none
   queue           250,000 tasks
 $ waggle project show other
-project other does not exist: it has no task and no setting. It begins with its first task
+unknown project other: no tasks and no settings. A project exists from its first task on
 exit 5
 `);
 });
@@ -281,7 +281,7 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
 it("pauses and their ends, of a project and of the swarm, are told in status too", async () => {
   expect(await transcript("pause acme", "pause", "pause", "resume acme", "pause acme", "resume")).toBe(
     `$ waggle pause acme
-project acme is paused: nothing of it is assigned until \`waggle resume acme\`; what runs goes on
+project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; what runs goes on
 $ waggle pause
 the whole swarm is paused: nothing is assigned until \`waggle resume\`; what runs goes on
 $ waggle pause
@@ -290,7 +290,7 @@ $ waggle resume acme
 project acme goes on
 the whole swarm is paused all the same: \`waggle resume\` without a name ends that
 $ waggle pause acme
-project acme is paused: nothing of it is assigned until \`waggle resume acme\`; what runs goes on
+project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; what runs goes on
 $ waggle resume
 the swarm goes on
 still paused by name: acme

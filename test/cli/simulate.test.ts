@@ -286,7 +286,7 @@ describe("a request that makes no sense", () => {
     ["a trace without a file", ["trace"], "trace replays a file"],
     ["a trace that is not there", ["trace", "none.csv"], "none.csv"],
     ["a picture in no folder", ["lucio-1", "--svg", "none/out.svg"], "cannot write none/out.svg"],
-    ["a picture that is a folder", ["lucio-1", "--svg", "."], "it is a folder"],
+    ["a picture that is a folder", ["lucio-1", "--svg", "."], "this is a folder"],
     ["a file where none is read", ["lucio-1", "trace.csv"], "no scenario is called 'trace.csv'"],
     ["a second scenario that is none", ["lucio-1", "joinr"], "did you mean joiner?"],
     ["a trace beside others", ["lucio-1", "trace"], "trace runs alone"],

@@ -21,7 +21,7 @@ function expectNotices(role$: string, expected: string, sentences: Record<string
   });
 }
 
-const waits = "standing by: it waits to see whether another coordinator leads (up to 4.5 s)";
+const waits = "standing by: waiting to see whether another coordinator leads (up to 4.5 s)";
 const follows = "standing by: another coordinator leads";
 
 it("is how long it takes until it says that another leads", () => {

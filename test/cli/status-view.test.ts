@@ -78,7 +78,7 @@ describe("the first screen", () => {
       ],
     });
     expect(text).toMatch(
-      /^ +reveiw: 4 waiting for up to 2 s, no agent online serves it\n +count: 5 waiting for up to 1 min, 1 agent serves it: 1 full\n +why one task waits: `waggle explain ID`$/m,
+      /^ +reveiw: 4 waiting for up to 2 s, no agent online serves it\n +count: 5 waiting for up to 1 min, 1 agent serves it: 1 full\n +why a task waits: `waggle explain ID`$/m,
     );
   });
 

@@ -47,7 +47,7 @@ describe("a swarm on the development broker", () => {
     expect(up.said).toMatch(
       /^broker +the development broker at 127\.0\.0\.1:\d+, started for this data folder/m,
     );
-    expect(up.said).toMatch(/^durability +on this disk before it is answered; details: \S.* doctor$/m);
+    expect(up.said).toMatch(/^durability +on this disk before each answer; details: \S.* doctor$/m);
     expect(up.said).toMatch(/^coordinator \S+ of the swarm default$/m);
     await up.says("counter joined: count; max concurrent 4");
   });
@@ -289,7 +289,7 @@ describe("a swarm on the development broker", () => {
   it("drain keeps new tasks from an agent until undrain", async () => {
     expect(await workplace.run("drain", "counter")).toMatchObject({
       code: 0,
-      stdout: "counter takes nothing new\n",
+      stdout: "counter drains: no new tasks\n",
     });
     await workplace.run("submit", "--kind", "count", "--id", "held-back");
     expect((await workplace.run("task", "held-back")).stdout).toContain(
@@ -485,7 +485,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await first.says("leading");
       expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
       const second = workplace.start("up", "--name", "north");
-      await second.says("standing by: it waits to see whether another coordinator leads (up to 4.5 s)");
+      await second.says("standing by: waiting to see whether another coordinator leads (up to 4.5 s)");
       expect(second.said).not.toContain("standing by: another coordinator leads");
       await second.says("standing by: another coordinator leads");
       const [one, other] = [first, second].map(
@@ -531,7 +531,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await workplace.run("down");
       await up.says(`the broker was stopped with ${asHinted("down")}`);
       up.child.kill("SIGINT");
-      await up.says("ending: handing over (Ctrl-C again ends it at once)");
+      await up.says("ending: handing over (Ctrl-C again ends the coordinator at once)");
       expect(await up.kill("SIGINT")).toMatchObject({ code: 130 });
     });
   },

@@ -221,7 +221,7 @@ describe("a transfer of the lead", () => {
 
   it("that nobody took says who did not answer", () => {
     expect(notTransferredText({ leader: "c1", to: undefined })).toContain(
-      "nobody took over. The coordinator that was to lead did not answer: look at its log; `waggle status`",
+      "nobody took over. The chosen standby did not answer: look at its log; `waggle status`",
     );
     expect(notTransferredText({ leader: "c1", to: "c2" })).toContain(
       "nobody took over. c2, which was to lead, did not answer: look at its log",
@@ -303,7 +303,7 @@ describe("budgets and rates in status", () => {
       ],
     };
     const text = renderStatus(status, { ...view, showsAll: false });
-    expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: tasks run, noted$/m);
+    expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: tasks run, event journaled$/m);
     expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +wait: tasks wait \(exceeded\)$/m);
     expect(text).toMatch(/^claude +20 +60 +500 tokens +per minute +yes$/m);
     expect(text).toMatch(/^codex +500 +– +500 tokens +per minute, restarting +in 30 s$/m);
@@ -413,7 +413,7 @@ describe("a task's story", () => {
   it("fits 60 columns: no id or head is cut, and lines break between words", () => {
     const terms = { score: 0.683, successRate: 0.85, load: 0.25 };
     const agent = "claude-reviewer-eu-west-1a";
-    const standing = { agent, standing: "feasible", servesKind: true, free: 3, places: 4, terms };
+    const standing = { agent, standing: "feasible", servesKind: true, free: 3, capacity: 4, terms };
     const why = { reason: "not-before", until: Date.now() + 36 * 3_600_000 };
     const waiting = { ageMs: 0, obstacles: [why], agents: [standing] };
     const failed = {
@@ -501,14 +501,14 @@ describe("a task's story", () => {
     );
     const noted = { ...receipt, budget: { project: "downgrade", global: "alert" } };
     expect(shown({ ...open, receipt: noted })).toContain(
-      "  runs though the swarm's budget had too little left, which is only noted (alert)",
+      "  runs though the swarm's budget had too little left (mode alert: budget exceeded, task not held)",
     );
   });
 
   it("of a task that waits says why, and where to read more", () => {
     const wait: TaskWait = {
       obstacles: [
-        { reason: "nobody-serves-kind", kind: "coutn", nearMisses: ["count"], offline: 0, draining: 0 },
+        { reason: "no-agent-serves-kind", kind: "coutn", nearMisses: ["count"], offline: 0, draining: 0 },
       ],
       ageMs: 5,
       ageTicks: 0,

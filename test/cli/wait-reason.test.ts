@@ -47,7 +47,7 @@ describe("at a terminal", () => {
     const waits = [waitingFor(full(8)), waitingFor(full(9)), waitingFor(paused), waitingFor(paused)];
     const { lines, stdout, pauses } = await told(waits, { columns: 80 });
     expect(lines).toEqual([
-      expect.stringMatching(/waits: The swarm runs as many attempts as it may, 8 of 8/),
+      expect.stringMatching(/waits: The swarm has reached its maximum of open attempts, 8 of 8/),
       expect.stringMatching(/waits: The swarm is paused/),
     ]);
     expect(stdout).toBe("");

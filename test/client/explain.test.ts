@@ -31,7 +31,7 @@ it("says why a task waits, and keeps the receipts of the attempts it had", async
     attempts: [{ attempt: 1, agent: "a1", ended: "failed", receipt: { feasible: 1, decidedBy: "only" } }],
   });
   expect(explained.waiting && describeWait(explained.waiting, () => "noon")).toBe(
-    "An attempt failed: it is tried again from noon",
+    "An attempt failed: the next attempt starts no earlier than noon",
   );
 });
 
@@ -58,7 +58,7 @@ it("replays one assignment, the last by default, and tells how far it is", async
     kind: "count",
     agrees: true,
     agents: [
-      { agent: "a1", standing: "feasible", free: 4, places: 4 },
+      { agent: "a1", standing: "feasible", free: 4, capacity: 4 },
       { agent: "other", standing: "wrong-kind" },
     ],
   });

@@ -100,7 +100,7 @@ describe("settings", () => {
     });
     for (const wrong of ["", "7", "7d,8d", "1GiB,2GiB", "much", "7d,"])
       expect(errorOf({ cwd: aFolder({ retain: wrong }) }).message).toContain(
-        "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB",
+        "must be one duration, one size, or both separated by a comma: 7d, 10GiB, 7d,10GiB",
       );
   });
 
@@ -117,7 +117,7 @@ describe("settings", () => {
     expect(settings({ cwd: aFolder({ replicas: 3 }) }).replicas).toBe(3);
     for (const wrong of ["0", "6", "three", "1.5", "-1"])
       expect(errorOf({ flags: { replicas: wrong } }).message).toBe(
-        "--replicas: must be a whole number from 1 to 5: on how many servers the journal is kept",
+        "--replicas: must be a whole number from 1 to 5: the number of servers that store the journal",
       );
     expect(errorOf({ cwd: aFolder({ replicas: true }) }).message).toContain(
       "replicas: must be a whole number",

@@ -375,7 +375,7 @@ describe("draining and leaving", () => {
     expect(await swarm.client.explain("t1")).toMatchObject({
       state: "queued",
       waiting: {
-        obstacles: [{ reason: "nobody-serves-kind" }],
+        obstacles: [{ reason: "no-agent-serves-kind" }],
         agents: [{ agent: "a1", standing: "draining" }],
       },
     });

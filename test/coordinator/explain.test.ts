@@ -42,13 +42,13 @@ describe("why a task waits", () => {
     await swarm.client.submit([{ id: "waits", kind: "translate", tokens: 1 }]);
     await swarm.client.submit([{ id: "dear", kind: "translate", tokens: 200 }], {}, "acme");
     expect(await answerFor("mistyped")).toEqual({
-      reason: "nobody-serves-kind",
+      reason: "no-agent-serves-kind",
       kind: "transalte",
       nearMisses: ["translate"],
       offline: 0,
       draining: 0,
     });
-    expect(await answerFor("waits")).toEqual({ reason: "all-full", agents: 1, taken: 1, places: 1 });
+    expect(await answerFor("waits")).toEqual({ reason: "all-full", agents: 1, taken: 1, capacity: 1 });
     await agent.report(await agent.assignment(), "completed", { result: "", tokens: 900 });
     await agent.report(await agent.assignment(), "completed", { result: "", tokens: 1 });
     expect(await answerFor("dear")).toMatchObject({
@@ -101,9 +101,12 @@ describe("why a task waits", () => {
     swarm.client.transport.publish(subjects.query("_", "explain"), question, "_INBOX.all");
     await clock.advance(limits.standbyAnswerMs);
     const [first, second] = answers.all;
-    expect(first).toMatchObject({ waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
+    expect(first).toMatchObject({ waiting: { obstacles: [{ reason: "no-agent-serves-kind" }] } });
     expect(first).not.toHaveProperty("stale");
-    expect(second).toMatchObject({ stale: true, waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
+    expect(second).toMatchObject({
+      stale: true,
+      waiting: { obstacles: [{ reason: "no-agent-serves-kind" }] },
+    });
   });
 
   it("a journal with too little room is the first answer, by leader and standby, until it has more", async () => {

@@ -32,7 +32,7 @@ it("status with a rate of which nobody says what is reserved, and rows left out 
 });
 
 it("why a task waits, before what is away or reserved was counted", () => {
-  const role = { reason: "nobody-has-role", kind: "k", role: "r", nearMisses: [], agents: 1 };
+  const role = { reason: "no-agent-has-role", kind: "k", role: "r", nearMisses: [], agents: 1 };
   expect(check(role, obstacleSchema)).toMatchObject({ ok: true, value: { offline: 0, draining: 0 } });
   const rate = { type: "t", used: 1, tokensMax: 1, window: "per_day", agents: 1 };
   const limited = check({ reason: "rate-limited", ...rate }, obstacleSchema);

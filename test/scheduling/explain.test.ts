@@ -61,12 +61,12 @@ describe("what keeps a task", () => {
     swarm.submit("later", { notBefore: instant(swarm.at + 1_000) });
     expect(why("t1")).toEqual([
       { reason: "journal-tight", ...tightJournal },
-      expect.objectContaining({ reason: "nobody-serves-kind" }),
+      expect.objectContaining({ reason: "no-agent-serves-kind" }),
     ]);
     expect(why("later").map(({ reason }) => reason)).toEqual([
       "not-before",
       "journal-tight",
-      "nobody-serves-kind",
+      "no-agent-serves-kind",
     ]);
   });
 
@@ -75,7 +75,7 @@ describe("what keeps a task", () => {
     swarm.turn(join("a1", { kinds: [kind("translate")] }));
     swarm.submit("t1", { kind: kind("transalte") });
     const [answer] = swarm.explain("t1").obstacles;
-    expect(answer).toMatchObject({ reason: "nobody-serves-kind", nearMisses: ["translate"] });
+    expect(answer).toMatchObject({ reason: "no-agent-serves-kind", nearMisses: ["translate"] });
   });
 
   it("who serves its kind is away: then the kind is no slip of the pen", () => {
@@ -84,7 +84,7 @@ describe("what keeps a task", () => {
     swarm.configure({ type: "AgentDrained", agent: agentId("gone") });
     swarm.submit("t1", { kind: kind("transalte") });
     expect(swarm.explain("t1").obstacles).toEqual([
-      { reason: "nobody-serves-kind", kind: "transalte", nearMisses: [], offline: 0, draining: 1 },
+      { reason: "no-agent-serves-kind", kind: "transalte", nearMisses: [], offline: 0, draining: 1 },
     ]);
   });
 
@@ -105,7 +105,7 @@ describe("what keeps a task", () => {
     swarm.submit("t1", { kind: kind("ask"), tokens: 100 });
     expect(swarm.explain("t1")).toMatchObject({
       runsAs: "aks",
-      obstacles: [{ reason: "nobody-serves-kind", kind: "aks", nearMisses: [] }],
+      obstacles: [{ reason: "no-agent-serves-kind", kind: "aks", nearMisses: [] }],
     });
   });
 
@@ -121,7 +121,7 @@ describe("what keeps a task", () => {
     swarm.configure({ type: "KindConfigured", kind: kind("k"), settings });
     swarm.project({ budget: { ...budget(10), mode: "downgrade" } });
     swarm.submit("t1", { tokens: 100, role });
-    const obstacle = { reason: "nobody-of-type", kind: "k", role, type: "haiku", offline: 0 };
+    const obstacle = { reason: "no-agent-of-type", kind: "k", role, type: "haiku", offline: 0 };
     expect(swarm.explain("t1")).toMatchObject({
       cheaperType: "haiku",
       obstacles: [{ ...obstacle, nearMisses: ["haiko"], agents: 1, draining: 0 }],
@@ -130,7 +130,7 @@ describe("what keeps a task", () => {
     swarm.turn(join("a4", { agentType: "haiku", role }));
     expect(swarm.task("t1")).toMatchObject({ state: "assigned", open: { agent: "a4" } });
     swarm.submit("t2", { tokens: 100, role });
-    expect(swarm.explain("t2").obstacles).toEqual([{ reason: "all-full", agents: 1, taken: 1, places: 1 }]);
+    expect(swarm.explain("t2").obstacles).toEqual([{ reason: "all-full", agents: 1, taken: 1, capacity: 1 }]);
     swarm.configure({ type: "AgentDrained", agent: agentId("a4") });
     expect(swarm.explain("t2").obstacles).toEqual([
       { ...obstacle, nearMisses: [], agents: 1, draining: 1, drained: "a4" },
@@ -141,7 +141,7 @@ describe("what keeps a task", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { role: "editor" }), join("a2"));
     swarm.submit("t1", { role: "editer" });
-    const obstacle = { reason: "nobody-has-role", kind: "k", role: "editer", offline: 0, draining: 0 };
+    const obstacle = { reason: "no-agent-has-role", kind: "k", role: "editer", offline: 0, draining: 0 };
     expect(swarm.explain("t1").obstacles).toEqual([{ ...obstacle, nearMisses: ["editor"], agents: 2 }]);
   });
 
@@ -153,7 +153,7 @@ describe("what keeps a task", () => {
     swarm.turn({ type: "LeaveAgent", agent: agentId("a1"), incarnation: incarnation("a1-1") });
     for (const agent of ["a2", "a4"]) swarm.configure({ type: "AgentDrained", agent: agentId(agent) });
     swarm.submit("t1", { role });
-    const obstacle = { reason: "nobody-has-role", kind: "k", role, nearMisses: [] };
+    const obstacle = { reason: "no-agent-has-role", kind: "k", role, nearMisses: [] };
     const away = { ...obstacle, offline: 1, draining: 1, drained: "a2" };
     expect(swarm.explain("t1").obstacles).toEqual([{ ...away, agents: 1 }]);
     swarm.configure({ type: "AgentDrained", agent: agentId("a3") });
@@ -168,7 +168,7 @@ describe("what keeps a task", () => {
     swarm.turn(join("a1", { maxConcurrent: 2 }), join("a2"), join("a3", { kinds: [kind("other")] }));
     for (const id of ["r1", "r2", "r3", "t1", "t2"]) swarm.submit(id);
     const { obstacles, position } = swarm.explain("t2");
-    expect(obstacles).toEqual([{ reason: "all-full", agents: 2, taken: 3, places: 3 }]);
+    expect(obstacles).toEqual([{ reason: "all-full", agents: 2, taken: 3, capacity: 3 }]);
     expect(position).toMatchObject({ task: { place: 2, of: 2 }, next: { task: "t1", project: "p" } });
   });
 
@@ -260,7 +260,7 @@ describe("what keeps a task", () => {
     swarm.submit("asked", { notBefore });
     expect(swarm.explain("asked").obstacles).toEqual([
       { reason: "not-before", until: notBefore, isRetry: false },
-      { reason: "nobody-serves-kind", kind: "k", nearMisses: [], offline: 0, draining: 0 },
+      { reason: "no-agent-serves-kind", kind: "k", nearMisses: [], offline: 0, draining: 0 },
     ]);
     expect(swarm.explain("asked").position).toBeUndefined();
     swarm.turn(join("a1"));

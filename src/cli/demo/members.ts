@@ -53,9 +53,9 @@ async function untilReady(name: string, { child, ended, signal }: Child & { read
   const notice = await Promise.race([
     told.then(
       ([message]) => message as MemberNotice,
-      () => failed("WAGGLE_UNREACHABLE", "it was not ready in time"),
+      () => failed("WAGGLE_UNREACHABLE", "not ready in time"),
     ),
-    ended.then((how) => failed("WAGGLE_BROKER", `it ended (${how})`)),
+    ended.then((how) => failed("WAGGLE_BROKER", `the process ended (${how})`)),
   ]);
   signal.throwIfAborted();
   if (notice.type !== "failed") return;

@@ -96,7 +96,7 @@ async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promi
       name,
       status: "fail",
       found: `${dataFolder} is no folder`,
-      advice: "name another with --data-folder",
+      advice: "name another folder with --data-folder",
     };
   }
   const folder = isThere === true ? dataFolder : dirname(dataFolder);
@@ -109,10 +109,10 @@ async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promi
       name,
       status: "warn",
       found: `${folder} cannot be written`,
-      advice: "name another with --data-folder",
+      advice: "name another folder with --data-folder",
     };
   }
-  return { name, status: "ok", found: isThere === true ? dataFolder : `${dataFolder}, not there yet` };
+  return { name, status: "ok", found: isThere === true ? dataFolder : `${dataFolder}, does not exist yet` };
 }
 
 // --- the server -------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generato
     yield {
       name: "JetStream",
       status: "warn",
-      found: "this server has none; another of its cluster may",
+      found: "not enabled on this server; another server of its cluster may have it",
       advice,
     };
   }
@@ -325,10 +325,10 @@ function checkLeader({ leader, term, idx, agents, swarm }: StatusResponse): Chec
 
 type Unled = Pick<SwarmChecks, "isSound" | "context">;
 
-const mendFirst = "see to what is said of the journal above first";
+const mendFirst = "first fix the journal problem reported above";
 
 function leaderless({ isSound, context }: Unled): Check {
-  const found = `nobody leads the swarm ${context.settings.swarm}`;
+  const found = `no coordinator leads the swarm ${context.settings.swarm}`;
   const advice = isSound ? "start a coordinator with `waggle up`" : mendFirst;
   return { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
 }
@@ -350,7 +350,7 @@ async function checkSilentLeader(
   const head = { name: "leader", status: "fail", exitCode: exitCodes.unreachable } as const;
   if (beat !== undefined) {
     const found = `${beat.id} leads ${swarm}, term ${beat.term}, batch ${beat.idx}, and does not answer`;
-    const advice = isSound ? "look at its log" : `${mendFirst}; then it goes on by itself`;
+    const advice = isSound ? "look at its log" : `${mendFirst}; then the leader continues by itself`;
     return { ...head, found, advice };
   }
   if (byStandby === undefined) return leaderless({ isSound, context });
@@ -362,7 +362,7 @@ async function checkSilentLeader(
   if (later !== undefined && later.stale !== true) return checkLeader(later);
   if (later !== undefined && later.term === term && later.idx > idx) {
     const found = `${leader} leads ${swarm}, term ${term}: it writes in the journal (batch ${idx}, then ${later.idx}) and cannot be reached`;
-    const advice = `look at its log why its connection \`waggle coordinator ${leader}\` does not come back; it lets a standby lead after some seconds of that, and where it does not, stop it`;
+    const advice = `look in its log for the reason why its connection \`waggle coordinator ${leader}\` does not come back; after some seconds it lets a standby lead; if it does not, stop it`;
     return { ...head, found, advice };
   }
   const advice = isSound ? "a standby answered: wait until it leads, or look at its log" : mendFirst;
@@ -388,7 +388,7 @@ function checkBase({ idx, at, journal, stale }: StatusResponse): Check {
       "look at the storage; the leader tries again by itself, and until then a restart takes longer";
     return { name, status: "warn", found, advice };
   }
-  const none = stale === true ? "only the leader knows it" : "none yet: a restart reads the whole journal";
+  const none = stale === true ? "known only to the leader" : "none yet: a restart reads the whole journal";
   const newest =
     base === undefined
       ? none
@@ -402,10 +402,10 @@ export function* checkWriters({ at, swarm, journal: { foreignRecords } }: Status
   const name = "writers";
   const { count, lastAt } = foreignRecords;
   const agoMs = Math.max(0, at - lastAt);
-  const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; every reader skips them`;
+  const found = `${counted(count, "record")} in the journal from other writers than its coordinators, the last ${duration(agoMs)} ago; readers skip foreign records`;
   if (agoMs > limits.foreignRecordShownMs) return yield { name, status: "ok", found };
   const subject = subjectsOf(swarmId(swarm)).segment("*");
-  const advice = `find out who publishes on \`${subject}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
+  const advice = `find out who publishes on \`${subject}\`, and restrict the subject to coordinators in the server's permissions: many foreign records per second slow the swarm down and fill its journal`;
   yield { name, status: "warn", found, advice };
 }
 
@@ -417,7 +417,7 @@ function checkDurability(journal: Pick<StatusResponse["journal"], "durability" |
     name: "durability",
     status: "warn",
     found,
-    advice: "for more than a trial use a journal that outlives its process",
+    advice: "beyond a trial, use a journal that survives the end of its process",
   };
 }
 
@@ -428,7 +428,7 @@ async function* checkDurabilityAlone(
   context: VerbContext,
 ): AsyncGenerator<Check> {
   if (kind === "development") {
-    const sentence = `Every batch is on the disk, in ${journalFolder(context.settings)}, before it is answered.`;
+    const sentence = `Every batch is on the disk, in ${journalFolder(context.settings)}, before the answer.`;
     return yield checkDurability({ durability: "file", sentence });
   }
   try {

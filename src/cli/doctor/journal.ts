@@ -53,6 +53,6 @@ function checkOf(folder: string, { segments, log, damage }: Salvage): Check {
   if (broken === undefined) return { name, status: "ok", found };
   return {
     ...{ name, status: "warn", found: `${found}; ${broken.damage}` },
-    advice: "no restart needs that record; a part of the audit may be missing until its segment is removed",
+    advice: "no restart needs this record; a part of the audit may be missing until its segment is removed",
   };
 }

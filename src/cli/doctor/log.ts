@@ -13,14 +13,14 @@ import type { Check } from "./check.ts";
 const name = "log";
 
 export const damageAdvice =
-  "a coordinator that runs goes on in a new segment by itself. Where none runs, look at `waggle journal recover`";
+  "a running coordinator continues in a new segment by itself. If none runs, see `waggle journal recover`";
 
 /** Nothing where there is no segment. @throws UnreachableError */
 export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
   const { live, numbers } = await findLive(journal);
   if (numbers.length === 0) return;
   if (live === undefined) {
-    const found = `${counted(numbers.length, "segment")}, and none can be read as open: it was never opened, or it is damaged`;
+    const found = `${counted(numbers.length, "segment")}, but no open segment can be read: none was opened, or the newest is damaged`;
     return yield { name, status: "warn", found, advice: damageAdvice };
   }
   try {

@@ -35,13 +35,13 @@ function streamsAreWell(present: readonly PresentSegment[]): Check {
     return {
       name,
       status: "warn",
-      found: "there is no journal of this swarm yet",
-      advice: "start a coordinator, which begins one",
+      found: "this swarm has no journal yet",
+      advice: "start a coordinator: it creates the journal",
     };
   const bytes = present.reduce((sum, { report }) => sum + report.bytes, 0);
   const streams = first === last ? first.stream : `${first.stream} to ${last.stream}`;
   const settings = counted(first.settings.length, "setting");
-  const found = `${counted(present.length, "segment")} (${streams}), ${formatBytes(bytes)}; ${settings} of each read back, all as they must be`;
+  const found = `${counted(present.length, "segment")} (${streams}), ${formatBytes(bytes)}; ${settings} of each read back, all correct`;
   return { name, status: "ok", found };
 }
 
@@ -52,7 +52,10 @@ function* silenceOf(segments: readonly FoundSegment[]): Generator<Check> {
     const advice =
       error.code === "WAGGLE_BROKER"
         ? {}
-        : { advice: "start the servers that keep it; a stream with replicas needs a majority of them" };
+        : {
+            advice:
+              "start the servers that store the stream; a stream with replicas needs a majority of them",
+          };
     yield {
       name: "streams",
       status: "fail",
@@ -84,11 +87,11 @@ export function checkRoom(usage: JournalUsage): Check {
   const share = formatShare(bytes / bytesMax);
   const advice = remedy === undefined ? {} : { advice: remedy };
   if (isCalledFull(usage)) {
-    const found = `${size}, it is full: what does not fit waits, and nothing is answered until there is room`;
+    const found = `${size}, full: batches that do not fit wait, and no request is answered until the journal has room`;
     return { name, status: "fail", found, ...advice };
   }
   if (bytes > bytesMax * limits.journalFullShare) {
-    const found = `${size}, ${share}: no tasks are accepted; results and terms go on`;
+    const found = `${size}, ${share}: no tasks are accepted; results and terms are still journaled`;
     return { name, status: "warn", found, ...advice };
   }
   return { name, status: "ok", found: `${size}, ${share}` };
@@ -106,12 +109,12 @@ function* checkReplicas(
   const { leader = "" } = cluster;
   const count = Number(config["num_replicas"]);
   const majority = Math.floor(count / 2) + 1;
-  const start = `start the servers that keep it: ${majority} of ${count} must be there`;
+  const start = `start the servers that store the stream: ${majority} of ${count} must be online`;
   const { unreachable: exitCode } = exitCodes;
   if (leader === "") {
     // Which of them are there is not told: without a leader none has heard of the others.
     const found = `${stream} has no leader, so nothing is stored`;
-    const advice = `look again in some seconds, it may be electing one; else ${start}`;
+    const advice = `check again in some seconds: an election may be in progress; otherwise ${start}`;
     return yield { name, status: "fail", found, advice, exitCode };
   }
   const away = (cluster.replicas ?? []).filter(isAway);
@@ -121,11 +124,15 @@ function* checkReplicas(
     const found = `${stream} has lost its majority, so nothing is stored: ${who}`;
     yield { name, status: "fail", found, advice: start, exitCode };
   } else if (away.length > 0) {
-    const advice =
-      "start what is stopped, and look after what lags: with fewer than a majority nothing is stored";
-    yield { name, status: "warn", found: `${stream} is kept by ${there} of ${count}: ${who}`, advice };
+    const advice = "start the stopped servers and check those that lag: without a majority nothing is stored";
+    yield {
+      name,
+      status: "warn",
+      found: `${stream} is up to date on ${there} of ${count} servers: ${who}`,
+      advice,
+    };
   } else if (count > 1 && isNewest) {
-    yield { name, status: "ok", found: `${stream} is kept by ${count} servers, all up to date: ${who}` };
+    yield { name, status: "ok", found: `${stream} is stored on ${count} servers, all up to date: ${who}` };
   }
 }
 
@@ -140,6 +147,6 @@ function awayText({ name, offline, active, lag }: Replica): string {
   const lagging = lag > 0 ? `, lacks ${counted(lag, "record")}` : "";
   if (offline) return `${name} is offline${lagging}`;
   return silentMs > limits.replicaSilentMs
-    ? `${name} was not heard for ${duration(silentMs)}${lagging}`
+    ? `${name} has been silent for ${duration(silentMs)}${lagging}`
     : `${name} is not up to date${lagging}`;
 }

@@ -46,8 +46,8 @@ export async function loadVega(): Promise<typeof import("vega")> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new MissingPackageError(
-      "pictures are drawn by the package vega, which is not installed: run `npm install vega` where waggledance is " +
-        "installed (`npm install -g vega` if that is global), or leave out --svg",
+      "pictures are drawn by the package vega, which is not installed: run `npm install vega` in the folder where waggledance is " +
+        "installed (`npm install -g vega` for a global installation), or leave out --svg",
       { field: "svg", cause },
     );
   }

@@ -67,7 +67,7 @@ function scenarioOf(name: string): Scenario {
   const scenario = scenarioNamed(name);
   if (scenario !== undefined) return scenario;
   const known = scenarios.map((one) => one.name);
-  const hint = hintOf(name, known) ?? "waggle simulate list says which there are";
+  const hint = hintOf(name, known) ?? "waggle simulate list lists the scenarios";
   throw new UsageError(`no scenario is called '${name}'; ${hint}`, { field: "scenario" });
 }
 
@@ -75,7 +75,7 @@ function scenarioOf(name: string): Scenario {
 export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): string[] {
   const known = Object.keys(scenario.rules);
   if (rules !== undefined && compare !== undefined) {
-    throw new UsageError("--rules runs one rule, --compare several: give one of the two", { field: "rules" });
+    throw new UsageError("--rules runs one rule, --compare several: give one of them", { field: "rules" });
   }
   if (compare?.length === 1 && compare[0] === "all") return known;
   const wanted = [...new Set(compare ?? [rules ?? known[0] ?? ""])];
