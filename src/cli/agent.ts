@@ -1,5 +1,5 @@
-// `waggle agent`: an agent that runs a command, or asks a URL, for each attempt. Ctrl-C once drains it: it
-// finishes what it runs and leaves; twice ends it at once, and its attempts run elsewhere.
+// `waggle agent`: an agent that runs a command or calls a URL for each attempt. Ctrl-C once drains the agent: running
+// attempts finish, then the agent leaves. Ctrl-C twice ends the agent at once, and its attempts run elsewhere.
 
 import { Command } from "commander";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
@@ -97,7 +97,7 @@ async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode>
   return await untilEnded(joined, context);
 }
 
-/** Waits for a leader if there is none, and says so. Ctrl-C ends this wait; from then on it drains. */
+/** Waits for a leader. Prints a notice while there is none. Ctrl-C ends the wait; after the join, Ctrl-C drains. */
 async function join(options: AgentOptions, context: VerbContext): Promise<Agent> {
   const { logger, settings, shell, signal } = context;
   const givenUp = new AbortController();
@@ -141,13 +141,13 @@ function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, 
   };
 }
 
-/** Until it is asked to drain, fenced, or cut off for good. @throws WaggleError why it ended unasked */
+/** Runs until the agent is drained, fenced, or disconnected for good. @throws WaggleError for an end without drain */
 async function untilEnded(joined: Agent, { logger, signal }: VerbContext): Promise<ExitCode> {
   const drain = () => {
     logger.info(
       `draining: ${joined.id} finishes its running attempts and leaves (Ctrl-C again ends the agent at once)`,
     );
-    void joined.drain(); // `closed` tells when it has ended, and why
+    void joined.drain(); // `closed` reports the end and its reason
   };
   if (signal.aborted) drain();
   else signal.addEventListener("abort", drain, { once: true });

@@ -4,7 +4,7 @@ import type { AskOptions } from "../client/asker.ts";
 import { limits } from "../limits.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Asks `question` with the options it is to use. @throws what it throws */
+/** Calls `question` with the options of a verb's request. Rethrows its errors. */
 export async function ask<Value>(
   { output, signal }: VerbContext,
   question: (options: AskOptions & { readonly signal: AbortSignal }) => Promise<Value>,

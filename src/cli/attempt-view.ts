@@ -1,4 +1,4 @@
-// One attempt for people: where it went, how it ended, and the receipt that says why it went there.
+// One attempt for people: agent, ending, and the receipt with the reason of the assignment.
 
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
@@ -28,7 +28,7 @@ export function attemptBlock(attempt: AttemptStory, view: View): string {
   ].join("\n");
 }
 
-/** What became of it because of budgets, and which of them it did not fit. */
+/** The budgets that the attempt exceeded, and their effect. */
 function budgetTexts(attempt: AttemptStory): string[] {
   const { ended, receipt } = attempt;
   const verb = ended === undefined ? "runs" : "ran";
@@ -46,7 +46,7 @@ function budgetTexts(attempt: AttemptStory): string[] {
   ];
 }
 
-/** Empty where it ran as it is. */
+/** Empty if the attempt runs as its own kind, at agents of any type. */
 function cheaperText({ runsAs, cheaperType }: AttemptStory): string {
   const parts = [
     runsAs !== undefined && `as ${printable(runsAs)}, the cheaper kind`,
@@ -55,7 +55,7 @@ function cheaperText({ runsAs, cheaperType }: AttemptStory): string {
   return parts.filter((part) => part !== false).join(", and ");
 }
 
-/** Those in the mode that it did not fit; empty when it fits all. */
+/** The exceeded budgets in `mode`; empty if the attempt fits all budgets. */
 function budgetsIn(mode: "alert" | "downgrade", { budget }: Receipt): string {
   const parts = [
     budget?.project === mode && "its project's budget",
@@ -64,13 +64,13 @@ function budgetsIn(mode: "alert" | "downgrade", { budget }: Receipt): string {
   return parts.filter((part) => part !== false).join(" and ");
 }
 
-/** How many there were; of a task that ended without one, that none will be. */
+/** Number of attempts. Without attempts: whether one may still come. */
 export function attemptsText(attempts: number, isOver: boolean): string {
   if (attempts > 0) return counted(attempts, "attempt");
   return isOver ? "never assigned" : "no attempt yet";
 }
 
-/** What a score is made of. */
+/** The terms of a score. */
 export const termColumns: readonly Column[] = [
   { head: "score", align: "right" },
   { head: "success", align: "right", whenNarrow: "drop" },
@@ -79,7 +79,7 @@ export const termColumns: readonly Column[] = [
   { head: "speed", align: "right", whenNarrow: "drop" },
 ];
 
-/** Empty where there are none. */
+/** Empty cells without terms. */
 export function termCells(terms: CandidateTerms | undefined): Cell[] {
   if (terms === undefined) return termColumns.map(() => "");
   return [
@@ -100,7 +100,7 @@ function ending(attempt: AttemptStory): string {
   return `${ended}${took}${tokensText(attempt)}${why}`;
 }
 
-/** Where a budget was asked, what it held back and was charged too. */
+/** Tokens used; with a budget also tokens reserved and charged. */
 function tokensText({ tokens, tokensReserved, tokensCharged }: AttemptStory): string {
   if (tokensReserved === undefined) return tokens === undefined ? "" : `, ${counted(tokens, "token")}`;
   const parts = [`${counted(tokensReserved, "token")} reserved`];

@@ -1,5 +1,5 @@
-// What is done to many tasks: those that are named, or all that a filter takes, once their number was confirmed. The
-// tasks are listed first and touched then, so that none is touched twice; run again, it goes on with what is left.
+// A verb on many tasks: tasks by id, or all tasks that match a filter, after a confirmation of their number. The verb
+// lists the tasks first, so that it handles no task twice. A repeated command handles the remaining tasks.
 
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
@@ -24,9 +24,9 @@ import type { VerbContext } from "./verb.ts";
 export interface BulkVerb {
   /** `retry` */
   readonly name: string;
-  /** The states of tasks that it touches, where the filter names none. */
+  /** States of the tasks that the verb accepts, if the filter names none. */
   readonly states: readonly ListedTask["state"][];
-  /** Does it to tasks. @returns for each task its outcome, and what to print of it: `retried, round 2` */
+  /** Handles tasks. @returns for each task its outcome, and the text to print: `retried, round 2` */
   touch(
     tasks: readonly TaskRef[],
     options: AskOptions,
@@ -38,7 +38,7 @@ export interface BulkFlags extends FilterFlags {
   readonly yes?: boolean;
 }
 
-/** What was typed: tasks by id, or flags that filter. */
+/** The command line: ids of tasks, or filters. */
 export interface BulkRequest {
   readonly ids: readonly string[];
   readonly flags: BulkFlags;
@@ -70,8 +70,8 @@ export async function touch(
   });
 }
 
-/** The named tasks with their projects. An id that several projects have ends the verb before it touches anything; an
- *  unknown task is refused later, and does not stop the others. */
+/** The named tasks with their projects. An id that several projects have ends the verb before any request. An unknown
+ *  task is refused later and does not stop the remaining tasks. */
 async function placedTasks(
   context: VerbContext,
   swarm: Swarm,
@@ -97,10 +97,10 @@ async function placedTasks(
 
 /** Tasks shown of a dry run, for people. */
 const SHOWN_MAX = 20;
-/** Tasks that are asked for at once: after each such lot their results are printed. */
+/** Tasks per request round; results are printed after each round. */
 const LOT_TASKS = 256;
 
-/** @throws UsageError where it is not clear what is meant */
+/** @throws UsageError if ids and filters are ambiguous */
 function checkTargets(
   name: string,
   ids: readonly string[],
@@ -118,7 +118,7 @@ function checkTargets(
     throw new UsageError("--dry-run requires filters; leave it out with task ids");
 }
 
-/** @throws UsageError for a state whose tasks the verb refuses */
+/** @throws UsageError for a state that the verb refuses */
 function checkStates({ state = [] }: BulkFlags, { name, states }: BulkVerb): void {
   const other = state.find((each) => !states.includes(each));
   if (other === undefined) return;
@@ -127,7 +127,7 @@ function checkStates({ state = [] }: BulkFlags, { name, states }: BulkVerb): voi
   });
 }
 
-/** Every task that the filter takes, once that is confirmed. */
+/** All tasks that match the filter, after the confirmation. */
 async function touchFiltered(
   context: VerbContext,
   {
@@ -242,7 +242,7 @@ async function touchTasks(
   return code;
 }
 
-/** Where it ended. A verb that is run again goes on with what is left. */
+/** Progress at an interrupt. A repeated command handles the remaining tasks. */
 function interruptedText({
   done,
   asked,

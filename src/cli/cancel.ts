@@ -1,4 +1,4 @@
-// `waggle cancel`: ends tasks that have not ended yet.
+// `waggle cancel`: cancels live tasks.
 
 import { Command } from "commander";
 import { cancellableStates } from "../client/cancels.ts";

@@ -1,15 +1,15 @@
-// The command as it was started: `npx waggle`, `waggledance`, `node bin/waggle.js`. Every text says `waggle VERB`;
-// `asStarted` puts the command as started in its place where the text is printed, so that hints can be copied.
+// The command as the user started it: `npx waggle`, `waggledance`, `node bin/waggle.js`. Source texts say `waggle
+// VERB`; on output `asStarted` replaces `waggle` by the started command, so that users can copy hints.
 
 import { basename, delimiter, dirname, relative, sep } from "node:path";
 import type { Shell } from "./shell.ts";
 
-/** Names of the command, as package.json's `bin` has them. */
+/** Names of the command, as in package.json's `bin`. */
 export const binNames = ["waggle", "waggledance"] as const;
 
 type Started = Pick<Shell, "env" | "script" | "cwd">;
 
-/** What to type to run this command again, without the verb. */
+/** The text to type for this command, without the verb. */
 export function commandName({ env, script, cwd }: Started): string {
   const name = basename(script).replace(/\.js$/, "");
   const folder = dirname(script);
@@ -22,8 +22,8 @@ export function commandName({ env, script, cwd }: Started): string {
   return quoted(shown.startsWith(sep) || shown.startsWith(".") ? shown : `.${sep}${shown}`);
 }
 
-/** A function that puts the command as started in the place of `waggle`, wherever one of `verbs` or a flag
- *  follows. A text that has it already stays as it is. */
+/** Returns a function that replaces `waggle` by the started command, if one of `verbs` or a flag follows. It leaves
+ *  texts unchanged that already contain the started command. */
 export function asStartedBy(shell: Started, verbs: readonly string[]): (text: string) => string {
   const command = commandName(shell);
   if (command === "waggle") return (text) => text;
@@ -33,7 +33,7 @@ export function asStartedBy(shell: Started, verbs: readonly string[]): (text: st
   return (text) => text.replace(pattern, () => command);
 }
 
-/** `npx -p FILE waggle` finds no other package of that name. */
+/** `npx -p FILE waggle` finds no package from a registry under the same name. */
 function packageFlag(env: Started["env"]): string {
   const wanted = env["npm_config_package"] ?? "";
   return /^[\w@.:/-]+$/.test(wanted) ? `--package=${wanted} ` : "";

@@ -1,6 +1,6 @@
-// The completion scripts of bash, zsh and fish. All three take the same steps: find the verb in the words before the
-// cursor, then complete a value, a flag, a verb or an argument from the table that is written into the script.
-// Bash 3.2, which macOS has, must do: no mapfile, and compopt only where it is.
+// The completion scripts of bash, zsh and fish. All three find the verb in the words before the cursor. Then they
+// complete a value, a flag, a verb or an argument from the table in the script. The bash script runs on bash 3.2, the
+// version of macOS: no mapfile, and compopt only where available.
 
 import type {
   CompletedCommand,
@@ -13,7 +13,7 @@ import type {
 export const completedShells = ["bash", "zsh", "fish"] as const;
 export type CompletedShell = (typeof completedShells)[number];
 
-/** A script to source in `shell`. @param names under which the command can be typed */
+/** A script to source in `shell`. @param names commands that the script completes */
 export function completionScript(
   shell: CompletedShell,
   table: CompletionTable,
@@ -31,10 +31,10 @@ export function completionScript(
 
 // --- the table, as functions of the shell ----------------------------------------------------------
 
-/** What is asked of a table, and the lines it answers with. */
+/** Patterns of a lookup, and the lines that match. */
 type Rows = readonly (readonly [pattern: readonly string[], lines: readonly string[]])[];
 
-/** `word:description` of the verbs that can follow a path. */
+/** `word:description` of each verb that can follow a path. */
 function verbRows({ commands }: CompletionTable): Rows {
   return commands
     .filter(({ verbs }) => verbs.length > 0)
@@ -47,7 +47,7 @@ function flagRows({ commands }: CompletionTable): Rows {
     .map(({ path, flags }) => [[path], flags.map(wordLine)] as const);
 }
 
-/** What a flag takes, by path and flag; of a global flag by the flag alone. */
+/** The value that a flag takes, by path and flag; for global flags by the flag alone. */
 function valueRows({ commands, globalFlags }: CompletionTable): Rows {
   const rows = (path: string, flags: readonly CompletedFlag[]): Rows =>
     flags.flatMap(({ word, short, value }) => {
@@ -58,7 +58,7 @@ function valueRows({ commands, globalFlags }: CompletionTable): Rows {
   return [...commands.flatMap(({ path, flags }) => rows(path, flags)), ...rows("", globalFlags)];
 }
 
-/** What the argument at a position is, by path and position; `*` stands for the last one and all behind it. */
+/** The argument at a position, by path and position. `*` stands for the last argument and all further words. */
 function argumentRows({ commands }: CompletionTable): Rows {
   const rows = ({ path, arguments: all }: CompletedCommand): Rows =>
     all.map(

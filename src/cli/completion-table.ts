@@ -1,26 +1,26 @@
-// What can follow each verb, read from the tree of commands, so that no list of verbs or flags is kept by hand.
-// Not here: how a shell is told (completion-scripts.ts).
+// The words that can follow each verb, read from the command tree. No list of verbs or flags is kept by hand. Not
+// here: the scripts of the shells (completion-scripts.ts).
 
 import type { Argument, Command, Option } from "commander";
 
-/** What completes a value: one of `choices`, a file, a folder, `@` and a file, or nothing. */
+/** Completions of a value: `choices`, a file, a folder, `@` and a file, or none. */
 export type ValueKind = { readonly choices: readonly string[] } | "file" | "folder" | "source" | "any";
 
 export interface CompletedWord {
   readonly word: string;
-  /** Its first clause. */
+  /** First clause of the help text. */
   readonly description: string;
 }
 
 export interface CompletedFlag extends CompletedWord {
-  /** The same flag in one letter: `-f`. */
+  /** One-letter form of the flag: `-f`. */
   readonly short?: string;
   /** Absent: the flag takes no value. */
   readonly value?: ValueKind;
 }
 
 export interface CompletedCommand {
-  /** Words between the command's name and this place: `project set`; empty at the root. */
+  /** Words between the command's name and the cursor: `project set`; empty at the root. */
   readonly path: string;
   readonly verbs: readonly CompletedWord[];
   readonly flags: readonly CompletedFlag[];
@@ -77,7 +77,7 @@ function argumentValue(argument: Argument): ValueKind {
   return argument.argChoices === undefined ? namedValue(argument.name()) : { choices: argument.argChoices };
 }
 
-/** Flags and arguments that take a file name it so: `--creds <file>`. */
+/** The placeholder names the value type of flags and arguments with files: `--creds <file>`. */
 function namedValue(placeholder: string): ValueKind {
   if (placeholder === "file" || placeholder === "folder") return placeholder;
   return placeholder.startsWith("source") ? "source" : "any";

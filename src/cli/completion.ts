@@ -1,5 +1,5 @@
-// `waggle completion`: the script that completes this command line in a shell. It reads no settings and asks no
-// swarm: a shell that sources it at its start must not depend on either.
+// `waggle completion`: prints the completion script of a shell. The verb reads no settings and sends no requests,
+// because shells run it at their start.
 
 import { Argument, Command } from "commander";
 import { binNames } from "./command-name.ts";

@@ -1,5 +1,5 @@
-// `waggle config show`: the settings in force on this command line. It asks no swarm.
-// Not here: which source wins (config/settings.ts), settings of the swarm (policy.ts, project.ts and its like).
+// `waggle config show`: the settings in force on this command line. The verb sends no requests. Not here: precedence
+// of sources (config/settings.ts), settings of the swarm (policy.ts, project.ts and similar verbs).
 
 import { Command } from "commander";
 import { type SettingInForce, settingsInForce } from "../config/setting-origins.ts";
@@ -65,7 +65,7 @@ function originText({ kind, name }: SettingOrigin): string {
   return name ?? kind;
 }
 
-/** What holds where nothing is set. */
+/** Text for a setting that has no value. */
 function unsetText({ setting }: SettingInForce): string {
   return whenUnset[setting as SettingName] ?? "-";
 }

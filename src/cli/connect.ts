@@ -1,11 +1,11 @@
-// The swarm the settings name, for verbs that need one. They find a broker and never start one: only `up`
-// and the demo do.
+// Connects verbs to the swarm of the settings. These verbs find a broker and never start one: only `up` and the demo
+// do.
 
 import { connect } from "../client/connect.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Runs `use` with a connection and closes it. @throws UnreachableError and whatever `use` throws */
+/** Runs `use` with a connection, then closes the connection. @throws UnreachableError, and the errors of `use` */
 export async function withSwarm<Value>(
   context: VerbContext,
   use: (swarm: Swarm) => Promise<Value>,
@@ -18,7 +18,7 @@ export async function withSwarm<Value>(
   }
 }
 
-/** The caller closes it. Silent without a logger. @throws UnreachableError */
+/** The caller closes the swarm. Silent without a logger. @throws UnreachableError */
 export async function openSwarm({
   settings,
   logger,

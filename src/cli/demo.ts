@@ -37,7 +37,7 @@ async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
   output.note(labelled("demo", `a swarm at work on ${folder}; Ctrl-C stops the demo`, output.noteColumns));
   const found = await filesOf(folder, signal);
   output.note(labelled("files", foundText(found), output.noteColumns));
-  // Loaded behind the first lines, which should appear at once.
+  // Loaded after the first lines, so that the lines appear at once.
   const { runDemo } = await import("./demo/run.ts");
   const { renderSummary } = await import("./demo/report.ts");
   const { summary, next } = await runDemo(context, { folder, files: found.files });
@@ -54,7 +54,7 @@ function list(commands: readonly string[]): string {
   return commands.map((command) => `  ${command}`).join("\n");
 }
 
-/** @throws WaggleError WAGGLE_USAGE when there is nothing to work on */
+/** @throws WaggleError WAGGLE_USAGE without text files */
 async function filesOf(folder: string, signal: AbortSignal): Promise<FoundFiles> {
   const isFolder = await stat(folder).then(
     (stats) => stats.isDirectory(),

@@ -1,5 +1,5 @@
-// `waggle doctor`: whether this machine, the server and the swarm are fit, check by check, with what to do.
-// Changes nothing. Not here: the checks (doctor/checks.ts).
+// `waggle doctor`: checks this machine, the server and the swarm, with advice per check. Changes nothing. Not here:
+// the checks (doctor/checks.ts).
 
 import { Command } from "commander";
 import type { Check } from "./doctor/check.ts";
@@ -29,7 +29,7 @@ Examples:
   $ waggle doctor --nats nats://127.0.0.1:4222
   $ waggle doctor --json | jq 'select(.status != "ok")'`;
 
-/** Whatever else fails, a damaged journal is what has to be seen to. */
+/** A damaged journal comes before any other failure. */
 const worstFirst: readonly ExitCode[] = [exitCodes.journalDamaged, exitCodes.usage, exitCodes.unreachable];
 
 async function doctor(context: VerbContext): Promise<ExitCode> {

@@ -1,4 +1,4 @@
-// `waggle drain` and `waggle undrain`: whether an agent takes new tasks. What it runs goes on either way.
+// `waggle drain` and `waggle undrain`: whether an agent gets new tasks. Running attempts continue in both cases.
 
 import { Command } from "commander";
 import { ask } from "./ask.ts";

@@ -5,7 +5,7 @@ import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { formatTime, hanging } from "./format.ts";
 import type { Output } from "./output.ts";
 
-/** Digits that most journals need; longer ones push the line to the right. */
+/** Digits of most batch indexes; longer indexes move the line to the right. */
 const IDX_WIDTH = 6;
 
 export function tellEvent(journaled: JournaledEvent, output: Output): void {

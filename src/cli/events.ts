@@ -1,4 +1,4 @@
-// `waggle events`: the journal as it was and, with --follow, as it goes on.
+// `waggle events`: the events of the journal so far, and with --follow new events.
 
 import { Command } from "commander";
 import { eventTypes } from "../audit/event-types.ts";
@@ -86,7 +86,7 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
   if (given.tail !== undefined && given.from !== undefined)
     throw new UsageError("--tail and --from exclude each other: both set the first event");
   return await withSwarm(context, async (swarm) => {
-    const { idx, journal } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    const { idx, journal } = await ask(context, (options) => swarm.status(options)); // fails soon without a leader
     const project = await projectOf(context, swarm, given);
     const flags = project === undefined ? given : { ...given, project };
     if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
@@ -136,8 +136,8 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
   });
 }
 
-/** The project whose events are wanted: `--project`, or that of `--task`. A task that nobody remembers may have events
- *  all the same. */
+/** The project of the wanted events: `--project`, or the project of `--task`. A forgotten task may still have events.
+ */
 async function projectOf(
   context: VerbContext,
   swarm: Swarm,
@@ -153,7 +153,7 @@ async function projectOf(
   }
 }
 
-/** Undefined where all are wanted. People who give no flag get the last ones. */
+/** Undefined if all events are wanted. People without flags get the last events. */
 function tailOf({ tail, ...flags }: EventsFlags, { json }: Output): number | undefined {
   const hasNoFlag = Object.keys(flags).every((flag) => flag === "all");
   return tail ?? (hasNoFlag && !json ? limits.eventsTailDefault : undefined);
@@ -209,12 +209,12 @@ function wantedText({ task, agent, project, type, from }: EventsFlags): string {
   return parts.length === 0 ? "" : ` ${parts.join(", ")}`;
 }
 
-/** An idle leader says each second that it is alive: that is shown to who asks for it. */
+/** An idle leader renews its term each second: shown only on request. */
 function isWanted({ event }: JournaledEvent, { all, type }: EventsFlags): boolean {
   return event.type !== "TermRenewed" || all === true || type !== undefined;
 }
 
-/** @throws WaggleError WAGGLE_USAGE for a type that does not exist */
+/** @throws WaggleError WAGGLE_USAGE for an unknown type */
 function checkTypes(types: readonly string[] = []): void {
   for (const type of types) {
     if ((eventTypes as readonly string[]).includes(type)) continue;

@@ -1,5 +1,5 @@
-// What the process ends with, for scripts. `waggle --help` prints the table.
-// Not here: what an error says (errors.ts), how it is printed (report-error.ts).
+// Exit codes, for scripts. `waggle --help` prints the table. Not here: error messages (errors.ts), their output
+// (report-error.ts).
 
 import { InvalidArgumentError } from "commander";
 import { unreachable } from "../assert.ts";
@@ -41,7 +41,7 @@ export class InterruptedError extends Error {
   }
 }
 
-/** Worst first: what could not be asked, what is wrong, what was turned down, what did not succeed. */
+/** Worst first: unexpected, damaged, unreachable, usage, rejected, failed, timed out. */
 const worstFirst: readonly ExitCode[] = [
   exitCodes.unexpected,
   exitCodes.journalDamaged,

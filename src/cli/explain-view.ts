@@ -1,5 +1,5 @@
-// Why a task waits or went where it did, for people: the answer first, then what else keeps it, its turn, and the
-// agents. A past assignment: the table as replayed.
+// Why a task waits, or why it got its agent, for people: the main reason first, then further obstacles, the task's
+// turn, and the agents. For a past assignment: the table as replayed.
 
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { duration } from "../audit/describe.ts";
@@ -16,9 +16,9 @@ type View = Pick<Output, "columns" | "colors">;
 
 export interface ExplanationTold {
   readonly explanation: TaskExplanation;
-  /** Each agent, not only those that serve the kind. */
+  /** Shows every agent; false: only agents that serve the kind. */
   readonly showsAll: boolean;
-  /** The first batch of the journal that is kept. */
+  /** First batch that the journal still has. */
   readonly firstIdx: number;
 }
 
@@ -39,7 +39,7 @@ export function renderExplanation({ explanation, showsAll, firstIdx }: Explanati
   return blocks.filter((block) => block !== "").join("\n\n");
 }
 
-/** The table of one assignment. */
+/** The table of one replayed assignment. */
 export function renderReplayed(replayed: ReplayedAssignment, view: View): string {
   const { task, attempt, agent, kind, cheaperType, at, idx, receipt, agents, agrees } = replayed;
   const { colors } = view;
@@ -71,7 +71,7 @@ function headline(explanation: TaskExplanation, { colors, columns }: View): stri
   return lines.join("\n");
 }
 
-/** Empty unless it ended without an attempt. */
+/** Empty unless the task ended without an attempt. */
 function unassignedText({ state, attemptCount, waits, endedAt }: TaskExplanation, { columns }: View): string {
   if (endedAt === undefined || attemptCount > 0) return "";
   const from = waits[0]?.from;
@@ -80,7 +80,7 @@ function unassignedText({ state, attemptCount, waits, endedAt }: TaskExplanation
   return labelled("why", `${how} at ${formatTime(endedAt)}${after}: the task was never assigned`, columns);
 }
 
-/** The answer, and below it whatever else would keep the task. */
+/** The main obstacle, and the further obstacles below. */
 function obstacles(waiting: TaskWait, { colors, columns }: View): string {
   const [first, ...others] = waiting.obstacles.map((obstacle) =>
     printable(describeObstacle(obstacle, waiting, formatTime)),
@@ -109,7 +109,7 @@ const turnColumns: readonly Column[] = [
   { head: "virtual time", align: "right", whenNarrow: "drop" },
 ];
 
-/** Its project among those that wait in its queue, its user among the project's, itself among the user's tasks. */
+/** The turn of the project in its queue, of the user in the project, and of the task among the user's tasks. */
 function turnBlock(
   { project, user, task: id }: TaskExplanation,
   position: NonNullable<TaskWait["position"]>,

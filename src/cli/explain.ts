@@ -1,4 +1,4 @@
-// `waggle explain TASK`: why it waits, or why it went where it did. Not here: how it looks (explain-view.ts).
+// `waggle explain TASK`: why a task waits, or why it got its agent. Not here: the view (explain-view.ts).
 
 import { Command } from "commander";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";

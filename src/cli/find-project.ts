@@ -1,5 +1,4 @@
-// The project of a task that was named by its id. `--project` says it; without it the swarm is asked which project has
-// a task of this id.
+// The project of a task that the user named by id: `--project`, or the only project that has a task of this id.
 
 import type { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
@@ -7,7 +6,8 @@ import type { Swarm } from "../client/swarm.ts";
 import { WaggleError } from "../errors.ts";
 import { DEFAULT_PROJECT } from "../ids.ts";
 
-/** `--project` as it was typed. The setting of that name says where tasks are submitted; a task may be elsewhere. */
+/** `--project` from the command line. The setting of the same name applies to submits; a task may be in another
+ *  project. */
 export function typedProject(command: Command): string | undefined {
   return command.getOptionValueSource("project") === "cli" ? command.getOptionValue("project") : undefined;
 }
@@ -16,7 +16,7 @@ export interface SoughtTask {
   readonly id: string;
   /** `--project` */
   readonly typed: string | undefined;
-  /** The setting (WAGGLE_PROJECT, waggle.config.json): it is meant where several projects have a task of this id. */
+  /** The setting (WAGGLE_PROJECT, waggle.config.json): chosen if several projects have a task of this id. */
   readonly configured: string;
 }
 

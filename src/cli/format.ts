@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Durations: audit/describe.ts has them already.
+// Numbers and times for people. Not here: durations (audit/describe.ts).
 
 const KIB = 1024;
 const byteUnits = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
@@ -29,7 +29,7 @@ export function formatShare(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** `14:03:22.250` in local time; of another day than `now` with its date: `2026-11-20 14:03:22.250`. */
+/** `14:03:22.250` in local time; on another day than `now` with the date: `2026-11-20 14:03:22.250`. */
 export function formatTime(at: number, now: number = Date.now()): string {
   const date = new Date(at);
   const two = (part: number) => String(part).padStart(2, "0");
@@ -64,7 +64,7 @@ export function hanging(text: string, columns: number | undefined): string[] {
   return [first, ...brokenAt(rest, columns - HANGING).map((line) => `${" ".repeat(HANGING)}${line}`)];
 }
 
-/** Between words, but not between a number and what it counts: `12 running`, `40 ms`. */
+/** Breaks between words, but not between a number and its unit: `12 running`, `40 ms`. */
 const BREAKS = /(?<!(?:^|[\s(])[\d.,]+) /;
 
 /** Lines of at most so many characters; a longer word stands alone. */
@@ -78,5 +78,5 @@ export function brokenAt(text: string, width: number): string[] {
   return lines;
 }
 
-/** Of help that no terminal is there for. */
+/** Width of help without a terminal. */
 export const HELP_COLUMNS = 100;

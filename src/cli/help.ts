@@ -1,19 +1,19 @@
-// How help reads: usage, what the verb does, its flags, examples, and the global options last. Everything fits the
-// terminal, down to 60 columns: what is too wide moves to a line of its own, and long examples are broken at flags.
-// Not here: the words (each verb's file).
+// The layout of help: usage, description, flags, examples, and the global options last. Help fits terminals down to
+// 60 columns: long descriptions move below their flag, and long examples are broken at flags. Not here: the words
+// (each verb's file).
 
 import { type Command, type Help, Option } from "commander";
 import { brokenAt } from "./format.ts";
 
-/** Narrower, a description reads better below its flag than beside it. */
+/** With fewer columns a description reads better below its flag. */
 const BESIDE_WIDTH_MIN = 40;
 const INDENT = 2;
-/** Of a description below its flag, and of an example that goes on. */
+/** Indent of a description below its flag, and of a continued example. */
 const BELOW = 6;
 
 const helpOption = new Option("-h, --help", "print help");
 
-/** For `Command.configureHelp`. Global options are not among a verb's: `globalOptionsHelp` has them. */
+/** For `Command.configureHelp`. `globalOptionsHelp` prints the global options. */
 export const helpLayout: Partial<Help> = {
   showGlobalOptions: false,
   visibleOptions: (command) => (command.parent === null ? [] : [...command.options, helpOption]),
@@ -35,7 +35,7 @@ export const helpLayout: Partial<Help> = {
   },
 };
 
-/** The flags of every verb, for the end of its help and of the root's. */
+/** The global options, for the end of each help text. */
 export function globalOptionsHelp({ command }: { readonly command: Command }): string {
   const root = command.parent?.parent ?? command.parent ?? command;
   const helper = command.createHelp();
@@ -52,7 +52,7 @@ export function globalOptionsHelp({ command }: { readonly command: Command }): s
   return ["", "Global options:", ...items].join("\n");
 }
 
-/** Text in which no line is wider than the terminal, as far as words allow. */
+/** Breaks lines that are wider than the terminal, as far as words allow. */
 export function fittedHelp(text: string, width: number): string {
   return paragraphs(text)
     .flatMap((lines) => {
@@ -63,7 +63,7 @@ export function fittedHelp(text: string, width: number): string {
     .join("\n");
 }
 
-/** Lines of prose that follow each other are one paragraph; of anything else each line is one. */
+/** Consecutive lines of prose are one paragraph; every other line is its own paragraph. */
 function paragraphs(text: string): string[][] {
   const isProse = (line = "") => /^[^ ].*[^:]$/.test(line);
   const found: string[][] = [];
@@ -75,7 +75,7 @@ function paragraphs(text: string): string[][] {
   return found;
 }
 
-/** A term and what it means: `  delay     messages take long`. Alone, spaces that begin a line. */
+/** A term and its description: `  delay     messages take long`; otherwise leading spaces. */
 const PROSE_START = /^(?: +\S+ {2,}| *)/;
 
 function fittedProse(line: string, width: number): string[] {
@@ -87,7 +87,7 @@ function fittedProse(line: string, width: number): string[] {
   return [first, ...rest.map((part) => `${" ".repeat(indent)}${part}`)];
 }
 
-/** A flag with its value, or a word; what is quoted is whole. */
+/** A flag with its value, or a word; quoted text is never broken. */
 const COMMAND_PARTS = /(?:^ +|--[\w-]+ (?=[^-@<>|]))?(?:'[^']*'|"[^"]*"|[^ '"])+(?: |$)/g;
 
 /** The comment behind a command goes below it; a command still too long goes on behind a backslash. */

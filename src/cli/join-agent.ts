@@ -1,5 +1,5 @@
-// An agent of the swarm that the settings name, in this process: what `agent` and the demo run. It needs no
-// client: the agent has a connection of its own.
+// Joins an agent to the swarm of the settings, in this process, for `agent` and the demo. The agent has its own
+// connection and needs no client.
 
 import type { Logger } from "pino";
 import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
@@ -13,8 +13,8 @@ export interface JoinDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Resolves when a leader has accepted it; waits for one if there is none.
- *  @throws UnreachableError when there is no server; InvalidConfigError; the reason of `options.signal` */
+/** Resolves when a leader has accepted the agent; waits while there is no leader.
+ *  @throws UnreachableError without a server; InvalidConfigError; the reason of `options.signal` */
 export async function joinAgent(options: AgentOptions, { settings, logger, env }: JoinDeps): Promise<Agent> {
   const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings, env });
   const server = { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };

@@ -1,5 +1,5 @@
-// Why a leader that is there may not answer: what is wrong with the journal's streams, as `waggle doctor` would say it.
-// For verbs that were not answered.
+// Why a leader does not answer: problems of the journal's streams, as in `waggle doctor`. For verbs without an
+// answer.
 
 import { findBroker } from "../broker/find-broker.ts";
 import { UnreachableError, WaggleError } from "../errors.ts";
@@ -11,8 +11,8 @@ import { connectionOf } from "./doctor/checks.ts";
 import { checkStreams } from "./doctor/stream.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Runs `question`; where somebody was there to answer and did not, its error says what is wrong with the journal, too.
- *  @throws what `question` throws */
+/** Runs `question`. If a coordinator was present but did not answer, the error also names the journal's problem.
+ *  @throws the errors of `question` */
 export async function tellingTrouble<Value>(
   context: VerbContext,
   question: () => Promise<Value>,
@@ -28,19 +28,19 @@ export async function tellingTrouble<Value>(
   }
 }
 
-/** The first of what fails that `told` does not advise already, as a leader does whose journal is full. */
+/** The first failed check whose advice is not yet part of `told`; a leader with a full journal already advises. */
 export function untoldTrouble(checks: Iterable<Check>, told: string): string | undefined {
   const trouble = [...checks].find((check) => check.status === "fail" && !isAdvised(check, told));
   return trouble && `${trouble.found}${trouble.advice === undefined ? "" : `; ${trouble.advice}`}`;
 }
 
-/** Sentences differ, the commands in them do not. */
+/** Compares commands, because sentences differ. */
 function isAdvised({ advice = "" }: Check, told: string): boolean {
   const commands = advice.match(/`[^`]+`/g) ?? [];
   return commands.length > 0 && commands.every((command) => told.includes(command));
 }
 
-/** Undefined where nothing is, or it cannot be looked at in a moment. */
+/** Undefined without a problem, or if the check takes too long. */
 async function journalTrouble(context: VerbContext, told: string): Promise<string | undefined> {
   const { settings, shell, signal: interrupted } = context;
   const signal = AbortSignal.any([interrupted, AbortSignal.timeout(limits.journalAskMs)]);
@@ -52,6 +52,6 @@ async function journalTrouble(context: VerbContext, told: string): Promise<strin
     return untoldTrouble(checkStreams(found), told);
   } catch {
     interrupted.throwIfAborted();
-    return undefined; // what was asked failed, which is said all the same
+    return undefined; // the error of `question` is thrown in any case
   }
 }

@@ -1,4 +1,4 @@
-// Where the journal's record begins, and what that leaves of a task's story, in words.
+// First batch of the journal, and the part of a task's history that is lost with earlier batches.
 
 import type { Swarm } from "../client/swarm.ts";
 import { WaggleError } from "../errors.ts";
@@ -9,18 +9,19 @@ import type { VerbContext } from "./verb.ts";
 
 type Accepted = Extract<TaskStatus, { readonly ok: true }>;
 
-/** The first batch that is kept to be read: 1 where the journal was never purged, or nobody says so any more. */
+/** First batch that the journal still has: 1 if nothing was purged, or if no coordinator answers. */
 export async function firstKeptIdx(context: VerbContext, swarm: Swarm): Promise<number> {
   try {
     const { journal } = await ask(context, (options) => swarm.status(options));
     return journal.auditFirstIdx;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    return 1; // what was asked for before is known, and worth more
+    return 1; // the earlier answer is known and matters more
   }
 }
 
-/** What of a task's story is no longer kept; undefined where all of it is. @param firstIdx the first batch that is */
+/** The missing part of a task's history; undefined if the history is complete. @param firstIdx first batch that the
+ *  journal still has */
 export function unkeptText(
   { submittedIdx, endedIdx }: Pick<Accepted, "submittedIdx" | "endedIdx">,
   firstIdx: number,

@@ -1,4 +1,4 @@
-// `waggle kind set|list|show`: how fast tasks of a kind rise, and what stands in for it when a budget is used up.
+// `waggle kind set|list|show`: importance of a kind, and its substitute while a budget is used up.
 
 import { Argument, Command } from "commander";
 import type { KindPatch } from "../client/operations.ts";

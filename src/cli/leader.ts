@@ -1,4 +1,4 @@
-// `waggle leader transfer`: lets another coordinator lead, before maintenance of the machine that leads now.
+// `waggle leader transfer`: transfers the lead to a standby, for maintenance of the leader's machine.
 
 import { Command } from "commander";
 import { duration } from "../audit/describe.ts";
@@ -44,7 +44,8 @@ function transferCommand(program: Program): Command {
     );
 }
 
-/** Said as other verbs take their ids: an argument of the command would stand in the help of the one above. */
+/** Other verbs take ids as arguments. Here the id is a flag, because an argument would appear in the help of `leader`.
+ */
 function refuseBareId(id: string | undefined): void {
   if (id === undefined) return;
   throw new UsageError(`give the id of the next leader with --to: waggle leader transfer --to ${id}`);
@@ -78,7 +79,7 @@ export interface Transferred {
   readonly term: number;
   /** Led before. */
   readonly from: string;
-  /** Was to lead; undefined: any that stood by. */
+  /** The chosen standby; undefined: any standby. */
   readonly to?: string | undefined;
   readonly tookMs: number;
 }

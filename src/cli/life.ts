@@ -1,6 +1,6 @@
-// The swarm's life in a coordinator's log: agents as they come and go, refusals, and every few seconds how many
-// tasks came and went. From the live audit stream, of which the events of tasks are left out: they may be
-// thousands a second, and are there for `waggle events`.
+// The swarm's events in a coordinator's log: agents that join and leave, refusals, and every few seconds counts of
+// submitted and ended tasks. Read from the live audit stream. Single events of tasks are left out: there may be
+// thousands per second, and `waggle events` prints them.
 
 import { describe } from "../audit/describe.ts";
 import { NO_PROJECT, swarmId } from "../ids.ts";
@@ -14,12 +14,12 @@ import { formatCount } from "./format.ts";
 import type { RunningCoordinator } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Returns a function that ends it. */
+/** Returns a function that stops the log. */
 export function tellLife({ transport }: RunningCoordinator, { logger, settings }: VerbContext): () => void {
   const subjects = subjectsOf(swarmId(settings.swarm));
   const tell = ({ data }: Message) => {
     const push = decode(data, eventPushSchema);
-    if (!push.ok) return; // not of this protocol: the journal has what counts
+    if (!push.ok) return; // not of this protocol: the journal has the events that count
     for (const event of push.value.events as unknown as readonly Event[]) {
       const level = isTrouble(event) ? "warn" : "info";
       logger[level]({ event: event.type, idx: push.value.idx }, describe(event));
@@ -35,12 +35,12 @@ export function tellLife({ transport }: RunningCoordinator, { logger, settings }
       timeoutMs: limits.requestTimeoutMs,
     });
     const status = asked.kind === "answered" ? decode(asked.data, statusResponseSchema) : undefined;
-    if (status?.ok !== true || status.value.stale === true) return; // a standby has nothing of its own to tell
+    if (status?.ok !== true || status.value.stale === true) return; // a standby has no counts
     const now = tasksText(status.value);
     if (now !== before && before !== "") logger.info({ tasks: status.value.tasks }, now);
     before = now;
   };
-  const timer = setInterval(() => void countTasks(), limits.lifeLineMs); // an answer that fails is asked for again
+  const timer = setInterval(() => void countTasks(), limits.lifeLineMs); // a failed request is repeated
   return () => {
     clearInterval(timer);
     for (const subscription of subscriptions) subscription.unsubscribe();

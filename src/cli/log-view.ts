@@ -1,4 +1,4 @@
-// What attempts wrote, for people: the last lines of each, and one line where there is nothing to show.
+// Logs of attempts for people: the last lines of each attempt, or one line for an empty log.
 
 import type { AttemptLog } from "../client/attempt-logs.ts";
 import { counted, hanging } from "./format.ts";
@@ -27,7 +27,7 @@ function logText(
   { attempt, agent, text, droppedBytes }: AttemptLog,
   { colors }: Pick<View, "colors">,
 ): string {
-  // What a terminal does at a carriage return: progress bars write over their line.
+  // Progress bars overwrite their line with a carriage return; keep the last text, like a terminal.
   const lines = text
     .replace(/\r?\n$/, "")
     .split(/\r?\n/)

@@ -1,6 +1,6 @@
-// The log: lines for people on a terminal, JSON otherwise, on stderr. Verbs that tell of their life as they go
-// (up, agent) have nothing else to say: with --json their log is the data, and goes to stdout.
-// Never in it: payloads, results, credentials, URLs with a user part.
+// The log: lines for people on a terminal, JSON otherwise, on stderr. Verbs that only report events (up, agent) have
+// no further output: with --json their log is the data, and goes to stdout. The log never holds payloads, results,
+// credentials, or URLs with a user part.
 
 import pino, { type LogFn, type Logger } from "pino";
 import type { LogLevel } from "../config/schema.ts";
@@ -28,7 +28,7 @@ export async function createLogger(
   return pino(options, await prettyStream(output));
 }
 
-/** Messages are sentences of ours, which may advise a command. */
+/** Messages are Waggle's own sentences, which may advise a command. */
 function withCommandAsStarted({ asStarted }: Output) {
   return function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
     const told = args.map((arg: unknown) => (typeof arg === "string" ? asStarted(arg) : arg));

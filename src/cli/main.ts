@@ -1,5 +1,4 @@
-// What bin/waggle.js loads: runs the process's own command line, then ends the process when everything
-// written has left it.
+// Entry point of bin/waggle.js: runs the process's command line, and ends the process after all output is written.
 
 import { run } from "./run.ts";
 import { processShell, type Shell } from "./shell.ts";
@@ -10,7 +9,7 @@ process.exit(code);
 
 function written(stream: Shell["stdout"]): Promise<void> {
   return new Promise((resolve) => {
-    stream.on("error", () => resolve()); // the reader is gone: there is nothing left to wait for
+    stream.on("error", () => resolve()); // the reader is gone: no output to wait for
     stream.write("", () => resolve());
   });
 }

@@ -3,7 +3,7 @@
 import type { Command, Option } from "commander";
 import type { WaggleError } from "../errors.ts";
 
-/** Fields whose flags are called otherwise than themselves. */
+/** Fields whose flag has a different name. */
 const attributeByField: Readonly<Record<string, string>> = {
   "budget.tokens": "budget",
   "budget.windowMs": "budgetWindow",
@@ -17,8 +17,8 @@ const attributeByField: Readonly<Record<string, string>> = {
   labels: "label",
 };
 
-/** The message of a refusal to `command`. It names the flag in the place of the field; before it, where a value that
- *  was typed cannot be and the message names neither. */
+/** The error message for `command`, with the flag in place of the field. The flag comes first if the message of an
+ *  invalid value names neither. */
 export function messageAsTyped({ code, message, field }: WaggleError, command: Command): string {
   if (field === undefined) return message;
   const option = optionOf(field, command);

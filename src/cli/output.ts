@@ -1,6 +1,6 @@
-// Where words go: data to stdout, everything else to stderr. With --json data are NDJSON records.
-// A reader that went away (EPIPE) is no error: writing stops, and whoever streams watches `closed`. A stream that
-// fails otherwise (a full disk) ends it too; what was lost is in `failure`, for the end to tell.
+// Output of a verb: data to stdout, notes to stderr. With --json data are NDJSON records. A closed reader (EPIPE) is
+// no error: writing stops, and `closed` aborts streaming verbs. Any other failure of a stream (a full disk) stops
+// writing, too; `failure` holds the error for the end of the verb.
 
 import pc from "picocolors";
 import { limits } from "../limits.ts";
@@ -8,7 +8,7 @@ import { knownColumns, type OutputStream, type Shell } from "./shell.ts";
 
 export type Colors = ReturnType<typeof pc.createColors>;
 
-/** Data were printed that did not arrive. Whatever was asked of the swarm was done. */
+/** Printed data did not arrive. Every request to the swarm was still carried out. */
 export class OutputError extends Error {
   constructor(cause: Error) {
     super(`standard output cannot be written (${cause.message}); the rest of the output is lost`, { cause });
@@ -27,11 +27,11 @@ export class Output {
   readonly columns: number | undefined;
   /** The same for stderr. */
   readonly noteColumns: number | undefined;
-  /** Whether stderr is a terminal, so that a line may be redrawn. */
+  /** Whether stderr is a terminal, so that lines can be redrawn. */
   readonly isNoteTerminal: boolean;
   /** Aborts when the reader of stdout is gone. */
   readonly closed: AbortSignal;
-  /** Puts the command as it was started in the place of `waggle`. Notes have that done; data that advise do it. */
+  /** Replaces `waggle` by the command as started. Notes do so by themselves; data with hints must call the function. */
   readonly asStarted: (text: string) => string;
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
@@ -57,10 +57,10 @@ export class Output {
     this.closed = closedBy(this.#stdout, (error) => {
       this.#failure ??= error;
     });
-    closedBy(this.#stderr, () => undefined); // nobody reads the notes: they are not missed
+    closedBy(this.#stderr, () => undefined); // no reader misses the notes
   }
 
-  /** Why data were lost although there was a reader. */
+  /** Error that lost data although a reader was present. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -74,13 +74,13 @@ export class Output {
     });
   }
 
-  /** One datum: the record for programs, or its text for people. */
+  /** Prints one datum: the record for programs, or its text for people. */
   datum(record: unknown, text: () => string): void {
     this.#write(this.json ? JSON.stringify(record) : text());
   }
 
-  /** A result as it is; text gets a line end if it has none. A terminal is shown control characters and bytes, and
-   *  does not get to obey them. */
+  /** Prints a result unchanged; text gets a final line end. On a terminal control characters are shown, not executed.
+   */
   raw(result: string | Uint8Array): void {
     const isTerminal = this.columns !== undefined;
     if (typeof result === "string") {
@@ -90,13 +90,13 @@ export class Output {
     else if (!this.closed.aborted) this.#stdout.write(result);
   }
 
-  /** Anything that is not data. */
+  /** Prints text to stderr. */
   note(text: string): void {
     this.#clearDrawn();
     this.#stderr.write(`${this.json ? text : this.asStarted(text)}\n`);
   }
 
-  /** Draws lines of notes that the next text of any kind replaces; only where `isNoteTerminal`. */
+  /** Draws note lines, which the next text replaces; only if `isNoteTerminal`. */
   redraw(text: string): void {
     this.#clearDrawn();
     this.#stderr.write(text);
@@ -125,7 +125,7 @@ function columnsOf(stream: OutputStream): number | undefined {
   return stream.isTTY === true ? (knownColumns(stream) ?? limits.terminalColumnsDefault) : undefined;
 }
 
-/** https://no-color.org, FORCE_COLOR, and terminals that cannot. */
+/** https://no-color.org, FORCE_COLOR, and terminals without colors. */
 function wantsColor(shell: Shell, stream: OutputStream): boolean {
   const { env } = shell;
   if ((env["NO_COLOR"] ?? "") !== "") return false;
@@ -145,7 +145,7 @@ function closedBy(stream: OutputStream, onFailure: (error: Error) => void): Abor
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
-/** Text of others, safe for one line of a terminal: control characters are shown, not obeyed. */
+/** External text, made safe for one line of a terminal: control characters are shown, not executed. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, (character) => {
     if (character === "\n") return "\\n";
@@ -154,7 +154,7 @@ export function printable(text: string): string {
   });
 }
 
-/** The same for text of several lines, whose line ends and tabs stay. */
+/** Like `printable`, for several lines: line ends and tabs stay. */
 export function printableText(text: string): string {
   return text.replace(CONTROLS, (character) =>
     character === "\n" || character === "\t" ? character : printable(character),

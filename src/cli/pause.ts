@@ -1,5 +1,5 @@
-// `waggle pause` and `waggle resume`: whether anything is assigned, of one project or at all. What runs goes on, and
-// tasks are accepted as before.
+// `waggle pause` and `waggle resume`: whether tasks of one project, or of the whole swarm, are assigned. Running
+// attempts continue, and tasks are still accepted.
 
 import { Command } from "commander";
 import { ask } from "./ask.ts";

@@ -1,12 +1,12 @@
-// A snapshot as people and programs write it, in the shape of the budget document: read, checked, or refused with
-// the place and the field. Nothing has a default: a budget that is misspelt must not mean no budget.
+// A snapshot in the format of the budget document: read and checked, or refused with its place and field. No field
+// has a default: a misspelt budget must not mean no budget.
 
 import { z } from "zod";
 import { InvalidMessageError } from "../errors.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import type { BudgetSnapshot } from "../scheduling/exact/budget-snapshot.ts";
 
-/** What a field must be, for the error of one that is not, or is not there. */
+/** Error texts for an invalid or missing field. */
 function must(be: string) {
   return {
     error: ({ input }: { readonly input?: unknown }) =>
@@ -65,6 +65,6 @@ export function parseSnapshot(bytes: Uint8Array, place: string): BudgetSnapshot 
     const options = checked.field === undefined ? {} : { field: checked.field };
     throw new InvalidMessageError(`${place}: ${sentence}`, options);
   }
-  // What was read, not what the schema made of it: that drops a project called __proto__ from the counts.
+  // The parsed value instead of the schema's output, which drops a project called __proto__ from the counts.
   return (parsed as { readonly value: BudgetSnapshot }).value;
 }

@@ -92,7 +92,7 @@ function onlySnapshot(bytes: Buffer, place: string): BudgetSnapshot {
   }
 }
 
-/** Those with something on them. */
+/** The lines that are not blank. */
 function linesIn(bytes: Buffer): Buffer[] {
   const lines = bytes.toString("utf8").split("\n");
   return lines.filter((line) => line.trim() !== "").map((line) => Buffer.from(line));
@@ -143,14 +143,14 @@ function checkSource(source: string, isTerminal: boolean): void {
   throw new UsageError(`'${source}' is neither @FILE nor -; for a file write @${source}`);
 }
 
-/** What other rules decide by. A snapshot does not hold it. */
+/** Inputs of the remaining rules that a snapshot does not hold. */
 const lackingByRules: Readonly<Record<string, string>> = {
   loco: "the weight and age of each waiting task",
   vapora: "success rates and loads of agents",
   lucio: "users and when each was last served",
 };
 
-/** @throws InvalidArgumentError for rules that a snapshot does not hold enough for */
+/** @throws InvalidArgumentError for rules that need more than a snapshot */
 function rulesName(text: string): PlanFlags["rules"] {
   if (text === "waggle" || text === "budget") return text;
   const lacking = lackingByRules[text];
@@ -161,7 +161,7 @@ function rulesName(text: string): PlanFlags["rules"] {
   );
 }
 
-/** JSON that a person can read. */
+/** Readable JSON: one action per line. */
 function onePerLine(actions: readonly AssignAction[]): string {
   if (actions.length === 0) return "[]";
   return `[\n${actions.map((action) => `  ${JSON.stringify(action)}`).join(",\n")}\n]`;

@@ -1,4 +1,4 @@
-// `waggle policy set|show`: which rules decide, their constants, and the limits of the swarm as a whole.
+// `waggle policy set|show`: the rules of the swarm, their constants, and the limits of the whole swarm.
 
 import { Command, Option } from "commander";
 import type { PolicyPatch } from "../core/settings-patch.ts";

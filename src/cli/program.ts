@@ -1,4 +1,4 @@
-// The command line as a whole: global flags, the verbs, help. Not here: what a verb does (its own file).
+// The command line as a whole: global flags, verbs, help. Not here: the verbs themselves (one file each).
 
 import { Command, Option } from "commander";
 import { logLevels } from "../config/schema.ts";
@@ -37,7 +37,7 @@ export async function buildProgram(program: Program, argv: readonly string[] = [
   return root;
 }
 
-/** In the order in which help lists them. A command line loads only the verbs that it names: all take a second. */
+/** In the order of help. A command line loads only its own verbs, because loading all of them takes a second. */
 const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promise<BuildVerb>>>>> = {
   Run: {
     demo: async () => (await import("./demo.ts")).demoCommand,
@@ -83,7 +83,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
 
 type BuildVerb = (program: Program) => Command;
 
-/** The verbs that a command line needs: those it names, or all where it may need the others for help or a refusal. */
+/** The verbs that a command line needs: the named verbs, or all verbs for help and for errors. */
 function neededVerbs(argv: readonly string[], names: readonly string[]): ReadonlySet<string> {
   const named = names.filter((name) => argv.includes(name));
   const isPlain = names.includes(argv[0] ?? "") && !named.includes("completion");

@@ -10,8 +10,8 @@ export interface Progress {
   stop(): void;
 }
 
-/** @param what.name stands before the bar · @param what.unit is counted, in the plural */
-/** What the rest will take, if it goes on as it went; nothing before the first is done, which tells nothing yet. */
+/** @param what.name text before the bar · @param what.unit unit of the count, in the plural */
+/** Remaining time at the same pace; empty before the first item is done. */
 export function leftText(count: number, total: number, elapsedMs: number): string {
   if (count === 0) return "";
   const seconds = Math.ceil(((elapsedMs / count) * (total - count)) / 1_000);

@@ -1,4 +1,4 @@
-// How far a long verb is: one line that is redrawn on a terminal, a line now and then anywhere else.
+// Progress of a long verb: one redrawn line on a terminal, otherwise a line from time to time.
 
 import { limits } from "../limits.ts";
 import type { Output } from "./output.ts";
@@ -9,7 +9,7 @@ export class ProgressLine {
   readonly #timer: NodeJS.Timeout;
   #shown = "";
 
-  /** Shows `text` from now on, until it is stopped. */
+  /** Shows `text` until `stop`. */
   constructor(output: Output, text: () => string) {
     this.#output = output;
     this.#text = text;
@@ -17,7 +17,7 @@ export class ProgressLine {
     this.#timer = setInterval(() => this.#show(), everyMs);
   }
 
-  /** The last word is a note that stays. */
+  /** Prints the final text as a note. */
   stop(): void {
     clearInterval(this.#timer);
     this.#output.note(this.#text());

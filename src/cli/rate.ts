@@ -1,4 +1,4 @@
-// `waggle rate set|remove|list|show`: how many tokens agents of one type may use in a window.
+// `waggle rate set|remove|list|show`: the maximum number of tokens per window for agents of one type.
 
 import { Argument, Command, Option } from "commander";
 import type { RatePatch } from "../core/settings-patch.ts";

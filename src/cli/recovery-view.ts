@@ -6,18 +6,18 @@ import { type Output, printable } from "./output.ts";
 
 export interface RecoveryReport {
   readonly type: "recovery";
-  /** Undefined when the log can be read to its end. */
+  /** Undefined if the log can be read to its end. */
   readonly damage?: string;
   readonly segments: readonly {
     readonly segment: number;
     readonly open: boolean;
     /** Up to the segment's end, readable or not. */
     readonly records: number;
-    /** Of these, those that can be read. */
+    /** Number of readable records. */
     readonly readable: number;
     readonly damage?: string;
   }[];
-  /** The last good batch, and the state there. Undefined when no state can be read. */
+  /** The last good batch and its state. Undefined if no state can be read. */
   readonly last?: {
     readonly term: number;
     readonly idx: number;
@@ -27,15 +27,15 @@ export interface RecoveryReport {
     readonly tasks: { readonly live: number; readonly ended: number };
     readonly agents: number;
   };
-  /** What is behind the last good batch, as far as records tell it. Undefined when nothing is. */
+  /** The records after the last good batch. Undefined if there are none. */
   readonly lost?: {
-    /** The highest batch that a record names. */
+    /** Highest batch that a lost record names. */
     readonly upToIdx?: number;
     readonly records: number;
     readonly segments: readonly number[];
   };
   readonly audit: { readonly firstIdx: number; readonly firstIdxBefore: number };
-  /** The segment that was opened; undefined when nothing was changed. */
+  /** The opened segment; undefined if nothing was changed. */
   readonly openedSegment?: number;
 }
 

@@ -4,7 +4,7 @@ import { InvalidConfigError } from "../errors.ts";
 
 const nameCluster = "name a cluster of NATS servers with --nats";
 
-/** @throws InvalidConfigError where more than one replica is asked for of a journal in files */
+/** @throws InvalidConfigError for more than one replica of a journal in files */
 export function requireNoReplicas(replicas = 1): void {
   if (replicas <= 1) return;
   const sentence = `replicas: the development broker keeps the journal in one file on this machine and cannot keep ${replicas} replicas; ${nameCluster}`;

@@ -13,7 +13,7 @@ import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";
 import { type Output, OutputError, printable } from "./output.ts";
 
-/** An error as --json prints it. */
+/** An error in the format of --json. */
 export interface ErrorRecord {
   readonly error: {
     readonly code: string;
@@ -42,8 +42,8 @@ export function errorRecord(error: unknown, command?: Command): ErrorRecord {
   };
 }
 
-/** Prints the failure and says what the process is to end with. @param options.command what was typed, where it is
- *  known: what is refused is named as its flag */
+/** Prints the error and returns the exit code.
+ *  @param options.command the command line, if known: fields are named as their flags */
 export function reportError(
   error: unknown,
   output: Output,
@@ -76,7 +76,7 @@ function wordsOf(error: unknown, command: Command | undefined): { code: string; 
   };
 }
 
-/** A journal that is damaged: what to do, where the error does not say it. */
+/** Adds the remedy for a damaged journal, unless the message has a remedy. */
 function withRemedy({ code }: WaggleError, message: string): string {
   if (code !== "WAGGLE_JOURNAL_DAMAGED" || message.includes("`waggle journal recover`")) return message;
   return `${message}; restore the storage from a backup, or run \`waggle journal recover\` to see what can be read`;

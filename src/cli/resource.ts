@@ -1,5 +1,4 @@
-// `waggle resource set|remove|list|show`: how many slots something shared has, how many requests may
-// wait for one, and its α.
+// `waggle resource set|remove|list|show`: slots, waiting requests and α of a shared resource.
 
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ResourcePatch } from "../core/settings-patch.ts";
@@ -129,7 +128,7 @@ function alphaFlag(text: string): number | "policy" {
   }
 }
 
-/** `0.4, moving by itself (own)`. Without the policy at hand, its α goes unnamed. */
+/** `0.4, adjusted automatically (own)`. Without the policy, its α is not shown. */
 function alphaText(
   own: { readonly value: number; readonly autoTune: boolean } | undefined,
   policy: PolicySettings | undefined,

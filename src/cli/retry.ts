@@ -1,4 +1,4 @@
-// `waggle retry`: opens the next round of tasks that ended otherwise than completed.
+// `waggle retry`: opens the next round of ended tasks that did not complete.
 
 import { Command } from "commander";
 import { retryableStates } from "../client/retries.ts";

@@ -1,4 +1,4 @@
-// What `up` says where more of the journal is to be kept than its room holds: what is really kept, and what to do.
+// Warning of `up` if the journal's storage is smaller than `retain`: the part that is kept, and the remedy.
 
 import { defaultRetention } from "../config/retention.ts";
 import type { Settings } from "../config/settings.ts";
@@ -27,7 +27,7 @@ export async function roomWarning(
   );
 }
 
-/** Where no size was said: what that means is not to be found out when the record is gone. */
+/** Without a size in `retain`, the storage limits the kept part. The user must know before records are removed. */
 function ageAlone(bytesMax: number): string | undefined {
   if (!Number.isFinite(bytesMax)) return undefined;
   const kept = formatBytes(keptBytesMax(bytesMax));
@@ -42,6 +42,6 @@ async function usageOf(journal: Pick<Journal, "usage">): Promise<Partial<Journal
     return await journal.usage();
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error;
-    return {}; // `up` goes on by itself, and says what it lacks
+    return {}; // `up` continues by itself and reports the problem
   }
 }

@@ -1,6 +1,6 @@
-// A coordinator in this process, with the broker it needs, the connections and the journal: what `up` and the
-// demo run. The one thing to know: where the server has JetStream the journal is a stream there, and others
-// may stand by; a broker of ours without JetStream has it in a file, for one coordinator at a time.
+// A coordinator in this process with its broker, connections and journal, for `up` and the demo. On a server with
+// JetStream the journal is a stream, and further coordinators are standbys. On Waggle's own broker without JetStream
+// the journal is a file, for one coordinator at a time.
 
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export interface RunCoordinatorDeps {
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** Called as soon as it is known, before anything can fail behind it. */
+  /** Called as soon as the broker is known, before any later step can fail. */
   readonly onBroker?: (broker: FoundBroker) => void;
 }
 
@@ -101,7 +101,8 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   }
 }
 
-/** @returns what ends it; so does the signal, for when everything is stopped the broker may end before this does */
+/** @returns a function that ends the watch. The signal ends the watch, too: at a common stop the broker may end first
+ */
 function keepLocalBroker(
   { settings: { dataFolder }, env, logger, signal }: RunCoordinatorDeps,
   { url }: LocalBroker,
@@ -119,7 +120,7 @@ async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void
   for (const close of closing) await close();
 }
 
-/** `<name>-<four random characters>`: two of one name differ, and so do two lives of one. */
+/** `<name>-<four random characters>`: coordinators of one name differ, and so do two starts of one coordinator. */
 function coordinatorId(name: string): string {
   return `${name}-${systemRandom.id(4)}`;
 }
@@ -166,7 +167,7 @@ function recoveryText(recovered: readonly Recovery[]): string | undefined {
   );
 }
 
-/** One folder a swarm: swarms of one data folder share a broker, not a journal. */
+/** One folder per swarm: swarms of one data folder share a broker, but no journal. */
 export function journalFolder({ dataFolder, swarm }: Settings): string {
   return join(dataFolder, "journals", swarm);
 }

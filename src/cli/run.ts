@@ -1,5 +1,5 @@
-// One command line from words to exit code. Not here: the process that asks (main.ts), the verbs (program.ts).
-// The one thing to know: nothing below here ends the process, except a second Ctrl-C.
+// Runs one command line, from its arguments to the exit code. Not here: the process (main.ts), the verbs
+// (program.ts). Nothing in here ends the process, except a second Ctrl-C.
 
 import { type Command, CommanderError } from "commander";
 import type { WaggleError } from "../errors.ts";
@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], shell: Shell): Promise<ExitCo
   }
 }
 
-/** What was wrong with the command line, and where to look it up. */
+/** The error of the command line, and the help to read. */
 function usageError(error: CommanderError, root: Command, argv: readonly string[]): WaggleError {
   const message = error.message
     .replace(/^error: /, "")

@@ -1,5 +1,5 @@
-// Flags of the verbs that set something, as the values of a patch. `none` takes a limit away; a flag that is not
-// given leaves the setting as it is. Not here: what a setting may be together with others (the coordinator's part).
+// Flags of `set` verbs, as values of a patch. `none` removes a limit; an absent flag leaves the setting unchanged.
+// Not here: valid combinations of settings (the coordinator checks them).
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { BudgetPatch } from "../core/settings-patch.ts";
@@ -14,10 +14,10 @@ export interface BudgetFlags {
   readonly budgetMode?: BudgetPatch["mode"];
 }
 
-/** `none` as it was typed: a parser cannot answer null. */
+/** `none` as typed, because a parser cannot return null. */
 export type OrNone<Value> = Value | "none";
 
-/** A parser that takes `none` as well. */
+/** A parser that also accepts `none`. */
 export function orNone<Value>(parse: (text: string) => Value): (text: string) => OrNone<Value> {
   return (text) => {
     if (text === "none") return text;
@@ -31,7 +31,7 @@ export function orNone<Value>(parse: (text: string) => Value): (text: string) =>
   };
 }
 
-/** What a patch says in its place: null takes the setting away. */
+/** The value for a patch: null removes the setting. */
 export function noneAsNull<Value>(flag: OrNone<Value> | undefined): Value | null | undefined {
   return flag === "none" ? null : flag;
 }
@@ -47,7 +47,7 @@ export function durationBetween(minMs: number, maxMs: number): (text: string) =>
   };
 }
 
-/** As it may be typed: `90s`, `1h30m`, `7d`. */
+/** In the form of a flag: `90s`, `1h30m`, `7d`. */
 export function plainDuration(ms: number): string {
   const units = [
     ["d", 24 * 3_600_000],
@@ -106,7 +106,7 @@ export function budgetPatch({ budget, budgetWindow, budgetMode }: BudgetFlags): 
   return { budget: { tokens: budget, windowMs: budgetWindow, mode: budgetMode } };
 }
 
-/** @throws UsageError when no flag says what to set */
+/** @throws UsageError if no flag gives a setting */
 export function requireSome(patch: object, verb: string): void {
   if (Object.values(patch).some((value) => value !== undefined)) return;
   throw new UsageError(`no setting given: add a flag; see waggle ${verb} --help`);

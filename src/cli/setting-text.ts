@@ -1,5 +1,5 @@
-// Settings for people: tables, one row each, and the words for one. Not here: asking (project.ts and its like). With
-// --json each row is printed whole.
+// Settings for people: tables with one row each, and the lines of a single entry. With --json each row is printed
+// whole. Not here: requests (project.ts and similar verbs).
 
 import type { Setting } from "../client/operations.ts";
 import { formatCount } from "./format.ts";
@@ -8,7 +8,7 @@ import { plainDuration } from "./setting-flags.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Name and value of one setting, for people. */
+/** Name and value of a setting. */
 export type SettingLine = readonly [name: string, value: string];
 
 export function budgetText(
@@ -22,7 +22,7 @@ export function limitText(limit: number | undefined): string {
   return limit === undefined ? "no limit" : formatCount(limit);
 }
 
-/** One thing and its settings, a line each. */
+/** A heading, and one line per setting. */
 export function settingLines(
   { output }: VerbContext,
   heading: string,
@@ -36,7 +36,7 @@ export function settingLines(
   ].join("\n");
 }
 
-/** What was set, or that it was so before. @param record what names it, for programs */
+/** Prints the new settings, or that they were unchanged. @param record name of the entry, for programs */
 export function tellSetting(
   context: VerbContext,
   {
@@ -59,12 +59,12 @@ export function tellSetting(
   noteWarnings(context, setting);
 }
 
-/** Beside the answer, for people: programs find them in the record. */
+/** Notes for people; programs find the warnings in the record. */
 export function noteWarnings({ output }: VerbContext, { warnings = [] }: Setting<object | null>): void {
   for (const warning of warnings) output.note(`beware: ${printable(warning)}`);
 }
 
-/** A row each, as a table or as records; a sentence where there is none. */
+/** One row per entry, as a table or as records; a sentence without entries. */
 export function tellRows<Row extends object>(
   { output }: VerbContext,
   rows: readonly Row[],

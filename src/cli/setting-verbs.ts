@@ -1,6 +1,6 @@
-// `list`, `show` and `remove` of things that are set by name, and what `set` tells: the same for projects,
-// kinds, resources and rates. Each of them says in a `SettingNoun` what it is called and how it reads.
-// Not here: the flags of `set` (project.ts and its like), the words themselves (setting-text.ts).
+// `list`, `show` and `remove` of named settings, and the output of `set`, for projects, kinds, resources and rates. A
+// `SettingNoun` holds the words of each. Not here: the flags of `set` (project.ts and similar verbs), texts of
+// settings (setting-text.ts).
 
 import { type Argument, Command, type Option } from "commander";
 import type { AskOptions } from "../client/asker.ts";
@@ -17,33 +17,33 @@ type Table = "projects" | "kinds" | "resources" | "rates";
 type RowOf<Of extends Table> = SettingsResponse[Of][number];
 type SettingsOf<Of extends Table> = RowOf<Of>["settings"];
 
-/** One setting as it reads: a line of `show`, a column of `list`. */
+/** One setting: a line of `show`, a column of `list`. */
 export interface Aspect<Settings> {
   readonly name: string;
   readonly align?: "right";
-  /** @param policy where the settings come with it */
+  /** @param policy present if the answer contains the policy */
   text(settings: Settings, policy?: SettingsResponse["policy"]): string;
 }
 
 export interface SettingNoun<Of extends Table> {
-  /** What follows `waggle`: `kind`. */
+  /** The word after `waggle`: `kind`. */
   readonly word: string;
   readonly table: Of;
-  /** What bears the name, in records. */
+  /** The name's field in records. */
   readonly key: string & keyof RowOf<Of>;
-  /** One of them in a sentence: `rate of type claude`. */
+  /** Title of one entry: `rate of type claude`. */
   readonly titleOf: (name: string) => string;
   readonly argument: () => Argument;
   /** A name for examples. */
   readonly example: string;
-  /** What `list` does, in a list of verbs. */
+  /** Summary of `list` in help. */
   readonly listed: string;
   readonly aspects: readonly Aspect<SettingsOf<Of>>[];
-  /** How it stands, beside its settings. */
+  /** State of an entry, beside its settings. */
   readonly stateOf?: (row: RowOf<Of>, found: SettingsResponse) => string;
-  /** What `list` says where nothing is set. */
+  /** Text of an empty `list`. */
   readonly whenNoneIsSet: string;
-  /** What holds of a name of which nothing is set; a sentence where that is nothing at all. */
+  /** Default settings of a name without settings, or a sentence if defaults do not apply. */
   readonly whenUnset: (name: string, found: SettingsResponse) => RowOf<Of> | string;
 }
 
@@ -114,11 +114,11 @@ async function show<Of extends Table>(
 }
 
 export interface Removal<Flags = object> {
-  /** What it does, and when it is refused, for `remove --help`. */
+  /** Help of `remove`: its effect, and when it is refused. */
   readonly description: string;
-  /** Flags that say what of it is removed. */
+  /** Flags that restrict the removal. */
   readonly options?: readonly Option[];
-  /** What is removed, in a sentence. Default: the noun's title. */
+  /** The removed setting, in a sentence. Default: the noun's title. */
   readonly titleOf?: (name: string, flags: Flags) => string;
   readonly remove: (swarm: Swarm, name: string, options: AskOptions, flags: Flags) => Promise<Setting<null>>;
 }
@@ -158,7 +158,7 @@ async function removeNamed<Of extends Table, Flags extends object>(
   });
 }
 
-/** Sets something of `name`, and tells what holds then, or that it was so before. */
+/** Sets something of `name`, and prints the settings, changed or unchanged. */
 export async function setNamed<Of extends Table>(
   context: VerbContext,
   noun: SettingNoun<Of>,

@@ -1,5 +1,5 @@
-// What surrounds the command: streams, environment, folder, signals. One object, so that tests can pass
-// their own and nothing else in cli/ reaches for `process`.
+// The environment of the command: streams, variables, folder, signals. Tests pass their own shell; nothing else in
+// cli/ uses `process`.
 
 import { setMaxListeners } from "node:events";
 import type { Readable } from "node:stream";
@@ -14,7 +14,7 @@ export interface OutputStream {
   on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
-/** Of the terminal behind it; undefined where there is none, or it does not tell. */
+/** Width of the stream's terminal; undefined without a terminal, or if unknown. */
 export function knownColumns({ columns = 0 }: OutputStream): number | undefined {
   return columns > 0 ? columns : undefined;
 }
@@ -25,11 +25,11 @@ export interface Shell {
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Path of the script that was run. */
+  /** Path of the running script. */
   readonly script: string;
-  /** Calls `listener` at each Ctrl-C, SIGTERM and hang-up. Returns a function that stops it. */
+  /** Calls `listener` at each Ctrl-C, SIGTERM and hang-up. Returns a function that stops the calls. */
   onInterrupt(listener: () => void): () => void;
-  /** Ends the process at once, without finishing what is under way. */
+  /** Ends the process at once, without cleanup. */
   exitNow(code: ExitCode): void;
 }
 
@@ -50,7 +50,7 @@ export const processShell: Shell = {
   exitNow: (code) => process.exit(code),
 };
 
-/** Once: `signal` aborts, and the verb finishes what it holds. Twice: the process ends. */
+/** First interrupt: `signal` aborts, and the verb finishes. Second interrupt: the process ends. */
 export function interruptSignal(shell: Shell): { readonly signal: AbortSignal; readonly stop: () => void } {
   const interrupted = new AbortController();
   setMaxListeners(0, interrupted.signal); // each of many tasks waited for may listen

@@ -1,6 +1,5 @@
-// `waggle simulate SCENARIO…`: what the rules do, measured in virtual time. Needs no swarm and no network.
-// Not here: scenarios and rules (sim/policy), what the tables look like (simulate/report-text.ts), pictures
-// (simulate/picture.ts).
+// `waggle simulate SCENARIO…`: measures scheduling rules in virtual time. Needs no swarm and no network. Not here:
+// scenarios and rules (sim/policy), tables (simulate/report-text.ts), pictures (simulate/picture.ts).
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -117,7 +116,7 @@ async function simulate(
   return exitCodes.ok;
 }
 
-/** Where the picture goes. Asked before anything runs, too. @throws UsageError where it cannot */
+/** Path of the picture, checked before any run. @throws UsageError if the file cannot be written */
 function pictureFile(file: string, { cwd }: Shell): string {
   const path = resolve(cwd, file);
   try {

@@ -1,5 +1,5 @@
-// What a command line names as @FILE, or - for standard input: whether it can be read, its bytes, its lines.
-// Not here: what is in it (task-source.ts, plan-snapshot.ts).
+// A source of the command line, @FILE or - for standard input: whether it is readable, its bytes, its lines. Not
+// here: its content (task-source.ts, plan-snapshot.ts).
 
 import { isUtf8 } from "node:buffer";
 import { constants, createReadStream } from "node:fs";
@@ -10,12 +10,12 @@ import { lineNotUtf8 } from "../config/utf8.ts";
 import type { Shell } from "./shell.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** What people call it: the file's name, or `standard input`. */
+/** Name for people: the file's name, or `standard input`. */
 export function nameOf(source: string): string {
   return source === "-" ? "standard input" : source.slice(1);
 }
 
-/** Before anything else is begun. @throws UsageError naming the first file that cannot be read */
+/** Runs before any other step. @throws UsageError for the first unreadable file */
 export async function checkFiles(sources: readonly string[], { cwd }: Pick<Shell, "cwd">): Promise<void> {
   for (const file of sources.filter((source) => source !== "-").map(nameOf)) {
     try {
@@ -28,7 +28,7 @@ export async function checkFiles(sources: readonly string[], { cwd }: Pick<Shell
   }
 }
 
-/** All of it. @throws UsageError when it cannot be read, AbortError when `signal` aborts first */
+/** All bytes of the source. @throws UsageError if unreadable, AbortError if `signal` aborts first */
 export async function readSource(
   source: string,
   shell: Pick<Shell, "stdin" | "cwd">,
@@ -50,14 +50,14 @@ async function readAll(stream: Readable): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Its text. @throws UsageError `FILE:LINE: not UTF-8` */
+/** The bytes as text. @throws UsageError `FILE:LINE: not UTF-8` */
 export function textIn(bytes: Buffer, name: string): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
   throw new UsageError(`${name}:${lineNotUtf8(bytes)}: not UTF-8`);
 }
 
-/** Its lines, without their ends; no more of them once `signal` aborts. Bytes: whether they are text is for the caller
- *  to say. @throws UsageError when it cannot be read */
+/** The lines without their ends, until `signal` aborts. As bytes: the caller checks the encoding.
+ *  @throws UsageError if unreadable */
 export async function* linesOf(
   source: string,
   shell: Pick<Shell, "stdin" | "cwd">,

@@ -1,5 +1,5 @@
-// What `up` says while its coordinator stands by and has not led: that it waits to see whether another leads, and that
-// one does. Once it has led, its log names who leads after it.
+// Notices of `up` before its coordinator first leads: the coordinator waits for a leader, or another coordinator
+// leads. After its first term, the log names each later leader.
 
 import {
   concat,
@@ -23,9 +23,11 @@ export interface StandbyNoticesDeps {
   readonly transport: Pick<Transport, "status">;
 }
 
-/** That another leads is known only when nobody's silence has let this one lead; a dead leader is silent, too. */
+/** Another leader is certain only after this coordinator did not campaign for a whole period: a dead leader is silent,
+ *  too. */
 export function standbyNotices({ coordinator, transport }: StandbyNoticesDeps): Observable<string> {
-  // From the first notice on. That silence has ended is seen at a pulse, and is asked about before it campaigns.
+  // Measured from the first notice. The coordinator notices silence at a pulse, and asks the standbys before a
+  // campaign.
   const waitMs = () => coordinator.silenceMsMax + limits.standbyNoticeMs;
   const waits = () =>
     `standing by: waiting to see whether another coordinator leads (up to ${duration(waitMs())})`;

@@ -1,5 +1,5 @@
-// The head of `waggle status`: whether anybody is there, how much waits, and why tasks do not run. Then leader and
-// journal. Not here: the tables (status-view.ts).
+// The head of `waggle status`: agents, waiting tasks, and why tasks do not run; then leader and journal. Not here:
+// the tables (status-view.ts).
 
 import { duration } from "../audit/describe.ts";
 import { limits } from "../limits.ts";
@@ -54,7 +54,7 @@ function paragraph(
   return parts.map((part, at) => `${at === 0 ? label : " ".repeat(LABEL_WIDTH)}${tone(part)}`).join("\n");
 }
 
-/** Of agents that run tasks: processes that only acquire slots are not missed by anybody. */
+/** Agents that run tasks. Processes that only acquire slots are left out. */
 function runningAgents({ agents }: StatusResponse): readonly Agent[] {
   return agents.filter(({ kinds }) => kinds.length > 0);
 }
@@ -89,7 +89,7 @@ export function countsText(counts: Readonly<Record<string, number>>, between = "
 
 // --- why tasks wait ---------------------------------------------------------------------------------
 
-/** A line for each reason that can be told without asking about one task. */
+/** One line per reason that is known without a query about one task. */
 function waitingLines(status: StatusResponse): string[] {
   const queued = status.tasks["queued"] ?? 0;
   const paused = status.projects.filter((row) => row.paused === true).map(({ project }) => project);
@@ -118,7 +118,7 @@ function budgetLines({ projects }: StatusResponse): string[] {
   ];
 }
 
-/** Of the queues that wait longest; the others are in the table. */
+/** The queues with the longest waits; the table has all queues. */
 function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
   const waiting = queues.filter((queue) => queue.waiting > 0).sort(longestWaitFirst);
   const lines = waiting.slice(0, limits.statusReasonsMax).map((queue) => {
@@ -132,7 +132,7 @@ function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
   return more > 0 ? [...lines, `and ${counted(more, "queue")} more with waiting tasks`] : lines;
 }
 
-/** What keeps every agent of a kind from taking its tasks. */
+/** Why no agent of a kind takes its tasks. */
 function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): string {
   const isFull = (agent: Agent) => agent.inFlight >= agent.maxConcurrent + agent.prefetch;
   const isSuspended = (agent: Agent) =>
@@ -150,7 +150,7 @@ function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): 
   return `${counted(serving.length, "agent")} ${serving.length === 1 ? "serves" : "serve"} it: ${listed}${counts === "none" ? "none full" : counts}`;
 }
 
-/** Kinds that nobody serves, then the longest wait. */
+/** Kinds without agents first, then by the longest wait. */
 export function longestWaitFirst(
   one: StatusResponse["queues"][number],
   other: StatusResponse["queues"][number],
@@ -169,7 +169,7 @@ function keptText({ auditFirstIdx, base }: StatusResponse["journal"], isStale: b
   return `kept ${from}; base of batch ${formatCount(idx)} at ${formatTime(at)}, ${formatBytes(bytes)}`;
 }
 
-/** Records of another writer, which may write more. */
+/** Recent records of other writers, which may still write. */
 function recentForeign({ foreignRecords }: StatusResponse["journal"], at: number) {
   const isRecent = at - (foreignRecords?.lastAt ?? 0) <= limits.foreignRecordShownMs;
   return isRecent ? foreignRecords : undefined;
@@ -180,7 +180,7 @@ function foreignText({ count, lastAt }: NonNullable<StatusResponse["journal"]["f
   return `${records} in the journal, the last at ${formatTime(lastAt)}: run \`waggle doctor\``;
 }
 
-/** What little room left in the journal means for a caller. */
+/** Effect of a nearly full journal on callers. */
 function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
   if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
   return isCalledFull({ bytes, bytesMax })

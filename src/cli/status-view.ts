@@ -1,6 +1,6 @@
-// The state of a swarm for people: a summary, then tables of the rows that matter most. Not here: asking for it
-// (status.ts), the summary (status-summary.ts). With --json the answer is printed whole, so nothing is shown here that
-// is not in it.
+// The state of a swarm for people: a summary, then tables with the most important rows. With --json the whole answer
+// is printed; the tables hold only data of the answer. Not here: the request (status.ts), the summary
+// (status-summary.ts).
 
 import { duration } from "../audit/describe.ts";
 import { limits } from "../limits.ts";
@@ -18,7 +18,7 @@ type User = Project["users"][number];
 type View = Pick<Output, "columns" | "colors" | "asStarted">;
 
 export interface StatusView extends View {
-  /** Each row, those of offline agents too; else `limits.statusRowsShown` of each table. */
+  /** Shows every row, offline agents included; false: `limits.statusRowsShown` rows per table. */
   readonly showsAll: boolean;
 }
 
@@ -59,7 +59,7 @@ export function renderStatus(status: StatusResponse, view: StatusView): string {
   return blocks.join("\n\n");
 }
 
-/** The rows that matter most, and how many more there are. @param omitted rows that did not fit the answer */
+/** The most important rows, and the number of further rows. @param omitted rows that did not fit the answer */
 function tableBlock<Row>(
   title: string,
   rows: readonly Row[],
@@ -153,7 +153,7 @@ const agentColumns: readonly Column[] = [
   { head: "kinds (success, typical latency)", whenNarrow: "below" },
 ];
 
-/** Offline ones without kinds are processes that acquired a slot and ended: nobody misses them. */
+/** Leaves out offline agents without kinds: processes that acquired a slot and ended. */
 function agentsToShow({ agents }: StatusResponse, { showsAll }: StatusView): Agent[] {
   const shown = showsAll ? agents : agents.filter(({ status }) => status !== "offline");
   return [...shown].sort(mostLoadedFirst);
@@ -173,7 +173,7 @@ function agentBlock(status: StatusResponse, agents: readonly Agent[], view: Stat
   return [table, ...(hidden === "" ? [] : [colors.dim(hidden)]), ...twice].join("\n");
 }
 
-/** What to do about ids that two processes use. */
+/** Advice for ids that two processes use. */
 function startedTwice(agents: readonly Agent[], { colors }: View): string[] {
   return agents.flatMap(({ id, outlivedMs }) => {
     if (outlivedMs === undefined) return [];
@@ -195,7 +195,7 @@ function agentTable(agents: readonly Agent[], at: number, view: StatusView): str
   return renderTable(view, agentColumns, rows);
 }
 
-/** The kinds it did most of; suspended ones first. */
+/** The kinds with the most attempts; suspended kinds first. */
 function kindsText({ kinds }: Agent, at: number, { showsAll }: StatusView): string {
   const rank = ({ suspendedUntil }: Agent["kinds"][number]) => Number(suspendedUntil !== undefined);
   const sorted = [...kinds].sort((one, other) => rank(other) - rank(one) || other.attempts - one.attempts);

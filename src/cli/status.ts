@@ -1,4 +1,4 @@
-// `waggle status`: the swarm at this moment, or with --watch each second.
+// `waggle status`: the current state of the swarm; with --watch, each second.
 
 import { Command } from "commander";
 import type { StatusOptions, Swarm } from "../client/swarm.ts";
@@ -63,7 +63,7 @@ async function askStatus(swarm: Swarm, context: VerbContext, { all }: StatusFlag
   });
 }
 
-/** Puts whole tables in the place of those that did not fit one answer. */
+/** Replaces the tables that did not fit one answer by whole tables. */
 async function wholeStatus(
   answer: StatusResponse,
   ask: (rows: NonNullable<StatusOptions["rows"]>) => Promise<StatusResponse>,

@@ -27,7 +27,7 @@ export interface StoppedJournal {
   readonly reader: JournalReader;
   /** For people: a clause such as `in /srv/.waggle/journals/default`. */
   readonly where: string;
-  /** @param segments as they were read @returns the segments that can be sealed. @throws as `openStoppedJournal` */
+  /** @param segments as read @returns the segments that can be sealed. @throws as `openStoppedJournal` */
   openToWrite(
     segments: readonly SalvagedSegment[],
   ): Promise<{ readonly journal: Journal; readonly sealed: readonly number[] }>;
@@ -41,7 +41,7 @@ export async function openStoppedJournal(context: VerbContext): Promise<StoppedJ
   return isInFiles(context) ? await openFolder(context) : await openStreams(context);
 }
 
-/** Whether the data folder's broker keeps it in files, or nothing else is known of it. */
+/** Whether the data folder's broker keeps the journal in files, or nothing else is known. */
 function isInFiles({ settings }: VerbContext): boolean {
   if (settings.nats !== undefined || settings.natsContext !== undefined) return false;
   const folder = findDataFolder(settings.dataFolder);
@@ -87,7 +87,7 @@ async function openFolder({ settings }: VerbContext): Promise<StoppedJournal> {
   };
 }
 
-/** A file that does not begin as a segment does keeps the journal from being opened. */
+/** A file with an invalid beginning prevents the journal from opening. */
 async function setAside(folder: string): Promise<void> {
   await rename(folder, `${folder}.unreadable`);
 }
@@ -113,7 +113,7 @@ async function openStreams(context: VerbContext): Promise<StoppedJournal> {
   };
 }
 
-/** Every coordinator listens for queries, also while it stands by. */
+/** Every coordinator, standbys included, listens for queries. */
 async function requireNoCoordinator(
   { settings }: VerbContext,
   connection: Parameters<typeof connectNats>[0],

@@ -1,5 +1,5 @@
-// Many tasks in one go: every one is told as it is accepted, refused or ended, and one bad task does not stop
-// its neighbours. The exit code is that of the worst.
+// Many tasks in one command: prints each task when it is accepted, refused or ended. A bad task does not stop the
+// next tasks. The exit code is the worst of all tasks.
 
 import { duration } from "../audit/describe.ts";
 import type { Backpressure } from "../client/backpressure.ts";
@@ -43,7 +43,7 @@ class ManyTasks {
   readonly #warnedKinds = new Set<string>();
   readonly #waits: Promise<void>[] = [];
   readonly #waitUntilMs: number;
-  /** Of the tasks that were read and have no answer yet, oldest first: the file each came from, if it is one. */
+  /** Source files of the tasks without an answer, oldest first; undefined without a file. */
   readonly #files: (string | undefined)[] = [];
   /** Accepted, waited for, and not ended. */
   readonly #open = new Set<string>();
@@ -137,7 +137,7 @@ class ManyTasks {
     this.#codes.add(exitCodeOf(error));
   }
 
-  /** Never rejects: what becomes of one task does not end the wait for the others. */
+  /** Never rejects: the failure of a task does not end the wait for further tasks. */
   async #wait(handle: TaskHandle, file: string | undefined): Promise<void> {
     this.#open.add(handle.id);
     const { signal } = this.#context;

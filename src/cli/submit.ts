@@ -1,5 +1,5 @@
-// `waggle submit`: hands tasks to the swarm, and with --wait or --watch stays until they have ended.
-// Not here: what the flags and files ask for (task-source.ts), many tasks at once (submit-many.ts).
+// `waggle submit`: submits tasks; with --wait or --watch waits for their end. Not here: tasks of flags and files
+// (task-source.ts), many tasks at once (submit-many.ts).
 
 import { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
@@ -164,7 +164,7 @@ async function submitOne(
   }
 }
 
-/** `submitMany` gives the id that the task got, whatever becomes of it. @throws what it was refused with */
+/** `submitMany` reports the task's id in every case. @throws the error of the refusal */
 async function submitted(
   swarm: Swarm,
   task: TaskRequest,
@@ -189,7 +189,7 @@ async function onlyTask(source: TaskSource): Promise<TaskRequest> {
   throw new UsageError("nothing to submit");
 }
 
-/** Prints what happens to the task. `ended` resolves after the last update. */
+/** Prints the updates of the task. `ended` resolves after the last update. */
 function watch(
   handle: TaskHandle,
   output: Output,

@@ -1,4 +1,4 @@
-// What `submit` says of tasks: that they were accepted, that nobody serves their kind, how they ended.
+// The texts of `submit`: accepted tasks, warnings about kinds without agents, outcomes.
 
 import { unreachable } from "../assert.ts";
 import {
@@ -41,7 +41,7 @@ export function tellAccepted(
     );
 }
 
-/** That a task was accepted although nobody can do it yet. */
+/** Warning: a task was accepted, but no agent serves its kind. */
 export function warningText(kind: string, { nearMisses }: SubmitWarning, { noteColors }: Output): string {
   const near =
     nearMisses.length === 0 ? "" : ` Did you mean ${nearMisses.map((name) => printable(name)).join(" or ")}?`;
@@ -49,7 +49,7 @@ export function warningText(kind: string, { nearMisses }: SubmitWarning, { noteC
   return `${noteColors.yellow("warning:")} no agent serves the kind ${printable(kind)}.${near} ${queued}`;
 }
 
-/** Prints a result. @throws TaskEndedError when there is none */
+/** Prints a result. @throws TaskEndedError without a result */
 export function tellOutcome(outcome: Outcome, output: Output): void {
   if (output.json) output.datum(outcomeRecord(outcome), () => "");
   const error = errorOfOutcome(outcome);
@@ -65,7 +65,7 @@ export function outcomeRecord(outcome: Outcome): Record<string, unknown> {
   return { type: "outcome", taskId: task, ...rest };
 }
 
-/** `t1 completed 12`, `t2 dead-lettered exit 1`; behind the file whose payload it is, where several were given. */
+/** `t1 completed 12`, `t2 dead-lettered exit 1`; with several files the file of the payload comes first. */
 export function outcomeLine({ task, state, result, error, reason }: Outcome, file?: string): string {
   const place = file === undefined ? [] : [`${printable(file)}:`];
   return [...place, task, state, printable((result ?? error ?? reason ?? "").trimEnd())]
@@ -73,7 +73,7 @@ export function outcomeLine({ task, state, result, error, reason }: Outcome, fil
     .join(" ");
 }
 
-/** Why there is no result, if there is none. */
+/** Undefined if the task has a result. */
 export function errorOfOutcome(outcome: Outcome): WaggleError | undefined {
   switch (outcome.state) {
     case "completed":

@@ -1,5 +1,5 @@
-// The swarm as a whole for people, as part of `waggle status`: its metrics, who holds it up, and whether one agent gets
-// most of a kind. What they mean and what to do about them stands in docs/operations.md.
+// The metrics section of `waggle status`: metrics of the swarm, bottlenecks, and kinds with a dominant agent.
+// docs/operations.md explains their meaning and the remedies.
 
 import { duration } from "../audit/describe.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
@@ -20,7 +20,7 @@ const columns: readonly Column[] = [
   { head: "load", align: "right" },
 ];
 
-/** Undefined where the coordinator is older than these. */
+/** Undefined for an older coordinator without metrics. */
 export function swarmSection({ metrics, observed }: StatusResponse, view: View): string | undefined {
   if (metrics === undefined) return undefined;
   const { totalAgents, idleAgents, busyAgents, offlineAgents, totalInFlight } = metrics;
@@ -61,7 +61,7 @@ function alertLines({ concentration }: Observed): string[] {
   );
 }
 
-/** One agent alone is no fault of the routing, so that the line is no alert. */
+/** A single agent is no fault of the routing, so the line is no alert. */
 function soleLines({ soleAgents }: Observed): string[] {
   if (soleAgents.length === 0) return [];
   const named = soleAgents.map(({ kind, agent }) => `${printable(kind)} (${printable(agent)})`);

@@ -7,9 +7,9 @@ import { type Output, printable } from "./output.ts";
 export interface Column {
   readonly head: string;
   readonly align?: "left" | "right";
-  /** What becomes of the column where the table is wider than the terminal. Default: its cells are shortened.
-   *  below: its cells go below their rows, unshortened. drop: it is left out, the last such column first.
-   *  whole: cells keep their full text, so that a user can copy it. */
+  /** Treatment of the column on a narrow terminal. Default: cells are shortened.
+   *  below: cells go below their rows, unshortened. drop: the column is left out, the last one first.
+   *  whole: cells keep their full text, so that a user can copy the text. */
   readonly whenNarrow?: "below" | "drop" | "whole";
 }
 
@@ -19,12 +19,12 @@ export type Cell = string | number;
 export const GAP = 2;
 /** Narrower, a column says nothing. */
 const WIDTH_MIN = 4;
-/** A column is shortened to this width before another is left out. */
+/** Columns are shortened to this width before a column is left out. */
 const WIDTH_READABLE = 20;
 /** Of lines below their row. */
 const INDENT = 4;
 
-/** The table as text, without a line end; heads alone when there is no row. */
+/** The table as text, without a line end; only heads without rows. */
 export function renderTable(
   output: Pick<Output, "columns" | "colors">,
   columns: readonly Column[],
@@ -47,11 +47,11 @@ function widest(texts: readonly string[]): number {
 
 interface Filled extends Column {
   readonly cells: readonly string[];
-  /** Columns of the terminal that its widest cell takes. */
+  /** Terminal columns of the widest cell. */
   readonly natural: number;
 }
 
-/** Which columns stand side by side on a terminal, and which below their rows. */
+/** Columns beside each other, and columns whose cells go below their rows. */
 function arranged(all: readonly Filled[], columns: number | undefined) {
   if (columns === undefined || totalWidth(all.map(({ natural }) => natural)) <= columns)
     return { beside: all, below: [] };
@@ -100,7 +100,7 @@ function linesBelow(
     .map((line) => `${" ".repeat(INDENT)}${colors.dim(line)}`);
 }
 
-/** Takes what is too much from the widest columns, one character at a time: down to their heads first. */
+/** Shortens the widest columns, one character at a time, down to the width of their heads first. */
 function fitWidths(
   columns: readonly Pick<Filled, "head" | "natural" | "whenNarrow">[],
   terminal: number | undefined,
@@ -122,7 +122,7 @@ function fitWidths(
   return widths;
 }
 
-/** A text cut between characters to the columns there are: a sentence at its end, a name in its middle, as names often
+/** Cuts a text between characters to the given width: a sentence at its end, a name in its middle, because names often
  *  differ at their ends. */
 function fitted(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
@@ -134,7 +134,7 @@ function fitted(text: string, width: number): string {
   return `${headWithin([...text], width - 1 - textWidth(tail)).join("")}…${tail}`;
 }
 
-/** The first characters that take no more than `width` columns. */
+/** The first characters that fit `width` columns. */
 function headWithin(characters: readonly string[], width: number): string[] {
   let taken = 0;
   const end = characters.findIndex((character) => {

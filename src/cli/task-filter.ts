@@ -1,4 +1,4 @@
-// The filters of `tasks`, `retry` and `cancel`: the same flags everywhere, so that what is listed is what is touched.
+// The filters of `tasks`, `retry` and `cancel`: the same flags in each verb.
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
@@ -49,7 +49,7 @@ export function filterOf(flags: FilterFlags, command: Command): TaskFilterOption
   };
 }
 
-/** @throws InvalidArgumentError with the nearest state, and all of them */
+/** @throws InvalidArgumentError with the nearest state and all states */
 function stateList(text: string, before: readonly string[] | undefined): readonly string[] {
   const states = nameList(text, before);
   for (const state of states) {

@@ -1,6 +1,5 @@
-// The tasks a command line of `submit` asks for: one from flags, one for each @file, or one for each line of
-// NDJSON. Not here: sending them (submit.ts). A line that is wrong is handed on as an error with its number,
-// so that one bad line does not lose its neighbours.
+// The tasks of a `submit` command line: one task from flags, one per @FILE, or one per line of NDJSON. A bad line
+// becomes an error with its line number and does not stop the next lines. Not here: sending (submit.ts).
 
 import { isUtf8 } from "node:buffer";
 import type { TaskRequest } from "../client/task-request.ts";
@@ -15,12 +14,12 @@ import { linesOf, nameOf, readSource, textIn } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseTime } from "./values.ts";
 
-/** A task to submit, or why this line is none. */
+/** A task to submit, or the error of its line. */
 export type SourcedTask =
   | { readonly ok: true; readonly task: TaskRequest; readonly file?: string }
   | { readonly ok: false; readonly error: WaggleError; readonly file?: string };
 
-/** What flags say of every task. */
+/** Flags that apply to every task. */
 export interface TaskFlags {
   readonly kind?: string;
   readonly role?: string;
@@ -28,7 +27,7 @@ export interface TaskFlags {
   readonly user?: string;
   readonly priority?: number;
   readonly weight?: number;
-  /** Instead of a weight: the model it will ask, from which and the payload's length the weight follows. */
+  /** Model that the task will ask: the weight follows from the model and the payload's length. */
   readonly model?: string;
   readonly tokens?: number;
   readonly id?: string;
@@ -42,10 +41,10 @@ export interface TaskFlags {
   readonly ndjson?: boolean;
 }
 
-/** Of a task, and what gives its weight. */
+/** Fields of a task, and the model for its weight. */
 type Fields = Partial<TaskRequest> & Pick<TaskFlags, "model">;
 
-/** What a line of NDJSON may hold; help names them. */
+/** Fields of a line of NDJSON; help lists them. */
 export const lineFields: readonly string[] = [...Object.keys(taskInputSchema.shape), "project", "model"];
 
 export interface TaskSource {
@@ -54,7 +53,7 @@ export interface TaskSource {
   readonly tasks: AsyncIterable<SourcedTask>;
 }
 
-/** @throws WaggleError WAGGLE_USAGE when flags and sources contradict each other */
+/** @throws WaggleError WAGGLE_USAGE if flags and sources contradict each other */
 export function taskSource(
   flags: TaskFlags,
   sources: readonly string[],
@@ -131,7 +130,7 @@ async function flagPayload(
   }
 }
 
-/** Text where the bytes are text, base64 where they are not. */
+/** Text if the bytes are text, otherwise base64. */
 function asPayload(bytes: Buffer): { payload: string; encoding?: "base64" } {
   const text = bytes.toString("utf8");
   if (Buffer.from(text, "utf8").equals(bytes)) return { payload: text };
@@ -192,13 +191,13 @@ function taskOfLine(line: Buffer, base: Fields, place: string): SourcedTask {
   }
 }
 
-/** A line's own weight or model replaces what the flags say of either. */
+/** A line's own weight or model overrides both flags. */
 function besides({ weight, model, ...base }: Fields, line: object): Fields {
   if ("weight" in line || "model" in line) return base;
   return { ...base, ...(weight === undefined ? {} : { weight }), ...(model === undefined ? {} : { model }) };
 }
 
-/** The wire passes over what it does not know; a person who wrote it meant something. */
+/** The wire ignores unknown fields; in a user's line an unknown field is a mistake. */
 function unknownField(field: string): string {
   const flags = new Map([
     ["timeout", "timeoutMs"],
@@ -213,7 +212,7 @@ function unknownField(field: string): string {
   return `${field}: is no field of a task; ${hint}`;
 }
 
-/** What people may write in a line that the wire does not know: times as text, a payload as JSON. */
+/** Forms that only people use in a line: times as text, a payload as JSON. */
 function readable(fields: Record<string, unknown>): Record<string, unknown> {
   const task = { ...fields };
   for (const name of ["deadline", "notBefore"]) {
@@ -247,7 +246,7 @@ function fieldsOf(flags: TaskFlags): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** The same check as the coordinator's, so that what is wrong is said before anything is sent. */
+/** The coordinator's check, so that errors are reported before any request. */
 function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
   const { project, model, ...rest } = fields;
   const task = check(rest, taskInputSchema);
@@ -271,7 +270,7 @@ function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
   return { ok: true, task: request as unknown as TaskRequest };
 }
 
-/** In characters, or in bytes where they are no text. */
+/** In characters; for binary payloads in bytes. */
 function lengthOf(payload: unknown): number {
   return typeof payload === "string" || payload instanceof Uint8Array ? payload.length : 0;
 }

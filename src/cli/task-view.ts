@@ -1,5 +1,4 @@
-// A task's story for people: what was asked, where it stands, attempt by attempt with its receipt, and the
-// events it is made of.
+// A task's history for people: request, state, attempts with their receipts, and events.
 
 import { duration } from "../audit/describe.ts";
 import { describeWait } from "../audit/describe-wait.ts";
@@ -22,11 +21,11 @@ const RESULT_CHARACTERS_MAX = 1_000;
 
 export interface StoryTold {
   readonly story: TaskStory;
-  /** Why it waits, where it does. */
+  /** The obstacle, while the task waits. */
   readonly wait?: TaskWait | undefined;
-  /** What its newest attempts wrote. */
+  /** Logs of the newest attempts. */
   readonly logs: readonly AttemptLog[];
-  /** The first batch of the journal that is kept. */
+  /** First batch that the journal still has. */
   readonly firstIdx: number;
 }
 

@@ -1,4 +1,4 @@
-// `waggle task ID`: one task's whole story, from the journal. Not here: how it looks (task-view.ts).
+// `waggle task ID`: the history of one task, from the journal. Not here: the view (task-view.ts).
 
 import { Command } from "commander";
 import type { Swarm } from "../client/swarm.ts";
@@ -57,7 +57,7 @@ function isWaiting({ status: { state } }: TaskStory): boolean {
   return state === "queued" || state === "delayed";
 }
 
-/** Undefined when it got an agent meanwhile. */
+/** Undefined if the task got an agent meanwhile. */
 async function waitOf(
   { status: { task, project } }: TaskStory,
   swarm: Swarm,

@@ -1,4 +1,4 @@
-// `waggle tasks`: lists tasks, live ones and those that ended within the horizon.
+// `waggle tasks`: lists live tasks, and ended tasks within the horizon.
 
 import { Command, Option } from "commander";
 import { duration } from "../audit/describe.ts";
@@ -104,5 +104,5 @@ export function taskTable(tasks: readonly ListedTask[], output: Pick<Output, "co
   return renderTable(output, columns, rows);
 }
 
-/** What a list says that is empty. */
+/** Text of an empty list. */
 export const NO_TASK = "no task matches";

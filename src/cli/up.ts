@@ -1,5 +1,6 @@
-// `waggle up`: a coordinator in this terminal, with a broker if none is there. Ctrl-C once hands over and ends;
-// the broker goes on, so that agents keep their wire until the next coordinator. Twice ends at once.
+// `waggle up`: runs a coordinator in this terminal, and starts a broker if none runs. Ctrl-C once hands over and
+// ends; the broker keeps running, so that agents stay connected until the next coordinator. Ctrl-C twice ends at
+// once.
 
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
@@ -88,7 +89,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
       "ending: handing over (Ctrl-C again ends the coordinator at once)",
     );
     wasConnected = running.transport.status() === "connected";
-    running.stop().catch(failed); // `closed` tells when it has ended
+    running.stop().catch(failed); // `closed` reports the end
   };
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
@@ -104,7 +105,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
   return exitCodes.ok;
 }
 
-/** On stdout: what `up` was asked to find. */
+/** On stdout: the broker that was found or started. */
 function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbContext): void {
   const record = {
     type: "broker",
@@ -130,7 +131,7 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
   );
 }
 
-/** One line for each class; `waggle doctor` prints the journal's own sentence. */
+/** One line per class; `waggle doctor` prints the journal's full sentence. */
 const durabilityText: Readonly<Record<Durability["class"], string>> = {
   memory: "in memory, lost with this process",
   file: "on this disk before each answer",

@@ -1,4 +1,4 @@
-// What happens to one task while somebody watches it: a line for people, a record for programs.
+// Updates of a watched task: a line for people, a record for programs.
 
 import { unreachable } from "../assert.ts";
 import { describeReceipt, duration } from "../audit/describe.ts";
@@ -6,7 +6,7 @@ import type { TaskUpdate } from "../client/task-updates.ts";
 import { formatShare, formatTime, hanging } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
-/** The ending is left out: it is told as the outcome. */
+/** Leaves out the end, which is printed as the outcome. */
 export function tellUpdate(update: TaskUpdate, output: Output): void {
   if (update.type === "ended") return;
   output.datum({ ...update, type: "update", update: update.type }, () => {

@@ -1,4 +1,4 @@
-// The command line asks for something that makes no sense: exit code 2, and nothing was done.
+// An invalid command line: exit code 2, and nothing was done.
 
 import { WaggleError, type WaggleErrorOptions } from "../errors.ts";
 

@@ -1,5 +1,5 @@
-// What people type after a flag, as values: durations, times, counts, JSON. Each refusal says what would do.
-// Not here: what a task may hold (protocol/schemas.ts checks that, and the coordinator again).
+// Parsers for values of flags: durations, times, counts, JSON. Each error names a valid form. Not here: valid tasks
+// (protocol/schemas.ts; the coordinator checks again).
 
 import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
@@ -17,7 +17,7 @@ export function parseDuration(text: string): number {
   );
 }
 
-/** An ISO 8601 time, or `+5m` from now, or `-10m` before it. @throws InvalidArgumentError */
+/** An ISO 8601 time, or relative to now: `+5m`, `-10m`. @throws InvalidArgumentError */
 export function parseTime(text: string, now: number = Date.now()): Date {
   const time = timeIn(text, now);
   if (time !== undefined) return time;
@@ -59,7 +59,7 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
   };
 }
 
-/** Collects a flag that may be repeated, or hold several names with commas between. */
+/** Parses a flag that may be repeated, or hold several names separated by commas. */
 export function nameList(text: string, before: readonly string[] | undefined): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
   if (names.includes("")) throw new InvalidArgumentError("empty names are not allowed.");
@@ -73,20 +73,20 @@ export function kindList(text: string, before: readonly string[] | undefined): r
   return kinds;
 }
 
-/** One kind. @throws InvalidArgumentError */
+/** A kind. @throws InvalidArgumentError */
 export function kindName(text: string): string {
   const checked = check(text, kindSchema);
   if (checked.ok) return text;
   throw new InvalidArgumentError(`the kind '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
 }
 
-/** A name of any other sort. @throws InvalidArgumentError */
+/** A name with printable characters and without spaces. @throws InvalidArgumentError */
 export function plainName(text: string): string {
   if (NAME_PATTERN.test(text)) return text;
   throw new InvalidArgumentError(`'${text}' must be 1–128 printable characters without spaces.`);
 }
 
-/** Collects names that are given one by one. @throws InvalidArgumentError */
+/** Collects the names of a repeated flag. @throws InvalidArgumentError */
 export function plainNames(text: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), plainName(text)];
 }
@@ -104,7 +104,7 @@ export function labelMap(
   throw new InvalidArgumentError(`the label '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
 }
 
-/** An id that stands in a subject: swarm, project, agent. @throws InvalidArgumentError */
+/** An id that is a token of a subject: swarm, project, agent. @throws InvalidArgumentError */
 export function subjectToken(text: string): string {
   if (SUBJECT_TOKEN_PATTERN.test(text)) return text;
   throw new InvalidArgumentError(`'${text}' must be 1–64 characters of A–Z a–z 0–9 _ -.`);

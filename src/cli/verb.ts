@@ -1,5 +1,5 @@
-// What every verb gets: settings, streams, a log, a signal that aborts at Ctrl-C. One way in, one way out,
-// so that a verb's file holds nothing but what the verb does.
+// The frame of every verb: settings, streams, a log, a signal that aborts at Ctrl-C, errors and exit codes. A verb's
+// own file holds only the verb.
 
 import type { Command } from "commander";
 import type { Logger } from "pino";
@@ -14,7 +14,7 @@ import { interruptSignal, type Shell } from "./shell.ts";
 
 export interface VerbContext {
   readonly settings: Settings;
-  /** As they were given, for commands that are shown to be typed. */
+  /** As given on the command line, for printed commands that the user can copy. */
   readonly flags: GlobalFlags;
   readonly output: Output;
   readonly logger: Logger;
@@ -30,7 +30,7 @@ export interface GlobalFlags extends SettingNames {
   readonly verbose?: boolean;
 }
 
-/** A program under construction: where it runs, and where the ending of its verb is kept. */
+/** A program under construction: its shell, and the exit code of its verb. */
 export interface Program {
   readonly shell: Shell;
   exitCode: ExitCode;
@@ -41,11 +41,11 @@ export interface Program {
 export interface VerbOptions {
   /** When no setting says otherwise. Default: silent. */
   readonly logLevel?: LogLevel;
-  /** With --json the log is what the verb prints. Default false. */
+  /** With --json the log is the verb's output. Default false. */
   readonly logIsData?: boolean;
 }
 
-/** Runs a verb to its end. Whatever it throws becomes one line on stderr and an exit code. */
+/** Runs a verb. Every error becomes one line on stderr and an exit code. */
 export async function runVerb(
   program: Program,
   command: Command,
@@ -74,12 +74,12 @@ export async function runVerb(
   }
 }
 
-/** A list is a filter of the verb that happens to have a setting's name: `tasks --user ann,bob`. */
+/** A list is a filter that shares its name with a setting: `tasks --user ann,bob`. */
 function withoutLists(flags: GlobalFlags): GlobalFlags {
   return Object.fromEntries(Object.entries(flags).filter(([, value]) => !Array.isArray(value)));
 }
 
-/** Whether it comes of the signal: by itself, or as the cause of what was left in doubt. */
+/** Whether the abort signal is the error, or the cause of an error with unknown outcome. */
 function isAbort(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.name === "AbortError" || isAbort(error.cause);

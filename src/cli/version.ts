@@ -15,6 +15,6 @@ function versionAt(file: URL): string | undefined {
     const { name, version } = JSON.parse(readFileSync(file, "utf8")) as { name?: string; version?: string };
     return name === "waggledance" ? version : undefined;
   } catch {
-    return undefined; // no package.json at this level: the next one has it
+    return undefined; // no package.json at this level: try the next level
   }
 }

@@ -1,15 +1,15 @@
-// What to say when a command ends before the swarm has told all: tasks go on, or tasks may have been accepted, and the
-// command that tells.
+// Hints for a command that ends before the swarm has answered: tasks continue, or tasks may have been accepted, and
+// the command to check.
 
 import { WaitTimedOutError } from "../client/task-errors.ts";
 import { counted } from "./format.ts";
 import { printable } from "./output.ts";
 import type { GlobalFlags, VerbContext } from "./verb.ts";
 
-/** Ids that a command line names; more are told by their number. */
+/** Maximum number of ids in a hint; for more ids it gives their number. */
 const IDS_SHOWN_MAX = 20;
 
-/** Nothing where the wait ended otherwise than by Ctrl-C or its own time-out. */
+/** Prints the hint only if Ctrl-C or the time-out ended the wait. */
 export function tellGoingOn(error: unknown, ids: Iterable<string>, context: VerbContext): void {
   const { output, signal } = context;
   if (!signal.aborted && !(error instanceof WaitTimedOutError)) return;
@@ -36,7 +36,7 @@ function shownIds(ids: readonly string[], written: (id: string) => string): stri
   return [...ids.slice(0, IDS_SHOWN_MAX).map(written), ...(ids.length > IDS_SHOWN_MAX ? ["…"] : [])];
 }
 
-/** Of tasks that were sent and have no answer: what is known of them, and how to learn more. */
+/** A hint about tasks without an answer: their possible state, and the command to check. */
 export function tellUnanswered(ids: readonly string[], { output, flags }: VerbContext): void {
   const [first] = ids;
   if (first === undefined) return;
@@ -53,7 +53,7 @@ export function tellUnanswered(ids: readonly string[], { output, flags }: VerbCo
   );
 }
 
-/** The flags that say which swarm and project the tasks are in, as they were given. */
+/** The flags that select swarm and project, as given. */
 function placeFlags(flags: GlobalFlags): string[] {
   const named = [
     ["--nats", flags.nats],

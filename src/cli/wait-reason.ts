@@ -1,5 +1,5 @@
-// Why a task does not go on, for a person at a terminal who waits for its end: told after a while, and again when the
-// reason is another. Not here: finding it out (`waggle explain`).
+// Why a task still waits, for a person at a terminal who waits for its end: printed after a while, and again when the
+// reason changes. Not here: finding the reason (`waggle explain`).
 
 import { describeWait } from "../audit/describe-wait.ts";
 import type { AskOptions } from "../client/asker.ts";
@@ -12,12 +12,12 @@ import { wait } from "./wait.ts";
 export interface WaitReasonDeps {
   readonly explain: (options: AskOptions) => Promise<{ readonly waiting?: TaskWait | undefined }>;
   readonly output: Output;
-  /** Nobody waits any more. */
+  /** Aborts when the wait ends. */
   readonly signal: AbortSignal;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Resolves when nobody waits any more, or nobody reads it. Never rejects. */
+/** Resolves when the wait ends, or without a terminal. Never rejects. */
 export async function tellWhyItWaits({
   explain,
   output,
@@ -43,6 +43,6 @@ async function askWhy(
   try {
     return (await explain({ signal, timeoutMs: limits.verbAskTimeoutMs })).waiting;
   } catch {
-    return undefined; // whoever waits for the end hears of what is wrong
+    return undefined; // the wait itself reports the error
   }
 }

@@ -1,4 +1,4 @@
-// `waggle wait`: waits for tasks that were submitted before, and prints how they ended.
+// `waggle wait`: waits for submitted tasks and prints their outcomes.
 
 import { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
@@ -62,7 +62,7 @@ async function waitForTasks(
   flags: WaitFlags,
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
-    await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    await ask(context, (options) => swarm.status(options)); // fails soon without a leader
     const open = new Set(ids);
     try {
       const [only] = ids;
@@ -96,7 +96,7 @@ async function waitForOne(
   }
 }
 
-/** @param open ids of tasks that have not ended; those that end are taken out */
+/** @param open ids of live tasks; the function removes ended tasks */
 async function waitForMany(
   context: VerbContext,
   swarm: Swarm,

@@ -1,5 +1,5 @@
-// The files the demo works on: those git lists, else everything but hidden folders and node_modules; text
-// only. What is left out is counted by reason and said.
+// Files for the demo: the files that git lists, or every file outside of hidden folders and node_modules; text only.
+// Files that are left out are counted by reason and reported.
 
 import { execFile } from "node:child_process";
 import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
@@ -40,7 +40,7 @@ export async function findTextFiles(folder: string, signal?: AbortSignal): Promi
   return { files, skipped, listedBy: fromGit === undefined ? "walking" : "git" };
 }
 
-/** Undefined where git is absent, or the folder is in no repository, or it is one that git ignores. */
+/** Undefined without git, outside of a repository, or in a folder that git ignores. */
 async function listedByGit(folder: string, signal: AbortSignal | undefined): Promise<string[] | undefined> {
   try {
     const { stdout } = await promisify(execFile)("git", ["ls-files", "-z"], {
@@ -51,7 +51,7 @@ async function listedByGit(folder: string, signal: AbortSignal | undefined): Pro
     const files = stdout.split("\0").filter((file) => file !== "");
     return files.length > 0 ? [...new Set(files)] : undefined;
   } catch {
-    return undefined; // whatever git has against this folder, walking it works or says what is wrong
+    return undefined; // whatever git's error, walking the folder works or reports the problem
   }
 }
 
@@ -73,7 +73,7 @@ async function entriesOf(folder: string, at: string) {
   try {
     return await readdir(join(folder, at), { withFileTypes: true });
   } catch (cause) {
-    if (at !== "") return []; // a folder that others may not read holds nothing for us
+    if (at !== "") return []; // a folder without read permission is left out
     throw new UsageError(`cannot read the folder ${folder}: ${(cause as Error).message}`, {
       cause,
     });
@@ -90,11 +90,11 @@ async function whySkip(path: string): Promise<SkipReason | undefined> {
     if (size > limits.demoFileBytesMax) return "too large";
     return (await isText(path)) ? undefined : "not text";
   } catch {
-    return "unreadable"; // deleted since it was listed, or not ours to read: it is counted as such
+    return "unreadable"; // deleted since the listing, or unreadable: counted as unreadable
   }
 }
 
-/** No NUL among the first bytes, as git and grep decide it. */
+/** Text has no NUL among the first bytes, as for git and grep. */
 async function isText(path: string): Promise<boolean> {
   const file: FileHandle = await open(path);
   try {

@@ -24,8 +24,8 @@ export function demoSettings(settings: Settings): Settings {
   };
 }
 
-/** @param dataFolder the demo's @returns a function that lets the next run have it
- *  @throws BrokerError when another demo runs there */
+/** @param dataFolder the demo's data folder @returns a function that releases the folder
+ *  @throws BrokerError if another demo runs in the folder */
 export async function takeFolder(userFolder: string, dataFolder: string): Promise<() => void> {
   makeDataFolder(userFolder);
   mkdirSync(dirname(dataFolder), { recursive: true });
@@ -50,7 +50,7 @@ async function lockOrThrow(lock: string, dataFolder: string): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     const pid = Number(readFileSync(lock, "utf8"));
-    // A process id is used again: only one whose command line says `demo` is a demo.
+    // The system reuses process ids: only a process with `demo` in its command line is a demo.
     if (pid !== process.pid && (await isProcessWith(pid, "demo"))) break;
     rmSync(lock, { force: true });
   }

@@ -1,5 +1,5 @@
-// The demo while it runs: a table of the agents that is redrawn on a terminal, a line every few seconds anywhere else.
-// On stderr, for it is no datum. All figures come from the journal.
+// The running demo: a table of the agents that is redrawn on a terminal, otherwise a line every few seconds. Goes to
+// stderr, because the view is no data. All figures come from the journal.
 
 import { limits } from "../../limits.ts";
 import { formatCount, formatShare } from "../format.ts";
@@ -29,7 +29,7 @@ export class LiveView {
     this.#timer = setInterval(() => this.#show(), everyMs);
   }
 
-  /** A line that stays, with the time. */
+  /** A permanent line with the time. */
   note(text: string): void {
     this.#output.note(`${this.#time()}  ${text}`);
     if (this.#output.isNoteTerminal) this.#show();
@@ -111,9 +111,9 @@ export class LiveView {
   }
 }
 
-/** Long enough for a share to mean something, short enough to see it change. */
+/** Long enough for a meaningful share, short enough to see changes. */
 const SHARE_SPAN_MS = 3_000;
-/** The share that fills a bar: twice what each agent would have if all were equal. */
+/** Share of a full bar: twice an agent's equal share. */
 const FULL_SHARE = 2 / demoAgents.length;
 const HEIGHTS = "▁▂▃▄▅▆▇█";
 const NAME = 7;

@@ -1,6 +1,6 @@
-// A process of the demo: a coordinator, or an agent that joins over NATS like any other. It waits for its
-// order, and ends in good order when it is told to stop or when the demo is gone. It loads what its role needs, for six
-// of them start at once.
+// A process of the demo: the coordinator, or an agent that joins over NATS like every agent. The process waits for
+// its order. It ends in order when the demo stops it or is gone. It loads only what its role needs, because six
+// processes start at once.
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -52,7 +52,7 @@ async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<vo
     if (error !== undefined) throw error;
   } finally {
     await running.stop();
-    // The demo stops its own broker. A member does it only when the demo was killed.
+    // The demo stops its own broker. A member stops the broker only after the demo was killed.
     if (!process.connected) await stopBroker(settings.dataFolder);
   }
 }
@@ -73,7 +73,7 @@ async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Pro
   if (error !== undefined) throw error;
 }
 
-/** Does the work for real. Only its speed is staged, and that a broken agent fails. */
+/** Does real work. Only its speed is staged, and the failures of a broken agent. */
 function handlerOf(
   { agent, attemptMs, folder }: MemberOrder & { role: "agent" },
   isBroken: () => boolean,
@@ -89,7 +89,7 @@ function handlerOf(
   };
 }
 
-/** The file that the payload names, if it is one of the demo's; else the payload itself is the text. */
+/** The file of the payload, if it is a file of the demo; otherwise the payload is the text. */
 async function inputOf(payload: string, folder: string): Promise<{ name: string; bytes: Buffer }> {
   const file = fileIn(payload);
   if (file === undefined) return { name: "", bytes: Buffer.from(payload) };
@@ -108,7 +108,7 @@ function fileIn(payload: string): string | undefined {
     const file = typeof value === "object" && value !== null && "file" in value ? value.file : undefined;
     return typeof file === "string" ? file : undefined;
   } catch {
-    return undefined; // no JSON: somebody else's text, and good enough to be counted
+    return undefined; // no JSON: a foreign text, which can be counted as well
   }
 }
 

@@ -1,5 +1,5 @@
-// What the demo tells each of its processes, and what they answer: over the channel between parent and child, so that
-// nothing of it (a server's password, say) stands on a command line.
+// Messages between the demo and its processes, over the channel between parent and child. A server's password, for
+// example, never appears on a command line.
 
 import type { LogLevel } from "../../config/schema.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -29,8 +29,8 @@ export interface ConditionOrder {
 }
 
 export type MemberNotice =
-  /** It leads, or it has joined. */
+  /** The coordinator leads, or the agent has joined. */
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly code: string; readonly message: string }
-  /** From now on every attempt that it begins goes by the new condition. */
+  /** From `at` on, new attempts run under the new condition. */
   | { readonly type: "condition"; readonly isBroken: boolean; readonly at: number };

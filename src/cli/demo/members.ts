@@ -1,5 +1,5 @@
-// The demo's processes: started, told what to be, stopped in good order, killed if they do not go.
-// They end by themselves when the demo is gone, however it went, because the channel to it breaks.
+// The demo's processes: started, given their order, stopped in order, and killed if they do not end. When the demo is
+// gone, its channel breaks, and the processes end by themselves.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,15 +11,15 @@ import type { ConditionOrder, MemberNotice, MemberOrder } from "./member-order.t
 
 export interface Member {
   readonly name: string;
-  /** Resolves when the process has ended, with what it ended by: an exit code or a signal. */
+  /** Resolves at the end of the process, with the exit code or the signal. */
   readonly ended: Promise<string>;
-  /** Breaks an agent, or repairs it. Resolves with the instant from which on it is so; undefined when it has ended. */
+  /** Breaks or repairs an agent. Resolves with the instant of the change; undefined if the agent has ended. */
   setBroken(isBroken: boolean): Promise<number | undefined>;
   stop(): Promise<void>;
 }
 
-/** Starts a process. `ready` resolves when it leads, or has joined.
- *  `ready` throws WaggleError with the reason that the member gave, or the signal's reason. */
+/** Starts a process. `ready` resolves when the coordinator leads or the agent has joined.
+ *  `ready` throws WaggleError with the member's reason, or the signal's reason. */
 export function startMember(
   name: string,
   order: MemberOrder,
@@ -27,7 +27,7 @@ export function startMember(
 ): { readonly member: Member; readonly ready: Promise<void> } {
   const child = fork(fileURLToPath(new URL("./member-main.js", import.meta.url)), [], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
-    detached: true, // Ctrl-C is the demo's: it stops its members in order
+    detached: true, // the demo handles Ctrl-C and stops its members in order
     execArgv: [],
   });
   const ended = once(child, "exit").then(([code, signal]) => String(code ?? signal));
@@ -79,7 +79,7 @@ async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<v
   child.kill("SIGTERM");
   const late = new AbortController();
   const isLate = setTimeout(limits.demoStopMs, undefined, { signal: late.signal });
-  isLate.catch(() => undefined); // it ended in time
+  isLate.catch(() => undefined); // the process ended in time
   await Promise.race([ended, isLate]);
   late.abort();
   if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");

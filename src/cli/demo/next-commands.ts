@@ -1,16 +1,16 @@
-// What to type after the demo: a swarm of one's own, and a look at what the demo decided.
+// Commands to type after the demo: start your own swarm, and look at decisions of the demo.
 
 import { commandName } from "../command-name.ts";
 import type { VerbContext } from "../verb.ts";
 
 export interface NextCommands {
-  /** In the order in which they work. */
+  /** In the order in which they must run. */
   readonly own: readonly string[];
-  /** On the demo's journal, in the order in which they work. */
+  /** Commands on the demo's journal, in the order in which they must run. */
   readonly look: readonly string[];
 }
 
-/** @param context as the user gave it, not the demo's own settings · @param task of which there is something to see */
+/** @param context settings of the user, not of the demo · @param task an interesting task of the demo */
 export function nextCommands(
   { shell, settings, flags }: VerbContext,
   demo: { readonly dataFolder: string; readonly swarm: string; readonly task: string | undefined },

@@ -1,6 +1,5 @@
-// What the demo says at its end: each agent's share of the work at the end of each part, and whether the troubled agent
-// failed, lost share and got work again. Each sentence is derived from the journal; the same figures go into the record
-// that --json prints.
+// The demo's report: each agent's share of the work at the end of each part, and the failures, the lost share and the
+// recovery of the troubled agent. All sentences come from the journal; --json prints the same figures.
 
 import { unreachable } from "../../assert.ts";
 import { duration } from "../../audit/describe.ts";
@@ -10,7 +9,7 @@ import { type Cell, type Column, renderTable } from "../table.ts";
 import { demoAgents, troubledAgent, type Untroubled } from "./scenario.ts";
 import type { AgentTally, DemoTally, Span } from "./tally.ts";
 
-/** Instants of what the demo did to the troubled agent, and of the last submission; undefined where it did not. */
+/** Instants of breaking and repairing the troubled agent, and of the last submission; undefined if skipped. */
 export interface DemoMoments {
   readonly brokenAt: number | undefined;
   readonly repairedAt: number | undefined;
@@ -27,24 +26,24 @@ export interface DemoSummary {
   /** Submitted tasks. */
   readonly tasks: number;
   readonly completed: number;
-  /** Those that had not ended when the time was over. */
+  /** Tasks that had not ended when the time was over. */
   readonly open: number;
-  /** Tasks for which the time of submission was too short. */
+  /** Tasks that were not submitted for lack of time. */
   readonly leftOut: number;
   readonly tookMs: number;
   readonly results: string;
   readonly agents: readonly (AgentTally & { readonly shares: PartShares | null })[];
   /** Null where no agent was broken. */
   readonly troubled: Troubled | null;
-  /** Why the demo did not try to break an agent; null where it did. */
+  /** Why the demo broke no agent; null if it did. */
   readonly untroubled: Untroubled | null;
 }
 
 export interface Troubled {
   readonly agent: string;
-  /** Attempts that failed between break and repair. */
+  /** Failed attempts between break and repair. */
   readonly failed: number;
-  /** Tasks with a failed attempt, and how many of them completed. */
+  /** Tasks with a failed attempt, and the number of completed tasks among them. */
   readonly retried: { readonly tasks: number; readonly completed: number };
   /** At the end of each part; null where too few tasks were assigned then to say. */
   readonly shares: PartShares | null;
@@ -52,9 +51,9 @@ export interface Troubled {
 
 /** How long the end of a part is. */
 const END_MS = 3_000;
-/** So that it can be seen on the screen. */
+/** Time to see the state on the screen. */
 const SETTLE_MS = 1_500;
-/** Assignments of all agents in it; fewer say nothing about shares. */
+/** Minimum number of assignments of all agents for a meaningful share. */
 const ASSIGNMENTS_MIN = 20;
 
 export function agentsIn(tally: DemoTally, moments: DemoMoments): DemoSummary["agents"] {
@@ -83,7 +82,7 @@ export function troubledIn(tally: DemoTally, moments: DemoMoments): Troubled | n
   };
 }
 
-/** Whether an agent that broke at an instant has lost most of its share until now. */
+/** Whether an agent has lost most of its share since it broke. */
 export function hasLostShare(
   tally: DemoTally,
   agent: string,
@@ -190,7 +189,7 @@ function troubledSentences({ agent, failed, retried, shares }: Troubled): string
   return [failures, `${lossSentence(agent, shares)} ${returnSentence(shares)}`];
 }
 
-/** A share changes when it differs by this factor, and by this much. */
+/** A change of a share is reported from this factor and this difference on. */
 const FACTOR = 1.5;
 const DIFFERENCE = 0.03;
 

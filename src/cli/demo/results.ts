@@ -1,11 +1,11 @@
-// `.waggle/demo/results.ndjson`: one line a task, in the order of the files.
+// `.waggle/demo/results.ndjson`: one line per task, in the order of the files.
 
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { DemoTask } from "./scenario.ts";
 
-/** One line: the work's own fields, or the error in their place. */
+/** One line: the fields of the work, or its error. */
 export function resultLine(task: DemoTask, outcome: Outcome): string {
   const { file, kind, id } = task;
   const head = { file, kind, ...fieldsOf(outcome) };

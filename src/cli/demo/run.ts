@@ -1,5 +1,5 @@
-// One run of the demo: a broker, a coordinator, the agents, the tasks, the results, and everything that was started
-// stopped again, however it ends. All of it in a swarm and a data folder of the demo's own.
+// One run of the demo: starts a broker, a coordinator and agents, submits tasks, collects results, and stops all
+// processes in every case. The demo uses its own swarm and data folder.
 
 import { setMaxListeners } from "node:events";
 import { rm } from "node:fs/promises";
@@ -28,7 +28,7 @@ import { DemoTally } from "./tally.ts";
 export interface DemoWork {
   /** Absolute. */
   readonly folder: string;
-  /** Relative to it. */
+  /** Relative to the folder. */
   readonly files: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export interface DemoRun {
   readonly next: NextCommands;
 }
 
-/** @throws WaggleError why it could not be carried through */
+/** @throws WaggleError with the reason of a failed run */
 export async function runDemo(given: VerbContext, work: DemoWork): Promise<DemoRun> {
   const settings = demoSettings(given.settings);
   const { dataFolder } = settings;
@@ -53,7 +53,7 @@ export async function runDemo(given: VerbContext, work: DemoWork): Promise<DemoR
     return { summary, next: nextCommands(given, { dataFolder, swarm, task: retriedTask }) };
   } finally {
     await stopAll(members, dataFolder);
-    // What a run decided is kept to be looked at, until the next run. An interrupted one is nothing to look at.
+    // The decisions of a complete run are kept until the next run. An interrupted run is removed.
     if (!isComplete)
       await rm(dataFolder, { recursive: true, force: true, maxRetries: limits.demoRemoveRetriesMax });
     release();
@@ -80,7 +80,7 @@ async function startAll(context: VerbContext, work: DemoWork, members: Member[])
     ),
   ];
   members.push(...starting.map(({ member }) => member));
-  // What the demo itself needs of the SDK is loaded while its processes start.
+  // The demo loads its part of the SDK while its processes start.
   await Promise.all([...starting.map(({ ready }) => ready), import("../connect.ts")]);
   const names = demoAgents.map(({ id }) => id).join(", ");
   output.note(
@@ -92,14 +92,14 @@ async function startAll(context: VerbContext, work: DemoWork, members: Member[])
   );
 }
 
-/** What is left of the demo's time decides how long tasks are submitted. */
+/** The remaining time of the demo limits the time of submission. */
 function planFor(work: DemoWork): DemoPlan {
   return planOf(demoTasks(work.files, "").length, limits.demoMs - performance.now());
 }
 
 interface CarriedOut {
   readonly summary: DemoSummary;
-  /** A task of which an attempt failed, or any. */
+  /** A task with a failed attempt, or any task. */
   readonly retriedTask: string | undefined;
 }
 
@@ -117,14 +117,14 @@ async function carryOut(
   const timeUp = AbortSignal.timeout(
     Math.max(limits.demoSubmitMsMin, Math.floor(limits.demoMs - performance.now())),
   );
-  for (const one of [signal, timeUp]) setMaxListeners(0, one); // every task that is waited for listens
+  for (const one of [signal, timeUp]) setMaxListeners(0, one); // every awaited task has a listener
   watchDeaths(members, { output, signal, onCoordinator: (error) => ended.abort(error) });
 
   const { openSwarm } = await import("../connect.ts");
   const swarm = await openSwarm(context);
   const { idx } = await swarm.status({ signal });
   const following = follow(swarm, tally, { from: idx + 1, signal });
-  following.catch(() => undefined); // a reader that fails leaves figures out, and they are told as missing
+  following.catch(() => undefined); // a failing reader only leaves figures out, and the report says so
   output.note(
     `${labelled("work", `${counted(tasks.length, "task")}: count, digest and outline of each file`, output.noteColumns)}\n`,
   );
@@ -171,8 +171,8 @@ async function carryOut(
   }
 }
 
-/** Breaks the troubled agent when the plan says so, and repairs it when it has lost share, or the plan waits no longer.
- *  @returns when it was done */
+/** Breaks the troubled agent as planned. Repairs the agent when its share is lost, or at the end of the planned wait.
+ *  @returns the instants */
 async function breakAndRepair(
   members: readonly Member[],
   { trouble }: DemoPlan,
@@ -199,7 +199,7 @@ async function breakAndRepair(
   return { brokenAt, repairedAt };
 }
 
-/** An agent's death ends nothing: its attempts run elsewhere. Without a coordinator nothing does. */
+/** The end of an agent stops nothing, because its attempts run elsewhere. The end of the coordinator stops the demo. */
 function watchDeaths(
   members: readonly Member[],
   {
@@ -251,7 +251,7 @@ function resultLines(outcomes: readonly EndedTask[], tasks: readonly DemoTask[])
   });
 }
 
-/** Agents first, so that they can say good-bye; the broker last. */
+/** Agents first, so that they can leave the swarm; the broker last. */
 async function stopAll(members: readonly Member[], dataFolder: string): Promise<void> {
   const [coordinators, agents] = [true, false].map((isCoordinator) =>
     members.filter(({ name }) => (name === "coordinator") === isCoordinator),

@@ -1,6 +1,6 @@
-// Who takes part in the demo, how much work there is, and when one agent breaks and is repaired.
-// The one thing to know: every agent serves every kind, and the swarm is nearly full. So an agent that fails at once is
-// always free, and its share shows what the swarm has learnt. A repaired agent is needed at once.
+// The demo's agents and tasks, and the times at which one agent breaks and is repaired. Every agent serves every
+// kind, and the swarm is nearly full. So an agent that fails at once is always free, and its share shows what the
+// swarm has learnt. After its repair the agent is needed at once.
 
 import { limits } from "../../limits.ts";
 import { type DemoKind, demoKinds } from "./work.ts";
@@ -29,7 +29,7 @@ export interface DemoTask {
   readonly file: string;
 }
 
-/** Every kind of every file once, file by file. `run` makes the ids of this run its own. */
+/** Every kind of every file once, file by file. `run` makes the ids unique to a run. */
 export function demoTasks(files: readonly string[], run: string): readonly DemoTask[] {
   return files.flatMap((file, at) =>
     demoKinds.map((kind) => ({ id: `${kind}-${at + 1}-${run}`, kind, file })),

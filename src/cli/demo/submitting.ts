@@ -13,17 +13,17 @@ export interface EndedTask {
 }
 
 export interface SubmittingOptions extends Pick<DemoPlan, "everyMs" | "submitMs" | "openMax"> {
-  /** Tasks between two attempts. Such a task occupies no agent. */
+  /** Number of tasks between two attempts. They occupy no agent. */
   readonly delayed: () => number;
-  /** Ends everything with its reason. */
+  /** Aborts the run with its reason. */
   readonly signal: AbortSignal;
-  /** Ends submission and waiting: what has not ended by then is left out. */
+  /** Ends submission and waiting; open tasks are left out. */
   readonly timeUp: AbortSignal;
   /** Once, with how many tasks were submitted, when no more will be. */
   readonly onSubmitted: (count: number) => void;
 }
 
-/** How many tasks should be submitted by an instant: those that are due, as far as agents have slots for them. */
+/** Number of tasks to submit by an instant: the due tasks, limited by the capacity of the agents. */
 export function submittedBy(
   elapsedMs: number,
   {

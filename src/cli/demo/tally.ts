@@ -1,5 +1,5 @@
-// What the demo's journal adds up to: who got which share of the assignments when, and how the attempts ended. Folded
-// from the events that everybody may follow. Nothing is asked of the agents, and nothing is known of the script.
+// Sums of the demo's journal: each agent's share of the assignments over time, and the endings of attempts. Computed
+// from public events only, without the agents and without the script.
 
 import { taskOf } from "../../audit/filter.ts";
 import type { JournaledEvent } from "../../audit/journaled-event.ts";
@@ -25,7 +25,7 @@ interface Assigned {
 
 interface TaskRow {
   hasFailedOnce: boolean;
-  /** An attempt failed, and the next one is not assigned yet. */
+  /** An attempt failed, and the next is not assigned yet. */
   isDelayed: boolean;
   ended: "completed" | "otherwise" | undefined;
 }
@@ -46,12 +46,12 @@ export class DemoTally {
     return this.#endedCount;
   }
 
-  /** Tasks that wait for their next attempt. */
+  /** Number of tasks that wait for their next attempt. */
   get delayed(): number {
     return this.#delayedCount;
   }
 
-  /** Takes the next event of the journal. Those of other tasks are passed over. */
+  /** Adds an event of the journal. Ignores tasks that are not part of this run. */
   add({ event, at }: JournaledEvent): void {
     const id = taskOf(event);
     const row = id === undefined ? undefined : this.#rowById.get(id);
@@ -80,7 +80,7 @@ export class DemoTally {
         this.#end(row, "otherwise");
         break;
       default:
-        break; // says nothing that is shown
+        break; // not part of the view
     }
   }
 
@@ -102,7 +102,7 @@ export class DemoTally {
     return this.#assigned.filter((one) => isIn(one, span)).length;
   }
 
-  /** An agent's share of the assignments in a span, [0, 1]; undefined where there were none. */
+  /** An agent's share of the assignments in a span, [0, 1]; undefined without assignments. */
   share(agent: string, span: Span): number | undefined {
     const inSpan = this.#assigned.filter((one) => isIn(one, span));
     return inSpan.length === 0
@@ -110,7 +110,7 @@ export class DemoTally {
       : inSpan.filter((one) => one.agent === agent).length / inSpan.length;
   }
 
-  /** Tasks with a failed attempt, and how many of them completed. */
+  /** Number of tasks with a failed attempt, and of completed tasks among them. */
   retried(): { readonly tasks: number; readonly completed: number } {
     const rows = [...this.#rowById.values()].filter((row) => row.hasFailedOnce);
     return { tasks: rows.length, completed: rows.filter((row) => row.ended === "completed").length };

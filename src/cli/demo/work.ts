@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 export const demoKinds = ["count", "digest", "outline"] as const;
 export type DemoKind = (typeof demoKinds)[number];
 
-/** What one task gives: the fields of its line in results.ndjson. */
+/** Result of one task: the fields of its line in results.ndjson. */
 export type DemoResult =
   | { readonly lines: number; readonly words: number; readonly bytes: number }
   | { readonly sha256: string }
@@ -39,7 +39,7 @@ export function outline(file: string, bytes: Buffer): { headings: string[]; expo
 
 const FENCE = /^\s*(?:>\s?)*(?<fence>`{3,}|~{3,})(?<rest>.*)$/;
 const HEADING = /^ {0,3}#{1,6}(?:[ \t]+(?<title>.*?))?(?:[ \t]+#+)?[ \t]*$/;
-/** Under a paragraph it makes a heading of it. */
+/** Marks the paragraph above as a heading. */
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 /** Lines that begin no paragraph: blank, quoted, of a list, a rule, indented code, HTML, of a table. */
 const NO_PARAGRAPH = /^\s*$|^ {4}|^\t|^ {0,3}(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]|<|\||(?:[-*_][ \t]*){3,}$)/;
@@ -71,7 +71,7 @@ export function headingsOf(markdown: string): string[] {
   return headings;
 }
 
-/** Comments, strings, templates and regular expressions: what may hold the word `export` and not mean it. */
+/** Comments, strings, templates and regular expressions: their word `export` is no export. */
 const NOT_CODE =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`|(?<=(?:^|[(,=:[!&|?{};])\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/gm;
 

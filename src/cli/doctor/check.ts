@@ -1,4 +1,4 @@
-// One finding of `waggle doctor`.
+// One check of `waggle doctor`.
 
 import type { ExitCode } from "../exit-code.ts";
 
@@ -6,8 +6,8 @@ export interface Check {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly found: string;
-  /** What to do; only where it is not ok. */
+  /** Remedy; only if the check is not ok. */
   readonly advice?: string;
-  /** What doctor is to end with for it; only where it failed. Default 1. */
+  /** Exit code of doctor for this check; only if the check failed. Default 1. */
   readonly exitCode?: ExitCode;
 }

@@ -1,5 +1,5 @@
-// The checks of `waggle doctor`, each with what was found and, where it is not ok, what to do. One that cannot
-// be made because an earlier one failed is left out.
+// The checks of `waggle doctor`, each with its finding, and with a remedy if it is not ok. A check is left out if an
+// earlier failure makes it impossible.
 
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
@@ -61,7 +61,7 @@ interface Attempted<Value> {
   readonly value: Value | undefined;
 }
 
-/** A step that later ones need: its failure is a check that failed, with the error's own advice. */
+/** A step that later checks need: its error becomes a failed check with the error's advice. */
 async function attempt<Value>(
   name: string,
   take: () => Promise<{ readonly found: string; readonly value: Value }>,
@@ -80,7 +80,7 @@ async function attempt<Value>(
 
 // --- this machine -----------------------------------------------------------------------------------
 
-/** One that is too old has ended the program before (bin/waggle.js). */
+/** bin/waggle.js has already refused a version that is too old. */
 function checkRuntime(): Check {
   return { name: "runtime", status: "ok", found: `Node ${process.versions.node}` };
 }
@@ -214,7 +214,7 @@ async function* journalChecks(
   }
 }
 
-/** As a coordinator with these settings would open it. */
+/** Opens the journal like a coordinator with the same settings. */
 async function openJournal(connection: NatsOptions, { settings, signal }: VerbContext): Promise<Journal> {
   const bytesMax = wantedRoom(settings.retention.bytes);
   return await openNatsJournal({ connection, swarm: swarmId(settings.swarm), bytesMax, signal });
@@ -222,13 +222,13 @@ async function openJournal(connection: NatsOptions, { settings, signal }: VerbCo
 
 // --- the journal in a file --------------------------------------------------------------------------
 
-/** Without a broker it is looked at too, unless the settings name a server: then it would not be used. */
+/** Without a broker the journal in files is checked, too, unless the settings name a server. */
 function mayHaveFileJournal(broker: FoundBroker | undefined, { settings }: VerbContext): boolean {
   if (broker !== undefined) return broker.kind === "development";
   return settings.nats === undefined && settings.natsContext === undefined;
 }
 
-/** @returns whether it did not fail */
+/** @returns false if the check failed */
 async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check, boolean> {
   const check = await checkJournalFolder(journalFolder(settings));
   if (check !== undefined) yield check;
@@ -237,7 +237,7 @@ async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check, bool
 
 // --- the swarm --------------------------------------------------------------------------------------
 
-/** What coordinators answer: asked once, for several checks. */
+/** Answers of the coordinators: requested once, used by several checks. */
 class SwarmView {
   readonly lead: LeadHeard;
   readonly #client: SwarmClient;
@@ -267,7 +267,7 @@ class SwarmView {
     return this.#client.status({ signal: this.#signal, timeoutMs: limits.leaderLookMs });
   }
 
-  /** Of the journal, as a coordinator counts it; undefined when none answers. */
+  /** Usage of the journal as a coordinator counts it; undefined without an answer. */
   async usage(): Promise<JournalUsage | undefined> {
     try {
       const { bytes, bytesMax } = (await this.status()).journal;
@@ -286,7 +286,7 @@ class SwarmView {
 
 interface SwarmChecks {
   readonly broker: FoundBroker;
-  /** Whether the journal is as it must be, as far as it was looked at. */
+  /** Whether the checks so far found no problem of the journal. */
   readonly isSound: boolean;
   readonly context: VerbContext;
 }
@@ -339,8 +339,9 @@ interface StandbyAnswer {
   readonly again: () => Promise<StatusResponse>;
 }
 
-/** Coordinators are there, and none answers as the leader: whether one leads is what it says of itself, or writes.
- *  @param byStandby where one that stands by answered */
+/** Coordinators run, but none answers as the leader. A coordinator leads if its heartbeat says so, or if it writes
+ *  batches.
+ *  @param byStandby the answer of a standby, if any */
 async function checkSilentLeader(
   lead: LeadHeard,
   { isSound, context, byStandby }: Unled & { readonly byStandby?: StandbyAnswer },
@@ -357,7 +358,7 @@ async function checkSilentLeader(
   const { leader, term, idx } = byStandby.status;
   const later = await byStandby.again().catch((error: unknown) => {
     if (!(error instanceof WaggleError)) throw error;
-    return undefined; // nothing more is known of it
+    return undefined; // no further information
   });
   if (later !== undefined && later.stale !== true) return checkLeader(later);
   if (later !== undefined && later.term === term && later.idx > idx) {
@@ -369,7 +370,7 @@ async function checkSilentLeader(
   return { ...head, found: "none answers at the moment", advice };
 }
 
-/** Journal time follows the leader's clock; where it stands still it says nothing about the clock. */
+/** Journal time follows the leader's clock. Without new batches it says nothing about the clock. */
 function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Check {
   if (local !== undefined) return { name: "clock", status: "ok", found: "the same machine" };
   const differenceMs = Math.abs(Date.now() - at);
@@ -396,7 +397,7 @@ function checkBase({ idx, at, journal, stale }: StatusResponse): Check {
   return { name, status: "ok", found: `${newest}; ${audit}` };
 }
 
-/** Who else wrote into the journal. Nothing where nobody did. */
+/** Foreign records in the journal. No check without foreign records. */
 export function* checkWriters({ at, swarm, journal: { foreignRecords } }: StatusResponse): Generator<Check> {
   if (foreignRecords === undefined) return;
   const name = "writers";
@@ -421,7 +422,7 @@ function checkDurability(journal: Pick<StatusResponse["journal"], "durability" |
   };
 }
 
-/** Where no leader tells: as the stream has it, or as a coordinator here would keep it. */
+/** Without an answer of the leader: the stream's durability, or the durability that a coordinator here would have. */
 async function* checkDurabilityAlone(
   { kind }: FoundBroker,
   connection: NatsOptions,
@@ -437,6 +438,6 @@ async function* checkDurabilityAlone(
     await journal.close();
     yield checkDurability({ durability, sentence });
   } catch (error) {
-    if (!(error instanceof WaggleError)) throw error; // what is wrong with the stream stands above
+    if (!(error instanceof WaggleError)) throw error; // an earlier check reports the stream's problem
   }
 }

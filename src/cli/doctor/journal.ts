@@ -12,7 +12,7 @@ import { damageAdvice } from "./log.ts";
 
 const name = "journal";
 
-/** Reads all of it: every record, and the state behind them. Undefined where there is none. */
+/** Reads every record, and replays the state. Undefined without a journal. */
 export async function checkJournalFolder(folder: string): Promise<Check | undefined> {
   let journal: JournalReader | undefined;
   try {
@@ -31,7 +31,7 @@ function undefinedIfNone(error: unknown): undefined {
   if (!(error instanceof JournalDamagedError)) throw error;
 }
 
-/** A leader may remove segments meanwhile: what is damaged is read once more. */
+/** A leader may remove segments meanwhile, so a damaged segment is read a second time. */
 async function readUnlessRemoved(journal: JournalReader): Promise<Salvage> {
   const deps = { journal, clock: systemClock };
   const first = await salvage(deps);

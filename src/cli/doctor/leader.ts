@@ -1,5 +1,5 @@
-// What a leader says of itself while it cannot answer, for `waggle doctor`: one whose journal is full, or has lost its
-// majority, leads and announces it, and nothing it is asked gets an answer.
+// Announcements of a leader that cannot answer, for `waggle doctor`. A leader with a full journal, or without a
+// majority, still leads and sends heartbeats, but answers no request.
 
 import type { SwarmId } from "../../ids.ts";
 import { decode } from "../../protocol/codec.ts";
@@ -8,7 +8,7 @@ import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Subscription, Transport } from "../../transport/transport.ts";
 import { wait } from "../wait.ts";
 
-/** Listens from the start, until it is stopped. */
+/** Listens from construction until `stop`. */
 export class LeadHeard {
   readonly #subscription: Subscription;
   readonly #first = new AbortController();
@@ -23,7 +23,7 @@ export class LeadHeard {
     });
   }
 
-  /** The newest announcement of who says that it leads; undefined when nobody says so for `waitMs`. */
+  /** The newest heartbeat of a coordinator that leads; undefined without a heartbeat for `waitMs`. */
   async heard(waitMs: number, signal: AbortSignal): Promise<CoordinatorHeartbeat | undefined> {
     await wait(waitMs, AbortSignal.any([signal, this.#first.signal]));
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
-// Whether the log can be read, for `waggle doctor`: which segments a restart needs, and whether they are there. Reads
-// no batches. Not here: the streams that keep the segments (stream.ts), reading all of a journal in files (journal.ts).
+// Whether the log can be read, for `waggle doctor`: the segments that a restart needs, and whether they exist. Reads
+// no batches. Not here: the streams of the segments (stream.ts), reading a whole journal in files (journal.ts).
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { JournalReader } from "../../journal/journal.ts";
@@ -15,7 +15,7 @@ const name = "log";
 export const damageAdvice =
   "a running coordinator continues in a new segment by itself. If none runs, see `waggle journal recover`";
 
-/** Nothing where there is no segment. @throws UnreachableError */
+/** No check without segments. @throws UnreachableError */
 export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
   const { live, numbers } = await findLive(journal);
   if (numbers.length === 0) return;
@@ -31,7 +31,7 @@ export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
   }
 }
 
-/** A leader may remove segments meanwhile: what is damaged is looked at once more. */
+/** A leader may remove segments meanwhile, so a damaged segment is checked a second time. */
 async function unlessRemoved<Value>(look: () => Promise<Value>): Promise<Value> {
   try {
     return await look();

@@ -1,5 +1,5 @@
-// What `waggle doctor` says of the journal's streams, one for each segment: their settings, who keeps them, and how
-// full the journal is. Asks nothing (journal/stream/opening.ts). Not here: whether the log can be read (log.ts).
+// Checks of the journal's streams, one per segment: settings, replicas, and used storage. Sends no requests
+// (journal/stream/opening.ts does). Not here: whether the log can be read (log.ts).
 
 import { duration } from "../../audit/describe.ts";
 import type { JournalUsage } from "../../journal/journal.ts";
@@ -99,7 +99,7 @@ export function checkRoom(usage: JournalUsage): Check {
 
 // --- replicas ---------------------------------------------------------------------------------------
 
-/** Nothing where one server of its own keeps it. Of earlier segments only what is wrong. */
+/** No check for a stream on a single server. Earlier segments are reported only with a problem. */
 function* checkReplicas(
   { stream, report: { cluster, config } }: PresentSegment,
   isNewest: boolean,
@@ -112,7 +112,7 @@ function* checkReplicas(
   const start = `start the servers that store the stream: ${majority} of ${count} must be online`;
   const { unreachable: exitCode } = exitCodes;
   if (leader === "") {
-    // Which of them are there is not told: without a leader none has heard of the others.
+    // Without a leader no server knows which of the others are online.
     const found = `${stream} has no leader, so nothing is stored`;
     const advice = `check again in some seconds: an election may be in progress; otherwise ${start}`;
     return yield { name, status: "fail", found, advice, exitCode };

@@ -7,19 +7,19 @@ import type { Series } from "./series.ts";
 const WIDTH = 320;
 const WATERFALL_HEIGHT = 300;
 const HEIGHT = 150;
-/** Of one rule among figures. */
+/** Height of one rule's row of figures. */
 const ROW_HEIGHT = 22;
 /** Where titles of axes stand beside names is said, for Vega guesses how wide a text is, by half too much. */
 const aboveNames = { titleAngle: 0, titleAlign: "right", titleX: -8, titleY: -6 } as const;
 const slantedLabels = { labelAngle: -45, labelAlign: "right", labelBaseline: "middle" } as const;
-/** Of a label's character at that angle, about. */
+/** Approximate height of a character in a slanted label. */
 const SLANTED_CHARACTER_HEIGHT = 4;
 /** More would stand over the width, but be taken for so wide that the legend moves away. */
 const SUBTITLE_CHARACTERS = 46;
 
 type Unplaced<Of> = Omit<Of, "name" | "range">;
 
-/** One direction of a panel: its scale, and the axis that says what it counts and in what. */
+/** One direction of a panel: its scale, and the axis with its unit. */
 interface Dimension {
   readonly scale: Unplaced<LinearScale> | Unplaced<LogScale> | Unplaced<BandScale>;
   readonly axis: Omit<Axis, "scale" | "orient" | "title"> & { readonly title: string };
@@ -39,7 +39,7 @@ function panel({ title, subtitle, height, x, y, data, marks }: Panel): GroupMark
   return {
     type: "group",
     title: { text: title, subtitle: brokenAt(subtitle, SUBTITLE_CHARACTERS) },
-    // The group is as large as it is encoded; its ranges and grid lines are as long as its signals say.
+    // The encoding sets the size of the group; the signals set the length of its ranges and grid lines.
     signals: [
       { name: "width", value: WIDTH },
       { name: "height", value: height },
@@ -66,7 +66,7 @@ function timeAxis({ unit }: Series): Dimension["axis"] {
   return { title: `time, ${unit}` };
 }
 
-/** One bar an attempt, in the order of their beginning; the faint line before it is its wait. */
+/** One bar per attempt, by start; the faint line before a bar is the wait. */
 export function waterfallPanel(rule: string, series: Series): GroupMark {
   const bars = series.bars.filter((bar) => bar.rule === rule);
   const count = series.countByRule.get(rule) ?? 0;
@@ -126,7 +126,7 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
   });
 }
 
-/** Whose the service was, by time, each user's part of the whole. */
+/** Each user's share of the service over time. */
 export function sharePanel(rule: string, series: Series): GroupMark {
   return panel({
     title: `${rule}: who was served`,
@@ -168,7 +168,7 @@ export function sharePanel(rule: string, series: Series): GroupMark {
   });
 }
 
-/** A bar a user: the mean wait; the line above it is the longest. */
+/** One bar per user: the mean wait; the line above marks the longest wait. */
 export function waitPanel(rule: string, series: Series): GroupMark {
   const longest = series.waits.reduce((most, row) => Math.max(most, row.longest), 0);
   const longestName = series.users.reduce((most, { length }) => Math.max(most, length), 0);
@@ -216,7 +216,7 @@ export function waitPanel(rule: string, series: Series): GroupMark {
   });
 }
 
-/** What a figure's panel shows, as the legend calls it. */
+/** Marks of a figure's panel, with their names in the legend. */
 const figureMarks = [
   { name: "waggle (mean)", color: "#e8710a", shape: "circle" },
   { name: "another rule (mean)", color: "#4c78a8", shape: "circle" },
@@ -231,7 +231,7 @@ export interface FigureRow {
   readonly high: number;
 }
 
-/** Which of the marks some rows need. */
+/** The marks that some rows need. */
 export function figureMarksOf(rows: readonly FigureRow[]): (typeof figureMarks)[number][] {
   const needs = (mark: (typeof figureMarks)[number]) =>
     rows.some((row) => (mark === interval ? row.low < row.high : mark === markOf(row)));
@@ -245,17 +245,17 @@ function markOf({ rule }: FigureRow): typeof ours | typeof others {
 export interface FigurePanel {
   readonly title: string;
   readonly meaning: string;
-  /** What the axis counts, with the unit. */
+  /** The quantity on the axis, with its unit. */
   readonly axis: string;
   readonly rules: readonly string[];
-  /** Of the rules for which it was measured. */
+  /** Rows of the rules with a measurement. */
   readonly rows: readonly FigureRow[];
 }
 
-/** Beyond this ratio between the largest and the smallest a linear axis shows the largest alone. */
+/** Above this ratio of largest to smallest value, a linear axis shows only the largest. */
 const LOG_FROM = 30;
 
-/** A dot a rule, with its interval; a logarithmic axis where figures lie far apart. */
+/** One dot per rule, with its interval; a logarithmic axis if the figures lie far apart. */
 export function figurePanel({ title, meaning, axis, rules, rows }: FigurePanel): GroupMark {
   const lowest = rows.reduce((least, { low }) => Math.min(least, low), Number.POSITIVE_INFINITY);
   const highest = rows.reduce((most, { high }) => Math.max(most, high), 0);

@@ -1,7 +1,6 @@
-// A simulation as a picture (SVG): for scenarios with users a waterfall, the shares over time and the waits, a
-// column a rule, or a row where there are many; for the others their figures, a row a rule. Drawn by Vega, without a
-// browser.
-// Not here: what is drawn (series.ts), how a panel is drawn (panels.ts).
+// A simulation as a picture (SVG). Scenarios with users: a waterfall, shares over time, and waits, with one column
+// per rule, or one row per rule if there are many. Scenarios without users: figures, with one row per rule. Drawn by
+// Vega, without a browser. Not here: the data (series.ts), the panels (panels.ts).
 
 import type { Spec } from "vega";
 import { MissingPackageError } from "../../errors.ts";
@@ -18,10 +17,8 @@ import {
 } from "./panels.ts";
 import { seriesOf } from "./series.ts";
 
-/**
- * @param timelines of the rules that have one; without any, the figures are drawn
- * @returns an SVG document
- */
+/** @param timelines of the rules that have a timeline; without timelines the figures are drawn @returns an SVG
+ *  document */
 export async function drawPicture(
   scenario: Scenario,
   reports: readonly RuleReport[],
@@ -38,8 +35,9 @@ export async function drawPicture(
   }
 }
 
-/** Loaded only when a picture is asked for. Vega is an optional package: it and its own are more than all the others.
- *  @throws MissingPackageError when it is not installed */
+/** Loaded only for a picture. Vega is an optional package: with its dependencies it is larger than all required
+ *  packages.
+ *  @throws MissingPackageError if Vega is not installed */
 export async function loadVega(): Promise<typeof import("vega")> {
   try {
     return await import("vega");
@@ -118,11 +116,11 @@ function figureRow({ rule, metrics }: RuleReport, name: string): FigureRow[] {
   return [{ rule, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
 }
 
-/** More are wider than a screen: then one stands below the other. */
+/** More columns are wider than a screen: then the rules are rows. */
 const RULES_ABREAST = 4;
 
-/** Between the panels themselves, for Vega guesses how wide a text is, by half too much: room for what they have
- *  around them, of which the names of rules are the longest. */
+/** Distance between the panels. Vega overestimates the width of texts by half, so the layout leaves fixed room for
+ *  axes and the names of rules. */
 const layout = { padding: { row: 100, column: 120 }, bounds: "flush", align: "each" } as const;
 
 const besides = { orient: "right", rowPadding: 2 } as const;
@@ -133,7 +131,7 @@ interface SeedRange {
   readonly count: number;
 }
 
-/** What to say of the runs, so that they can be made again. @param seedText where several ran */
+/** Parameters of the runs, so that a user can repeat them. @param seedText for several seeds */
 function conditions(
   { isDeterministic }: Scenario,
   reports: readonly RuleReport[],

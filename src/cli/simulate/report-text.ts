@@ -1,5 +1,5 @@
-// The figures of a simulation as tables. Whichever there are more of, rules or figures, are the rows, so that the
-// table stays as narrow as it can; what each figure means stands below.
+// The figures of a simulation as tables. The rows are rules or figures, whichever are more, so that the table stays
+// narrow. The meaning of each figure follows below.
 
 import type { Scenario } from "../../sim/policy/scenario.ts";
 import { scenarios } from "../../sim/policy/scenarios.ts";
@@ -10,7 +10,7 @@ import { type Column, GAP, renderTable } from "../table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
-/** Every scenario, what it is, and the rules it has. */
+/** All scenarios with their descriptions and rules. */
 export function listText(view: View): string {
   const { colors } = view;
   const blocks = scenarios.map(({ name, summary, rules }) =>
@@ -36,16 +36,16 @@ export function reportText(scenario: Scenario, reports: readonly RuleReport[], v
   ].join("\n");
 }
 
-/** In the order in which they first come. */
+/** In order of first appearance. */
 export function figureNames(reports: readonly RuleReport[]): string[] {
   return [...new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))];
 }
 
-/** `0.985 ± 0.004`, or the figure alone where the scenario is deterministic or one seed ran. */
+/** `0.985 ± 0.004`, or the figure alone for a deterministic scenario or a single seed. */
 export function estimateText(estimate: Estimate | null | undefined): string {
   if (estimate === undefined || estimate === null) return "not measured";
   const { mean, ci95 } = estimate;
-  // What remains of equal figures when they are added up is no interval.
+  // A rounding error of equal figures is no interval.
   if (ci95 === null || ci95 <= Math.abs(mean) * 1e-9)
     return Number.isInteger(mean) ? String(mean) : mean.toFixed(digitsOf(mean));
   const digits = Math.max(digitsOf(mean), ci95 < 0.1 ? 3 : 1);
@@ -80,7 +80,7 @@ function tableOf(reports: readonly RuleReport[], names: readonly string[], view:
   return inParts(["figure", ...reports.map(({ rule }) => rule)], rows, view);
 }
 
-/** A table of figures is never cut: what does not fit beside the rest stands below it. */
+/** A table of figures is never cut: further columns go below. */
 function inParts(heads: readonly string[], rows: readonly (readonly string[])[], view: View): string {
   const parts: number[][] = [];
   const widthOf = (at: number) => widest([heads[at] ?? "", ...rows.map((row) => row[at] ?? "")]) + GAP;

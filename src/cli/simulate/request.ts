@@ -1,4 +1,4 @@
-// What was asked of `waggle simulate`, as values; each refusal says what there is instead.
+// The arguments of `waggle simulate`, as values. Each error lists the valid values.
 
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -24,7 +24,7 @@ export interface SimulateFlags {
   readonly svg?: string;
 }
 
-/** `20` is seeds 0 to 19, `5..24` those. @throws InvalidArgumentError */
+/** `20` means seeds 0 to 19; `5..24` means seeds 5 to 24. @throws InvalidArgumentError */
 export function seedRange(text: string): number[] {
   const { simulationSeedsMax, seedMax } = limits;
   const [, first, last] = /^(?:(\d+)\.\.)?(\d+)$/.exec(text) ?? [];
@@ -38,8 +38,8 @@ export function seedRange(text: string): number[] {
   return Array.from({ length: count }, (_, at) => from + at);
 }
 
-/** The scenarios that are named, each once, and the file of `trace FILE`.
- *  @throws UsageError for a name that no scenario has, for `trace` beside others, for several with --svg */
+/** The named scenarios without repetition, and the file of `trace FILE`.
+ *  @throws UsageError for an unknown scenario, for `trace` with further scenarios, for several scenarios with --svg */
 export function scenariosOf(
   [first = "", ...others]: readonly string[],
   { svg }: SimulateFlags,
@@ -62,7 +62,7 @@ export function scenariosOf(
   return { wanted, file: undefined };
 }
 
-/** @throws UsageError that names the nearest */
+/** @throws UsageError with the nearest name */
 function scenarioOf(name: string): Scenario {
   const scenario = scenarioNamed(name);
   if (scenario !== undefined) return scenario;
@@ -71,7 +71,7 @@ function scenarioOf(name: string): Scenario {
   throw new UsageError(`no scenario is called '${name}'; ${hint}`, { field: "scenario" });
 }
 
-/** @throws UsageError that says which rules the scenario has */
+/** @throws UsageError with the scenario's rules */
 export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): string[] {
   const known = Object.keys(scenario.rules);
   if (rules !== undefined && compare !== undefined) {
@@ -87,7 +87,7 @@ export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): 
   return wanted;
 }
 
-/** @throws UsageError where it was given and none of the rules reads it */
+/** @throws UsageError if α is given and no rule reads it */
 export function alphaOf(scenario: Scenario, rules: readonly string[], { alpha }: SimulateFlags): number {
   if (alpha === undefined || rules.some(readsAlpha)) return alpha ?? defaultPolicy.alpha;
   const readers = Object.keys(scenario.rules).filter(readsAlpha);
@@ -99,7 +99,7 @@ export function alphaOf(scenario: Scenario, rules: readonly string[], { alpha }:
   throw new UsageError(`${which}; ${instead}`, { field: "alpha" });
 }
 
-/** @throws UsageError without a file, or where it cannot be read · InvalidValueError naming a line */
+/** @throws UsageError without a readable file · InvalidValueError naming a line */
 export async function readTrace(file: string | undefined, { shell }: VerbContext): Promise<TraceRequest[]> {
   if (file === undefined) {
     throw new UsageError("trace replays a file: waggle simulate trace requests.csv", { field: "file" });

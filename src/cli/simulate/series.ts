@@ -1,5 +1,5 @@
-// What the pictures of a timeline show, as plain rows: bars, shares of the service by time, waits by user.
-// Many users are joined: by what their names share, or else the heaviest stay and the rest are `others`.
+// Data of the timeline pictures as plain rows: bars, shares of the service over time, waits per user. Many users are
+// merged: users with a common part of their names, or all but the heaviest users as `others`.
 
 import { maximumOf, meanOf } from "../../sim/policy/statistics.ts";
 import type { Bar, Timeline } from "../../sim/policy/timeline.ts";
@@ -17,9 +17,9 @@ interface BarRow {
 interface ShareRow {
   readonly rule: string;
   readonly user: string;
-  /** When the span begins; once more when the last one ends. */
+  /** Begin of the span; one more row at the end of the last span. */
   readonly at: number;
-  /** Of all service given in that span, [0, 1]. */
+  /** Share of all service in the span, [0, 1]. */
   readonly share: number;
   /** Of the user, from the bottom. */
   readonly order: number;
@@ -37,7 +37,7 @@ export interface Series {
   readonly unit: string;
   readonly endsAt: number;
   readonly bars: readonly BarRow[];
-  /** All bars there are. */
+  /** Number of all bars. */
   readonly countByRule: ReadonlyMap<string, number>;
   readonly shares: readonly ShareRow[];
   readonly waits: readonly WaitRow[];
@@ -48,7 +48,7 @@ const USERS_SHOWN = 15;
 const HEAVIEST_SHOWN = 9;
 /** A waterfall shows so many bars at most… */
 const BARS_SHOWN = 400;
-/** …and no more than leave each this part of the width. */
+/** …and no more bars than leave each bar this share of the width. */
 const BAR_WIDTH_SHARE = 1 / 60;
 const SPANS = 40;
 
