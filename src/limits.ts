@@ -1,5 +1,5 @@
-// Every bound of the system in one place: unit last in the name, the reason beside it,
-// the relations between them asserted at the bottom.
+// Every bound of the system in one place: the name ends in the unit, the comment gives the reason, and assertions at
+// the end check the relations between bounds.
 
 import { assert } from "./assert.ts";
 
@@ -9,259 +9,266 @@ export const limits = {
   payloadBytesMax: 256 * 1024,
   /** Deeper JSON overflows the stack of `JSON.stringify`; nothing we carry needs more. */
   jsonDepthMax: 64,
-  /** Tasks, results or ids in one request: bounds one answer and one turn. */
+  /** Tasks, results or ids in one request: bounds the size of an answer and of a turn. */
   itemsPerMessageMax: 1024,
   /** Characters of an error message that is kept with an attempt; the rest is in the agent's log. */
   errorCharactersMax: 1024,
   /** Of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
   subjectTokenCharactersMax: 64,
-  /** Problems of one value that a refusal lists: an array of a thousand wrong items is one mistake. */
+  /** Problems of one value in an error: an array of a thousand wrong items is one mistake. */
   issuesShownMax: 5,
-  /** Warnings that one connection remembers to have logged; then it may log one again. */
+  /** Warnings that one connection remembers as logged; beyond, a warning may be logged again. */
   warningsLoggedMax: 1_024,
-  /** Of the path that a refusal names as the wrong field: it may hold the sender's own text. */
+  /** Path of the wrong field in an error: the path may contain the sender's text. */
   errorFieldCharactersMax: 200,
-  /** Of the name that a coordinator gives itself. */
+  /** Length of a coordinator's id. */
   coordinatorIdCharactersMax: 128,
   /** Labels of an agent, and characters of each. */
   labelsMax: 32,
-  /** Kinds one agent may declare. */
+  /** Kinds of one agent. */
   kindsPerAgentMax: 256,
-  /** What a server of default configuration takes in one message; development broker included. */
+  /** Maximum message size of a server with default configuration, development broker included. */
   maxPayloadBytesDefault: 1024 * 1024,
 
   // --- the wire -------------------------------------------------------------------------------
-  /** First connect, and each attempt to reconnect: a server that takes TCP and says nothing is not there. */
+  /** Time for the first connect and for each reconnect: a server that accepts TCP and sends nothing counts as away. */
   connectTimeoutMs: 5_000,
-  /** Reconnecting starts quick, for a server that restarts, and doubles, for one that stays away. */
+  /** Pause before a reconnect: short at first, for a server that restarts; then doubled, for a server that stays away.
+   */
   reconnectMs: 50,
   reconnectMsMax: 2_000,
-  /** A client asks the server so often whether it lives; so many questions may be open. One that was stopped, or is
-   *  out of reach without a word, is left within `clientPingMs * (clientPingsMax + 1)`, and another is tried, after one
-   *  try with the same that may take `connectTimeoutMs`: all before an agent is lost. */
+  /** Interval of a client's pings to the server, and maximum number of open pings. A client leaves a stopped or
+   *  unreachable server within `clientPingMs * (clientPingsMax + 1)`. It tries the same server once, for at most
+   *  `connectTimeoutMs`, and then another. The sum is less than the time after which an agent is lost. */
   clientPingMs: 1_200,
   clientPingsMax: 2,
-  /** What is published while reconnecting is kept up to this; more is lost as on any broken wire. */
+  /** Messages published while reconnecting are kept up to this size; further messages are lost, as on any broken
+   *  connection. */
   keptPublishBytesMax: 8 * 1024 ** 2,
-  /** How long `close` waits for a server to take what is queued. */
+  /** Time that `close` waits for the server to take queued messages. */
   closeFlushMs: 2_000,
-  /** Open requests are looked through for expired ones no more often than this; time-outs may be late by it. */
+  /** Interval of the check for expired requests; time-outs may be late by this time. */
   requestTimeoutGrainMs: 10,
   /** Subjects a routing table remembers the receivers of; all are forgotten when one more would not fit. */
   subjectCacheMax: 8_192,
 
   // --- development broker and its life --------------------------------------------------------
-  /** Longest protocol line, as in nats-server: bounds what an unfinished line may hold. */
+  /** Longest protocol line, as in nats-server: bounds an unfinished line. */
   controlLineBytesMax: 4_096,
-  /** Output waiting for one client; a slower one is cut off, as by nats-server. */
+  /** Output that waits for one client; a slower client is disconnected, as by nats-server. */
   brokerPendingBytesMax: 64 * 1024 ** 2,
-  /** Beyond this, whoever publishes to the slow client is read no further until it has caught up or… */
+  /** Beyond this size the broker stops reading from publishers to the slow client, until the client has caught up or…
+   */
   brokerStallBytes: 8 * 1024 ** 2,
-  /** …so long has passed: a client that never reads must not stop the others. */
+  /** …this time has passed: a client that never reads must not stop the publishers. */
   brokerStallMs: 10,
   brokerConnectionsMax: 16_384,
   brokerSubscriptionsMax: 65_536,
-  /** A client that has not said CONNECT by then is cut off. */
+  /** A client that sends no CONNECT within this time is disconnected. */
   brokerConnectMs: 2_000,
   brokerPingMs: 20_000,
   brokerPingsMax: 2,
-  /** A broker that does not say INFO by then does not answer. */
+  /** A broker that sends no INFO within this time does not answer. */
   brokerAnswerMs: 3_000,
-  /** From the spawn of a broker, or from meeting a rival who spawns one, until it answers. */
+  /** Time from the spawn of a broker, by this process or a rival, to its first answer. */
   brokerStartMs: 20_000,
-  /** From asking a broker to stop until it is killed. */
+  /** Time from the stop request to a broker until it is killed. */
   brokerStopMs: 5_000,
-  /** A data folder's broker that its coordinator lost for so long is looked at, and started again if it has ended… */
+  /** A coordinator checks its data folder's broker after losing it for this time, and restarts a broker that has
+   *  ended… */
   brokerAwayMs: 250,
-  /** …and looked at again after twice as long each time, up to this: one that ends at once is not started in a loop… */
+  /** …and checks again after doubled pauses, up to this pause, so that a broker that ends at once is not restarted in
+   *  a loop… */
   brokerRestartMsMax: 30_000,
-  /** …until a connection to it has held for so long. */
+  /** …until a connection to the broker has lasted this long. */
   brokerSteadyMs: 10_000,
 
   // --- the coordinator's turn -----------------------------------------------------------------
-  /** A turn takes no further command beyond it; one command adds at most `batchBytesMax`. */
+  /** A turn accepts no further command beyond this size; one command adds at most `batchBytesMax`. */
   turnBytesMax: 256 * 1024,
-  /** Attempts, releases or waits one command may end: what has more is closed over several batches. */
+  /** Attempts, releases or waits that one command may end; more are ended over several batches. */
   closuresPerCommandMax: 256,
-  /** A turn ends here even if more waits, so that its batch commits and answers leave. */
+  /** A turn ends at this number of commands, so that its batch commits and its answers leave. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
   /** Commands between two looks at the clock: a look costs less than a command, and one command microseconds. */
   turnClockCommands: 64,
-  /** No turn may hold the loop longer: heartbeats and timers wait behind it. */
+  /** A longer turn raises an alarm: heartbeats and timers wait for the turn. */
   turnMsAlarm: 50,
-  /** One in flight leaves the link idle; three add latency, and nothing to throughput. */
+  /** One batch in flight leaves the link idle; three add latency, but no throughput. */
   batchesInFlightMax: 2,
-  /** Beyond it, messages are refused with BackpressureError instead of growing the heap. */
+  /** Beyond this depth, messages are refused with BackpressureError, so that the heap does not grow. */
   inboxDepthMax: 65_536,
   /** Longest a batch may wait for a definite append outcome before the attempt is repeated. */
   appendTimeoutMs: 2_000,
 
   /** Pause before an append of unknown outcome is repeated. */
   appendRetryMs: 100,
-  /** …and before one that found no room is: some times before a standby would campaign. */
+  /** …and before a batch that found no room: several times before a standby would campaign. */
   journalFullRetryMs: 250,
 
-  /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it,
-   *  too. */
+  /** The answer "no such stream" is believed after this time without another answer: servers in a fail-over also send
+   *  it. */
   streamMissingMs: 5_000,
-  /** A batch that is not acknowledged for so long is said to be: servers that fail over take some seconds. */
+  /** A batch without acknowledgement for this time is reported: servers in a fail-over take some seconds. */
   unacknowledgedMs: 5_000,
-  /** …and so often again. */
+  /** …and reported again at this interval. */
   unacknowledgedAgainMs: 60_000,
-  /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
+  /** …and so does a coordinator that starts or restarts, for records that its journal or snapshots miss. */
   lossPatienceMs: 5_000,
-  /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has
-   *  yet to save what the journal lost. */
+  /** …and a coordinator that restarts while running waits this long: the leader may be unreachable meanwhile, and may
+   *  still have to save the lost records. */
   lossPatienceRunningMs: 60_000,
-  /** …seen so often, each time behind the first for its part of that: a look may wait for a server, and that time says
-   *  nothing. */
+  /** …with at least this number of looks, spread over the time: one look may wait for a server, and its waiting time
+   *  is no evidence. */
   lossLooksMin: 5,
-  /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than
-   *  servers wait by default until they sync (2 min), and as much as a process can spare. */
+  /** Time for which a coordinator keeps the newest records, to append records again that a power failure removed.
+   *  Longer than servers wait by default before they sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,
   recentRecordsBytes: 64 * 1024 ** 2,
-  /** Coordinators whose announcements are remembered. */
+  /** Coordinators whose heartbeats are remembered. */
   announcersMax: 64,
-  /** An announcement counts for so many T. */
+  /** A heartbeat of a coordinator counts for this many T. */
   announcementTimeouts: 2,
-  /** …and who announces more than the journal shows is waited for until it was read so often, each time T after the one
-   *  before, and did not go on: who does hold more puts it back within 2·T. */
+  /** …and a coordinator that announces more than the journal shows is waited for over this number of reads, T apart,
+   *  without progress. A coordinator that holds more records appends them within 2·T. */
   announcementWaitsMax: 5,
-  /** How long a coordinator that starts waits for another to say that it is there. */
+  /** Time that a starting coordinator waits for heartbeats of other coordinators. */
   greetingMs: 250,
 
   // --- leadership -----------------------------------------------------------------------------
-  /** T: silence after which a standby campaigns, unless a coordinator is told otherwise. */
+  /** T: silence after which a standby campaigns, by default. */
   leaderTimeoutMs: 3_000,
   /** Shorter, and a pause of the garbage collector or of a disk would change leaders. */
   leaderTimeoutMsMin: 500,
-  /** Longer, and whoever asks gives up before somebody leads. */
+  /** With a longer T, requests time out before a new leader leads. */
   leaderTimeoutMsMax: 10_000,
-  /** A standby waits for T and up to this share of it more, so that of several one is first; that two campaign at
-   *  once is harmless, since the journal takes one of them. */
+  /** A standby waits for T and a random part of this share more, so that one standby is first. Two campaigns at once
+   *  are harmless, because the journal accepts only one of them. */
   electionJitterShare: 1 / 3,
-  /** …and before it campaigns it asks the others for how far they hold the journal, and listens for this share of T. */
+  /** …and before a campaign the standby asks the other coordinators for the end of their logs, and waits this share of
+   *  T for answers. */
   campaignAskShare: 1 / 20,
-  /** The leader appends at least once per T / this, so that two losses do not depose it. */
+  /** The leader appends at least this many times per T, so that two lost appends do not depose it. */
   leaderBeatsPerTimeout: 3,
-  /** How often the leader looks at what only time brings: silent agents, its own beat, refusals to sum up. */
+  /** Interval of the leader's checks that depend on time: silent agents, its own heartbeat, summaries of refusals. */
   pulseMs: 250,
-  /** …and at least so often in T, so that a beat is not late by much of it. */
+  /** …and at least this number of checks per T, so that heartbeats are not late by much of T. */
   pulsesPerTimeout: 12,
-  /** A pulse that comes later than this, or than a beat should, says that the process stalled: silence is counted
-   *  anew. */
+  /** A pulse or heartbeat that is late by more than this means that the process stalled: silence is measured anew. */
   pulseLateMs: 1_000,
   /** A standby lets the leader answer a query first. */
   standbyAnswerMs: 150,
-  /** Queries that wait for that at once; more are left to the leader, or to be asked again. */
+  /** Queries that wait for this at once; further queries are left to the leader, or to a repeated request. */
   standbyQueriesMax: 1_000,
-  /** A leader that has lost its connection to agents and clients for so long, and for T, and writes in the journal all
-   *  the while, lets another lead: longer than a server that is back is waited for. */
+  /** A leader steps down if its connection to agents and clients is lost for this time and for T, while it can still
+   *  write to the journal. Longer than the time to reconnect to a server that is back. */
   leaderDeafMs: 3_000,
-  /** A leader that is asked to end and cannot write so ends all the same after this. */
+  /** A leader that is asked to end, but cannot write, ends after this time. */
   handOverMs: 5_000,
-  /** Subjects of which the live stream remembers the last batch; a forgotten one begins anew at 0. */
+  /** Subjects whose last batch the live stream remembers; a forgotten subject restarts at 0. */
   eventSubjectsMax: 50_000,
-  /** Refusals are summed up on the record so often. */
+  /** Interval at which refusals are journaled as one event. */
   refusalSummaryMs: 1_000,
-  /** A leader that cannot show an append sent less than this share of T ago answers nothing definite. */
+  /** A leader gives no definite answer without an acknowledged append sent within this share of T. */
   leaderTrustShare: 0.8,
-  /** Wall clock and journal time may differ by this before the difference is taken up slowly. */
+  /** Difference of wall clock and journal time up to which the journal's time jumps; a larger difference is made up
+   *  slowly. */
   clockSkewMsMax: 5_000,
   /** How fast a difference is taken up: 1 % a second. */
   clockSlewShare: 0.01,
 
   // --- agents ---------------------------------------------------------------------------------
   heartbeatMs: 1_000,
-  /** H: an agent that sent nothing for so long is lost and its attempts run elsewhere. */
+  /** H: an agent without any message for this time is lost, and its attempts run elsewhere. */
   agentLostMs: 10_000,
-  /** An attempt's lease, renewed by each heartbeat that lists it; at least H. */
+  /** Lease of an attempt, renewed by each heartbeat that lists the attempt; at least H. */
   leaseTtlMs: 10_000,
-  /** The SDK aborts this share of a lease before it could expire. */
+  /** The SDK aborts an attempt this share of the lease before its end. */
   leaseAbortShare: 0.2,
-  /** Messages with assignments or grants that an agent keeps until a heartbeat is confirmed; what is more is sent
+  /** Messages with assignments or grants that an agent keeps until a heartbeat is confirmed; further messages are sent
    *  again. */
   deferredPushesMax: 64,
-  /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
+  /** Heartbeats by which an agent may lag behind its assignments before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
-  /** That two processes use one id is shown for so long after the fenced one was last heard. */
+  /** Time for which `status` shows two processes with one id, after the last message of the fenced process. */
   outlivedShownMs: 10 * 60_000,
-  /** Silence after which nothing new goes to an agent: it may be dead, and a task would wait for H to find out. */
+  /** Silence after which an agent gets no new tasks: a task for a dead agent would wait for H. */
   unresponsiveSilenceMs: 3_000,
   maxConcurrentMax: 1_024,
-  /** Attempts that the answer to a join names as not the agent's: with the longest ids they fit one message. */
+  /** Attempts that the answer to a join lists as not the agent's: with the longest ids they fit one message. */
   unknownPerJoinMax: 1_024,
-  /** What an assignment or an outcome takes of a message beside its payload, result or error: names, ids and a grant's
-   *  token. */
+  /** Size of an assignment or an outcome beside its payload, result or error: names, ids and a grant's token. */
   pushItemOverheadBytes: 512,
   agentsMax: 10_000,
-  /** Lives of an agent that are known to be fenced: as many processes under one id as anybody starts by mistake. */
+  /** Fenced sessions of an agent that are remembered: more than the processes that anybody starts under one id by
+   *  mistake. */
   fencedLivesMax: 8,
   /** …and to have ended otherwise: a copy of a join is late by two minutes at most, and a life lasts ten seconds. */
   pastLivesMax: 16,
-  /** An agent that left is forgotten after so long; its learnt rates go with it. */
+  /** An agent that left is forgotten after this time, together with its learnt rates. */
   agentForgottenMs: 24 * 3_600_000,
-  /** One that came for slots alone, after so long: nothing was learnt of it and no number given to it, and how its
-   *  slot leases ended is remembered without it. Until then a request that was under way meets the life that ended. */
+  /** A process that only acquired slots is forgotten after this time: nothing was learnt, no assignment was numbered,
+   *  and the ends of its slot leases are remembered separately. Until then a late request still belongs to the ended
+   *  session. */
   slotAgentForgottenMs: 60_000,
   /** Result messages one agent has under way: enough to fill the wire, more only makes messages smaller. */
   resultMessagesInFlightMax: 2,
   /** Pause before an agent asks a leader again; doubles up to the second. */
   agentRetryMs: 50,
   agentRetryMsMax: 1_000,
-  /** A stopped agent gives its handlers so long to end before it speaks for them… */
+  /** Time that a stopped agent gives its handlers before it answers for them… */
   agentStopMs: 3_000,
-  /** …and a leader so long to hear that it leaves, before its silence has to say it. */
+  /** …and time for a leader to confirm the leave, before the agent's silence ends its session. */
   agentLeaveMs: 2_000,
-  /** How often an agent that drains looks what it waits for, and logs it when that has changed. */
+  /** Interval at which a draining agent checks its open work, and logs changes. */
   agentDrainLookMs: 2_000,
-  /** An agent that drains and has held nothing for so long leaves, though no leader has heard of the drain: with
-   *  `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  /** A draining agent without work leaves after this time, even if no leader has heard of the drain. With
+   *  `agentLeaveMs` this makes 6 s, as long as a change of leaders may take. */
   agentDrainUnheardMs: 4_000,
-  /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
+  /** Interval at which an agent's progress is passed on; meanwhile the newest report waits. */
   progressMs: 250,
-  /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again
-   *  for one whose timers are late. */
+  /** Progress reports per second and running attempt that a leader accepts: the SDK's rate, and as many again for late
+   *  timers. */
   progressPerPlaceMax: 8,
-  /** Messages of one agent that a leader listens to, a second of each sort, beyond what any agent sends that keeps
-   *  to the protocol: a heartbeat a second; a join or a leave, and again after a pause that grows; two messages of
-   *  results under way, with all that wait in each. */
+  /** Messages per second and type that a leader accepts from one agent. A correct agent sends less: one heartbeat per
+   *  second; a join or a leave, repeated with growing pauses; two messages of results in flight, each with all waiting
+   *  results. */
   agentMessagesMax: { heartbeats: 20, joins: 20, results: 2_000, "slot-requests": 2_000 },
   /** An agent that goes on sending too much is told of in the log once in a while, not each second. */
   agentFloodQuietMs: 60_000,
-  /** Agents and sorts of messages of which is remembered how many came lately. */
+  /** Pairs of agent and message type whose rate is remembered. */
   agentBucketsMax: 50_000,
-  /** Assignment numbers an agent takes note of beyond the first that is missing: what a leader may have sent
-   *  in the two heartbeats until it notices, at 30,000 a second. */
+  /** Assignment numbers that an agent remembers beyond the first missing one: the assignments of a leader in two
+   *  heartbeats, at 30,000 per second. */
   assignmentsAheadMax: 65_536,
-  /** Attempts that were revoked before they arrived, remembered by one agent. */
+  /** Attempts that were revoked before their arrival, remembered per agent. */
   earlyRevokesMax: 1_024,
-  /** A command that was told to end (TERM) is killed after so long. */
+  /** Time from TERM to KILL for a command that must end. */
   execKillGraceMs: 2_000,
-  /** The end of what a command wrote to stderr, kept for its error. */
+  /** Last part of a command's stderr, kept for its error. */
   stderrTailBytes: 4 * 1024,
-  /** Of what an attempt writes to its log, the end that its agent keeps: some hundred lines. */
+  /** Last part of an attempt's log that its agent keeps: some hundred lines. */
   attemptLogBytes: 16 * 1024,
-  /** Ended attempts whose logs an agent keeps, also those that wrote nothing: enough for what just failed. */
+  /** Ended attempts whose logs an agent keeps, empty logs included: enough for recent failures. */
   endedLogsMax: 1_000,
-  /** …and bytes of them all: of 256 attempts that each wrote more than is kept of one. */
+  /** …and their total size: 256 attempts with full logs. */
   endedLogsBytesMax: 4 * 1024 ** 2,
-  /** What attempts write goes to the agent's session at once, up to so many messages in each such stretch of time; what
-   *  is more waits for the next: a handler that writes without end is not to fill the session's thread. */
+  /** Log messages that go to the agent's session at once, per interval. Further messages wait for the next interval,
+   *  so that a handler that writes without end does not fill the session's thread. */
   logMessagesPerFlush: 64,
   logFlushMs: 50,
-  /** How long a leader waits for an agent that is asked for logs… */
+  /** Time that a leader waits for an agent's logs… */
   agentLogMs: 1_000,
-  /** …and a client for all that it asks: a person waits for what may be nowhere. */
+  /** …and a client for the whole request: a person waits for logs that may not exist. */
   logAskTimeoutMs: 2_000,
   /** Questions for logs that a leader has open with agents; each takes as long as the agent does. */
   agentLogsAskedMax: 64,
-  /** Attempts of one task whose logs are shown, the newest. */
+  /** Newest attempts of one task whose logs are shown. */
   logsShownMax: 3,
-  /** Of a line on its descriptor for tokens: a longer one is no number of them, and no more of it is logged. */
+  /** A line on the token descriptor: a longer line is no number, and the rest of it is not logged. */
   tokensLineCharactersMax: 32,
-  /** Of the text an HTTP endpoint answers with when it fails, kept for the error. */
+  /** Part of a failed HTTP answer that is kept for the error. */
   httpErrorBytes: 1024,
   /** A timer set for longer fires at once. */
   timerMsMax: 2 ** 31 - 1,
@@ -269,114 +276,115 @@ export const limits = {
   // --- attempts -------------------------------------------------------------------------------
   maxAttemptsDefault: 3,
   maxAttemptsMax: 100,
-  /** Refusals by infrastructure cost no attempt, up to so many in a row for one task. */
+  /** Consecutive infrastructure failures of one task that use up no attempt. */
   infrastructureFailuresMax: 10,
   retryBackoffMs: 1_000,
   retryBackoffMsMax: 300_000,
-  /** Default of an attempt's own deadline: a handler that hangs for ever must not hold its slot. */
+  /** Default time limit of an attempt: a handler that hangs must not keep its agent's capacity forever. */
   attemptTimeoutMs: 3_600_000,
-  /** A month: longer than any attempt we know of, and still a time at which one that hangs is given up. */
+  /** A month: longer than any known attempt, and still an end for an attempt that hangs. */
   attemptTimeoutMsMax: 30 * 24 * 3_600_000,
-  /** A tenth of a heartbeat: progress that comes more often is no sign of anything. */
+  /** A tenth of a heartbeat: more frequent progress is no useful sign. */
   stallMsMin: 100,
   stallMsMax: 24 * 3_600_000,
-  /** An attempt that its agent cannot begin, though it has a place for it by the leader's account, counts as silent
-   *  after so long: handlers of the agent's earlier life may never end. */
+  /** An attempt that its agent cannot start counts as silent after this time, if the leader's account shows free
+   *  capacity. Handlers of the agent's earlier session may never end. */
   stallWaitMs: 60_000,
 
   // --- queues ---------------------------------------------------------------------------------
   queuedTasksMax: 1_000_000,
   queuedTasksPerProjectMax: 250_000,
-  /** What a refused submitter is told to wait when nothing better is known. */
+  /** Pause for a refused submitter without better information. */
   retryAfterMs: 500,
-  /** What a submitter is told to wait where only the end of open attempts makes room in a budget: as long as attempts
-   *  that use tokens take. */
+  /** Pause for a submitter if only the end of open attempts frees a budget: the usual time of attempts that use
+   *  tokens. */
   budgetRetryMs: 5_000,
-  /** Ended tasks stay for idempotency and `waggle task` this long or this many, unless the policy says otherwise. */
+  /** Ended tasks are kept for idempotency and `waggle task`, up to this number and time, unless the policy sets
+   *  others. */
   rememberedTasksDefault: 1_000_000,
   rememberMsDefault: 24 * 3_600_000,
-  /** Where many are to be forgotten at once, so many with each task that ends: a turn is not to take long. */
+  /** Tasks to forget per ended task, if many are due at once: bounds the length of a turn. */
   forgottenPerEndMax: 256,
-  /** Clients waiting for outcomes: ids one coordinator keeps in memory. */
+  /** Ids of awaited tasks that one coordinator keeps in memory. */
   awaitedTasksMax: 1_000_000,
-  /** …and how many of them may wait for one task. */
+  /** …and clients that may wait for one task. */
   awaitersPerTaskMax: 64,
   /** Of a client's inbox: two ids of the longest with a prefix. Each awaited task keeps one. */
   inboxCharactersMax: 192,
-  /** Projects named in a refusal of an id that several have: enough to see what is meant. */
+  /** Projects named in the error about an ambiguous id. */
   ambiguousProjectsShown: 5,
   /** A task's cost, and a slot lease's: a whole queue of the heaviest, in thousandths, still adds up exactly. */
   taskWeightMax: 1_000_000,
-  /** Room for any scale of priorities that anybody thinks in, on both sides of 0. */
+  /** Enough for any scale of priorities, on both sides of 0. */
   priorityMagnitudeMax: 1_000_000,
-  /** Known kinds that a mistyped one is compared with: a warning must not hold up a turn. */
+  /** Known kinds that an unknown kind is compared with: a warning must not delay a turn. */
   nearMissKindsMax: 1_000,
 
-  /** Projects, and users of one project, that state keeps counters for; idle ones give way to new ones. */
+  /** Projects, and users of one project, with counters in the state; idle entries make room for new ones. */
   projectsMax: 10_000,
   usersPerProjectMax: 10_000,
 
   // --- clients --------------------------------------------------------------------------------
   /** One question to a leader; a journal's append may stall for several seconds when a server fails over. */
   requestTimeoutMs: 5_000,
-  /** A question is repeated, with the same ids, for so long unless the asker says otherwise. */
+  /** Time for which a request is repeated, with the same ids, by default. */
   askTimeoutMs: 30_000,
   /** Pause before a question is repeated; doubles up to the second. */
   askBackoffMs: 25,
   askBackoffMsMax: 1_000,
   /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
   submitMessagesInFlightMax: 4,
-  /** Submits whose time is over within so long of each other are told in one look at all that wait. */
+  /** Submits whose time ends within this interval are handled in one pass over all waiting submits. */
   submitGiveUpMs: 10,
-  /** …or so long for each that waits, where that is more: a look passes all of them. */
+  /** …or within this time per waiting submit, if that is longer: a pass visits all of them. */
   submitGiveUpMsPerTask: 0.002,
-  /** Tasks one connection holds that are not yet accepted; as many as a project may queue. */
+  /** Unaccepted tasks that one connection holds; equal to a project's maximum queue. */
   pendingSubmitsMax: 250_000,
-  /** `submitMany` reads ahead so many tasks and so many bytes. */
+  /** Tasks, and bytes, that `submitMany` reads ahead. */
   submitWindowTasksMax: 4_096,
   submitWindowBytesMax: 8 * 1024 * 1024,
-  /** A term that was heard of is given up when leaders have answered from lower ones for so long, and nobody from it:
-   *  longer than a deposed leader may take itself for the leader. */
+  /** A client gives up a term after this time of answers from leaders of lower terms only. Longer than a deposed
+   *  leader may still consider itself the leader. */
   termDoubtedMs: 30_000,
-  /** A task waited for is asked after again so often, in case its notice was lost… */
+  /** Interval at which a client asks again for an awaited task, in case the notice was lost… */
   awaitRefreshMs: 5_000,
-  /** …but no more than so many at a time: a leader has other things to do. */
+  /** …for at most this number of tasks at a time, to spare the leader. */
   awaitRefreshTasksMax: 4_096,
-  /** A connection that is closed lets its agents finish for so long, then stops them: a program that ends is in
-   *  no hurry, but a person is. */
+  /** Time that a closed connection gives its agents to finish before it stops them: a program can wait, a person
+   *  cannot. */
   closeDrainMs: 5_000,
-  /** A follower of the journal looks by itself so often, in case nobody told it. */
+  /** Interval at which a follower of the journal polls, in case a notice was lost. */
   journalPollMs: 2_000,
 
   // --- whose turn -----------------------------------------------------------------------------
-  /** A project granted nothing for so long goes first, once: the window of the budget document's guarantee. */
+  /** A project without an assignment for this time goes first, once: the window of the budget document's guarantee. */
   guaranteeMs: 3_600_000,
-  /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
+  /** Ticks of waiting per competing waiter, after which a waiter goes next. */
   starvationLimitTicksPerWaiting: 20,
   /** The same for a set of resources where the policy has no starvation limit: as many as with the starvation limit of
    *  our rules. */
   setStarvationLimitTicksPerWaiting: 20,
-  /** What nobody said and nothing taught, for a first attempt of a kind. */
+  /** Estimated tokens of the first attempt of a kind without any estimate. */
   tokensPerAttemptDefault: 1_000,
-  /** What one attempt may be said to take, by its submitter, its agent or the policy's default: what all places of
-   *  all agents hold back at once is still an exact integer. */
+  /** Maximum estimate for one attempt, by submitter, agent or policy: the sum over the capacity of all agents stays an
+   *  exact integer. */
   tokensPerAttemptMax: 400_000_000,
-  /** Steps in which a budget's window rolls: its error is one of them at most. */
+  /** Steps in which a budget's window moves: the error is at most one step. */
   windowBuckets: 60,
-  /** Of what is remembered of use, so that a window of any length can begin from it (state/use-history.ts): the
-   *  finest step is within a bucket of the shortest window… */
+  /** History of use, so that a window of any length can start from it (state/use-history.ts). The finest step is
+   *  shorter than a bucket of the shortest window… */
   historyStepMs: 16,
-  /** …so many steps before they double in length keep each within 1/60 of its age… */
+  /** …and this number of steps per doubling keeps each step within 1/60 of its age… */
   historyStepsPerLevel: 128,
-  /** …and so many levels reach further back than the longest window. */
+  /** …and this number of levels reaches further back than the longest window. */
   historyLevelsMax: 24,
   /** Weight of the newest report in a kind's mean of tokens. */
   tokensLearningShare: 0.3,
-  /** A task's estimate is multiplied by no more than this, however far off those of its kind were. */
+  /** Maximum factor on a task's estimate, even if the estimates of its kind were far off. */
   estimateFactorMax: 1_000,
-  /** An attempt costs at most so many times its weight, however wrong its estimate of tokens was. */
+  /** Maximum cost of an attempt as a multiple of its weight, even if its estimate of tokens was wrong. */
   costRatioMax: 1_000,
-  /** Lost attempts whose report, should it come after all, is still charged. */
+  /** Lost attempts that are still charged if their report arrives late. */
   unchargedAttemptsMax: 100_000,
 
   // --- what operators set ---------------------------------------------------------------------
@@ -384,18 +392,18 @@ export const limits = {
    *  the quotient of any cost and weight keeps its digits. */
   settingWeightMin: 0.001,
   settingWeightMax: 1_000_000,
-  /** Of a budget or a rate: what it allows, plus all that can be held back at once, stays an exact integer. */
+  /** Maximum of a budget or a rate: with all reservations the sum stays an exact integer. */
   tokensMax: 1_000_000_000_000,
   /** A step of the window (`windowBuckets`) takes several turns… */
   budgetWindowMsMin: 1_000,
-  /** …and nobody budgets for more than a year. */
+  /** …and no budget covers more than a year. */
   budgetWindowMsMax: 366 * 24 * 3_600_000,
-  /** More than all places of all agents: a limit above it limits nothing. */
+  /** More than the capacity of all agents: a higher limit would limit nothing. */
   openAttemptsMax: 100_000_000,
   slotsPerResourceMax: 100_000,
-  /** The most that `maxWaiters` may be set to: each waiter is scored at each release. */
+  /** Maximum of `maxWaiters`: each waiter is scored at each release. */
   maxWaitersMax: 10_000,
-  /** λ beyond it scores every agent with a backlog as good as nothing. */
+  /** A larger λ gives every agent with a backlog a score of nearly 0. */
   lambdaMax: 100,
   /** Longer than a queue as long as may be takes to pass. */
   starvationLimitTicksMax: 1_000_000,
@@ -407,7 +415,7 @@ export const limits = {
   rememberedTasksMin: 1_000,
   /** Some 300 bytes each, and as many lines of a snapshot. */
   rememberedTasksMax: 10_000_000,
-  /** Rows that are kept because somebody set something: bounds on what can be set. */
+  /** Rows that are kept because an operator set them: bounds on settings. */
   kindsSetMax: 10_000,
   resourcesMax: 1_000,
   ratesMax: 1_000,
@@ -415,57 +423,57 @@ export const limits = {
   // --- learning -------------------------------------------------------------------------------
   /** Weight of the swarm's rate and latency for the kind in an agent's estimates, in attempts. */
   priorAttempts: 8,
-  /** What a kind nobody has tried yet is taken to succeed at. */
+  /** Assumed success rate of a kind without attempts. */
   priorSuccessRate: 0.9,
-  /** An attempt counts half after so many later ones of the same agent and kind. */
+  /** An attempt counts half after this number of later attempts of the same agent and kind. */
   forgetHalfLifeAttempts: 50,
-  /** …or after so much journal time, so that a repaired agent recovers. */
+  /** …or after this journal time, so that a repaired agent recovers. */
   forgetHalfLifeMs: 10 * 60_000,
-  /** Kinds that nobody uses of which something is still remembered: those that fell idle last. */
+  /** Idle kinds with remembered values: the kinds that became idle last. */
   idleKindsMax: 10_000,
-  /** Kinds of which one agent's outcomes are remembered: all it serves, and as many that it served before. */
+  /** Kinds of one agent with remembered outcomes: the kinds that it serves, and as many that it served before. */
   recordsPerAgentMax: 512,
-  /** An agent's success rate counts below the swarm's only beyond this many standard errors: one failure among many
-   *  successes must not lock an equal agent out. */
+  /** An agent's success rate counts as below the swarm's only beyond this many standard errors: a single failure among
+   *  many successes must not lock out an equal agent. */
   successErrorsTolerated: 0.5,
   /** An agent counts as slower only beyond this, in powers of two: 2^0.1 is 7 %… */
   slownessToleratedBits: 0.1,
-  /** …and this many standard errors of its own mean: latencies that vary must not lock an equal agent out. */
+  /** …and this many standard errors of its own mean: varying latencies must not lock out an equal agent. */
   slownessErrorsTolerated: 1.5,
   /** Variance of the log₂ of latencies that is taken for an agent with few attempts: factors of ½ to 2 are common. */
   priorLatencySpread: 1,
-  /** One latency counts as at most 2² = 4 times what was expected, or as a quarter of it. */
+  /** One latency counts as at most 2² = 4 times the expected latency, and at least as a quarter. */
   latencyOutlierBits: 2,
-  /** A latency counts half after so much journal time, and a slow agent without outcomes is probed then. Longer than
+  /** A latency counts half after this journal time, and a slow agent without outcomes is then probed. Longer than
    *  for outcomes: each probe costs a slow attempt, and a long task takes minutes. */
   forgetLatencyHalfLifeMs: 4 * 60 * 60_000,
-  /** A slow agent is probed after so many attempts of the kind by the swarm… */
+  /** A slow agent is probed after this number of attempts of the kind by the swarm… */
   probeAttempts: 8,
-  /** …doubled with each slow probe, so often: every 16,384 attempts at last, some 0.1 % of them for 16 slow agents. */
+  /** …doubled with each slow probe, this number of times: up to every 16,384 attempts, some 0.1 % for 16 slow agents. */
   probeStepMax: 11,
   /** Attempts before an agent may be suspended for a kind. */
   suspendAttemptsMin: 10,
-  /** Suspended when success falls under this share of the swarm's rate. */
+  /** An agent is suspended if its success rate falls below this share of the swarm's rate. */
   suspendShare: 0.25,
   /** First probe of a suspended agent; doubled on each failed probe. */
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
 
   // --- slots ----------------------------------------------------------------------------------
-  /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
+  /** Default of LOCO's `maxWaiters`: a further request for the same resource is refused. */
   waitersPerResourceMax: 100,
-  /** Slots one slot lease may ask for, repeated names included: each is looked at whenever one is free. */
+  /** Slots of one slot lease, repeated names included: each request is checked whenever a slot becomes free. */
   slotsPerLeaseMax: 16,
-  /** Slot leases one agent may hold or wait for: a heartbeat lists them all. */
+  /** Slot leases that one agent may hold or wait for: a heartbeat lists all of them. */
   slotLeasesPerAgentMax: 1_024,
-  /** Holders, and waiters, of one resource that `status` names. */
+  /** Holders, and waiters, of one resource that `status` lists. */
   slotPartiesShownMax: 16,
-  /** Ended handles that are remembered, so that releasing twice is told from releasing what never was. */
+  /** Ended handles that are remembered, to distinguish a second release from a release of an unknown handle. */
   endedHandlesMax: 65_536,
   /** A month, as of an attempt: whoever would wait longer for a slot says no time-out at all. */
   acquireTimeoutMsMax: 30 * 24 * 3_600_000,
-  /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the
-   *  journal's verdict comes first where a leader is there to give it. */
+  /** An agent that stops waiting by its own clock does so this long after the journal's deadline, so that the
+   *  journal's decision comes first if a leader is present. */
   acquireGraceMs: 2_000,
 
   // --- watching the load -----------------------------------------------------------------------
@@ -474,30 +482,31 @@ export const limits = {
   /** Fewest assignments that an alert is raised on. The share of 200 has a standard error of 0.035 at most: chance
    *  alone does not carry an even share over the threshold. */
   concentrationAssignmentsMin: 200,
-  /** The threshold of n agents is 2/n and this: the better of a few agents may get twice its even share. */
+  /** The threshold of n agents is 2/n plus this: the better of a few agents may get twice its even share. */
   concentrationSlack: 0.2,
   /** Highest threshold: 2/n + 0.2 is above 1 for two agents, and an alert on their kind could never be raised. */
   concentrationShareMax: 0.95,
-  /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand
-   *  agents. */
+  /** Kinds whose assignments are watched, the most recent first: at most some 60 KB each, with a thousand agents per
+   *  kind. */
   concentrationKindsMax: 1_000,
-  /** An alert that has not held for so long has ended: one that comes and goes is said twice a minute at most. */
+  /** An alert ends after this time without its condition, so that an alert that comes and goes is logged at most twice
+   *  per minute. */
   concentrationQuietMs: 60_000,
-  /** Alerts that `status` shows, and kinds that one agent serves alone. */
+  /** Alerts that `status` shows, and kinds with a single agent. */
   concentrationAlertsShownMax: 16,
-  /** Of this much of the past is said how long agents were at their limit while their kinds waited: long enough to
-   *  be no moment's crowd, short enough to see what helped. */
+  /** Window in which `status` measures how long agents were full while tasks for them waited: long enough to ignore
+   *  short peaks, short enough to show the effect of a remedy. */
   bottleneckWindowMs: 10 * 60_000,
-  /** …in so many steps, kept for each agent. */
+  /** …in this number of steps, kept per agent. */
   bottleneckSteps: 10,
-  /** Events that `waggle events` prints without flags, and the most that --tail holds in memory. */
+  /** Events that `waggle events` prints without flags, and the maximum of --tail, which is held in memory. */
   eventsTailDefault: 50,
   eventsTailMax: 100_000,
-  /** Rows of each table that `waggle status` lists without --all: some tables fit a screen together. */
+  /** Rows per table that `waggle status` lists without --all: several tables fit a screen together. */
   statusRowsShown: 20,
-  /** Kinds of an agent that it names there. */
+  /** Kinds of an agent in these rows. */
   statusKindsShown: 3,
-  /** Queues of which it says why their tasks wait: the head stays within a screen. */
+  /** Queues in the summary of waiting tasks: the head must fit a screen. */
   statusReasonsMax: 3,
   /** Bottlenecks that `status` shows, the worst first. */
   bottlenecksShownMax: 5,
@@ -505,210 +514,210 @@ export const limits = {
   // --- receipts and rounds ---------------------------------------------------------------------
   /** Bytes of a receipt. */
   receiptBytesMax: 512,
-  /** Agents that a receipt shows: the winner and the next two. */
+  /** Agents in a receipt: the winner and the next two. */
   receiptCandidatesMax: 3,
   /** As much of a queue's name stands in a receipt before a candidate more does. */
   receiptQueueBytesMin: 24,
 
-  /** Steps of journal time in which forgetting in time, and what the swarm expects of a kind, are taken up. */
+  /** Steps of journal time in which forgetting by time, and the swarm's expectation of a kind, are updated. */
   rateEpochMs: 5_000,
-  /** However slow an agent is, the factor for speed leaves it this much of its score. */
+  /** Minimum factor for speed in the score of a slow agent. */
   speedFactorMin: 1 / 16,
-  /** Rankings of agents kept beyond twice as many as there are queues: making one costs as much as it has agents. */
+  /** Idle rankings of agents that are kept, beyond twice the number of queues: building one costs as much as it has
+   *  agents. */
   idlePoolsMax: 64,
-  /** Tasks of one user that are looked at for one that fits a budget. */
+  /** Tasks of one user that are checked for one that fits a budget. */
   budgetLookAhead: 16,
 
   // --- journal --------------------------------------------------------------------------------
-  /** The most one command may put into a batch: half of the server's max payload. */
+  /** Maximum that one command may add to a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
-  /** The largest record a file journal takes: what a server's max payload is there. */
+  /** Largest record of a file journal: equal to a server's max payload. */
   journalRecordBytesMax: 8 * 1024 ** 2,
-  /** A file journal is read through a window of this size… */
+  /** Size of the window through which a file journal is read… */
   journalReadWindowBytes: 1024 * 1024,
-  /** …and one record of it through a smaller one, as big as what lies between two known places. */
+  /** …and of the smaller window for a single record: the distance between two indexed positions. */
   journalIndexSpacingBytes: 256 * 1024,
-  /** The holder of a folder's lock that does not say who it is by then does not answer. */
+  /** The holder of a folder's lock must identify itself within this time, or counts as silent. */
   lockAnswerMs: 1_000,
   /** One pull from a stream: enough to hide the round trip, and no more than a reader keeps in memory. */
   journalPullBytes: 4 * 1024 ** 2,
   journalPullRecords: 1_024,
-  /** A pull waits so long for records; a server answers for it with heartbeats meanwhile… */
+  /** Time that a pull waits for records; the server sends heartbeats meanwhile… */
   journalPullMs: 30_000,
   journalHeartbeatMs: 500,
-  /** …and a pull is made anew when so many in a row stay away. */
+  /** …and a pull is repeated after this number of missed heartbeats in a row. */
   journalHeartbeatsMissedMax: 3,
-  /** A stream's reader that went away without a word is forgotten by the server. */
+  /** The server forgets a stream's consumer without a reader after this time. */
   journalReaderIdleMs: 30_000,
-  /** A stream's reader asks again after so long: servers that fail over drop questions without a word. */
+  /** A stream's reader repeats a request after this time: servers in a fail-over drop requests silently. */
   journalAskMs: 1_000,
-  /** Pause before a stream that does not answer is asked again; doubles up to the second. */
+  /** Pause before a silent stream is asked again; doubles up to a second. */
   journalRetryMs: 50,
   journalRetryMsMax: 1_000,
   /** Longest a stream may stay away before opening it fails: fail-overs were seen to take 8.8 s… */
   journalOpenMs: 10_000,
-  /** …and before a replay gives up, which has more to lose. */
+  /** …and before a replay gives up, because a restart costs more. */
   journalSilenceMsMax: 30_000,
   /** Seals of a segment that a server acknowledged and does not show, before the segment counts as sealed and damaged.
    *  The pauses between them add up to half a second. */
   sealsUnshownMax: 5,
-  /** A record that is not found between others is gone when it is not found for so long: a server that has just
-   *  taken over may not know what it has. */
+  /** A record between existing records is lost if it is not found for this time: a server that has just taken over may
+   *  not know its records yet. */
   journalGapMs: 3_000,
-  /** At this share of max_bytes accepting stops; results and terms go on. */
+  /** At this share of max_bytes no tasks are accepted; results and terms are still journaled. */
   journalFullShare: 0.85,
-  /** …and at this one assigning: what is left is for the results of what runs, and for the leader's own records. */
+  /** …and at this share no tasks are assigned: the rest is for results of running attempts, and for the leader's own
+   *  records. */
   journalUnassignedShare: 0.92,
-  /** What a stream adds to a record: its subject, its headers, its own bookkeeping; an estimate between two looks. */
+  /** Overhead of a record in a stream: subject, headers, bookkeeping; an estimate between two measurements. */
   journalRecordOverheadBytes: 128,
-  /** While the journal is full: pause before it is looked again whether what stands in snapshots may go. */
+  /** Interval, while the journal is full, of checks whether records covered by snapshots may be removed. */
   journalRoomRetryMs: 2_000,
-  /** A standby leaves a leader to lead that finds no room for so long: twice what it takes until it may purge by a
-   *  snapshot that it makes. */
+  /** A standby lets a leader without room lead for this time: twice the time until the leader may purge with its own
+   *  snapshot. */
   fullLeaderMsMax: 240_000,
-  /** Batches read from a journal in one page of a query, in bytes. */
+  /** Bytes of batches in one page of a query. */
   queryPageBytesMax: 256 * 1024,
-  /** Pages read from a journal at the same time, each by a reading of its own: enough to hide the way to a server, and
-   *  too few to hold up appends. A reading is a consumer on a NATS server, which keeps some for other readers. */
+  /** Pages that are read at the same time, each by its own reading: enough to hide the latency of a server, and too
+   *  few to delay appends. On a NATS server each reading is a consumer, which is kept for further pages. */
   pageReadsAtOnce: 4,
-  /** …and pages that wait for that: at some milliseconds a page, whoever comes last is served within a second. */
+  /** …and pages that wait for a reading: at some milliseconds per page, the last one is served within a second. */
   pageReadsWaitingMax: 64,
-  /** A reading of pages asks for so much ahead: two pages, so that a reader that goes on finds the next one there. */
+  /** Bytes that a reading requests ahead: two pages, so that the next page is ready. */
   pageAheadBytes: 512 * 1024,
-  /** A reading that no page was taken from for so long is closed: a reader that goes on asks sooner. */
+  /** A reading without a request for this time is closed: an active reader asks sooner. */
   journalReadingIdleMs: 2_000,
-  /** A page answers the same question for so long: a flood of one question costs one read a second… */
+  /** Time for which a page answers equal requests, so that a flood of one request costs one read per second… */
   pageSharedMs: 1_000,
-  /** …of so many pages, 8 MiB. */
+  /** …with this number of pages, 8 MiB. */
   pagesSharedMax: 32,
-  /** What is read from the journal for clients of one project, and of all, in a second: as fast as one reader goes by
-   *  itself, and a fifth of what two cores could read. */
+  /** Bytes per second that clients of one project may read from the journal, and clients of all projects together: the
+   *  rate of a single reader, and a fifth of the maximum of two cores. */
   pageBytesPerSecond: 8 * 1024 ** 2,
   pageBytesPerSecondOfAll: 16 * 1024 ** 2,
-  /** …and so much of that may be taken at once, after a quiet time. */
+  /** …and the burst that is allowed after a quiet time. */
   pageBurstMs: 2_000,
-  /** What a page costs at least, in bytes: the way of a question and of its answer. */
+  /** Minimum cost of a page, in bytes: the overhead of request and answer. */
   pageCostMin: 4 * 1024,
-  /** What a record costs beside its bytes: some 10 µs of the server's time and as many of the coordinator's. */
+  /** Cost of a record beside its bytes: some 10 µs of server time and of coordinator time. */
   recordCost: 512,
-  /** Projects of which it is known how much was read lately: as many as state knows, and all together. */
+  /** Projects whose recent reads are remembered: all projects of the state, and one entry for all together. */
   readBudgetsMax: 10_001,
-  /** A reader that is refused asks again no sooner. */
+  /** A refused reader asks again no sooner. */
   pageRetryMsMin: 50,
-  /** Single records read at the same time, for those who await how tasks ended… */
+  /** Single records that are read at the same time, for clients that await outcomes… */
   outcomeReadsAtOnce: 16,
-  /** …and reads that wait for that, each for as long as `awaitReadMs` lets it. */
+  /** …and reads that wait, each for at most `awaitReadMs`. */
   outcomeReadsWaitingMax: 1_024,
-  /** Refused reads are told of in the log so often, with how many there were. */
+  /** Interval at which the log reports refused reads, with their number. */
   readsRefusedQuietMs: 60_000,
-  /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
+  /** Bytes of agents in the answer to `explain`: some two thousand agents, those that serve the kind first. */
   explainedAgentsBytesMax: 256 * 1024,
-  /** Users among whom that answer looks for one for whom room is kept in a budget, and different demands about which
-   *  it asks all agents: without them one answer holds up the leader as long as users times agents take. */
+  /** Users whom this answer checks for reserved room in a budget, and different demands that it compares with all
+   *  agents. Without a bound one answer would block the leader for users times agents. */
   explainedUsersMax: 10_000,
   explainedDemandsMax: 16,
-  /** Names of one sort in a filter of tasks. */
+  /** Names of one type in a filter of tasks. */
   filterNamesMax: 64,
-  /** Tasks in one page of a list, unless it is asked for otherwise, and at most. */
+  /** Tasks per page of a list: default and maximum. */
   tasksPageDefault: 50,
   tasksPageMax: 1_024,
   cursorCharactersMax: 128,
-  /** Lists of tasks that are made or wait to be made; each looks at every task. */
+  /** Task lists that are in progress or wait; each visits every task. */
   taskScansMax: 16,
-  /** A scan of tasks holds the loop so long at a time, and leaves it as long: turns are taken in between. */
+  /** A scan of tasks holds the event loop for this time, then yields for the same time, so that turns can run. */
   taskScanSliceMs: 2,
-  /** Requests to retry tasks that wait while the journal is read for another. */
+  /** Retry requests that wait while the journal is read for an earlier one. */
   retriesWaitingMax: 64,
-  /** Payloads of tasks to be retried that are read from the journal at the same time. */
+  /** Payloads that are read from the journal at the same time for retries. */
   retryReadsAtOnce: 8,
   /** Messages of a bulk retry or cancel that a client has under way at once: of several projects, or of many tasks. */
   bulkMessagesAtOnce: 4,
-  /** Questions about single tasks that a bulk verb has under way at once. */
+  /** Queries for single tasks that a bulk verb has in flight. */
   bulkQueriesAtOnce: 32,
-  /** Tasks of whose retry a client remembers, so that an older ending is not taken for the newest. */
+  /** Retried tasks that a client remembers, so that an older outcome is not taken for the newest. */
   retriedTasksMax: 10_000,
-  /** Payloads of tasks to be retried that are held at once, in characters: what one turn takes. */
+  /** Payloads for retries that are held at once, in characters: the size of one turn. */
   retryBytesMax: 512 * 1024,
-  /** Reading how tasks ended, for one who awaits them: what is not read by then is asked about again. */
+  /** Time to read an outcome for a waiting client; after this time the client asks again. */
   awaitReadMs: 2_000,
-  /** An outcome that is asked for again and again and not found is said to be lost after so long: by then a leader has
-   *  found the gap, saved its state, and said where the audit begins, which is the better answer. */
+  /** An outcome that repeated requests do not find is reported as lost after this time. By then a leader has found the
+   *  gap, saved its state, and announced where the audit begins, which is the better answer. */
   outcomeMissMs: 10_000,
-  /** Batches noted as not found, so that it is known for how long they are not; beyond, the oldest are forgotten. */
+  /** Missing batches whose first miss is remembered; beyond this number the oldest are forgotten. */
   missedBatchesMax: 1_000,
-  /** Decoded batches kept for clients that ask how tasks ended. */
+  /** Decoded batches that are kept for clients that ask for outcomes. */
   recentBatchesMax: 16,
-  /** A server that keeps a stream beats each second; one that its leader has not heard for so long is told as away. The
-   *  leader itself calls it so after 10 s, and gives up its lead after some more. */
+  /** A server that stores a stream sends a heartbeat each second; a server that its leader has not heard for this time
+   *  is reported as away. The stream's leader itself does so after 10 s, and steps down some seconds later. */
   replicaSilentMs: 5_000,
-  /** A record in the journal that no coordinator wrote is warned of for so long after it was met: by then somebody
-   *  has looked, and most likely knows who wrote it. */
+  /** Time for which `status` warns about a foreign record: by then an operator has looked, and most likely knows its
+   *  writer. */
   foreignRecordShownMs: 24 * 3_600_000,
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
-  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby that is at most so far behind can
-   *  compare what it holds. About 12 KiB. */
+  /** Hashes of the newest batches that a segment's `Opened` repeats: a standby within this distance can compare its
+   *  own batches. About 12 KiB. */
   openedHashesMax: 256,
   /** Of the random name of a coordinator's session: no two are the same. */
   lifeCharacters: 12,
-  /** Places behind damage where the reading of a segment begins again, for `waggle journal recover`: what is behind the
-   *  last one counts as unreadable. */
+  /** Positions behind damage at which the reading of a segment restarts, for `waggle journal recover`: records behind
+   *  the last one count as unreadable. */
   salvagedGapsMax: 1_000,
-  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that part earlier count as different.
-   *  */
+  /** Hashes of the newest batches that a coordinator keeps: two copies of a log that diverged earlier count as
+   *  different. */
   recentHashesMax: 4_096,
 
   // --- compaction -----------------------------------------------------------------------------
-  /** A base is due when the batches behind the newest base outweigh it so often: a fifth of all writes is bases… */
+  /** A base is due when the batches behind the newest base outweigh it by this factor: a fifth of all writes is bases… */
   baseOutweighedTimes: 4,
-  /** …and have so many bytes, which a restart reads in some seconds. */
+  /** …and the batches since have this many bytes, which a restart reads in some seconds. */
   baseSpacingBytesMin: 64 * 1024 ** 2,
   /** Batches copied into the next segment together: enough to hide the way to a server, and 1 MiB in memory. */
   copiesAtOnceMax: 64,
   copiesAtOnceBytes: 1024 * 1024,
-  /** So few batches the leader copies itself, while it takes no turn for some milliseconds. */
+  /** The leader itself copies up to this number of batches, while it takes no turn for some milliseconds. */
   copiesLeftFew: 16,
-  /** …and after so many rounds the leader copies all the rest: batches come as fast as they are copied. */
+  /** …and after this number of rounds the leader copies the rest: batches arrive as fast as they are copied. */
   copyRoundsMax: 50,
   /** How often a maker asks whether the leader committed a batch. */
   committedLookMs: 10,
-  /** Damage met so often in a row is no fail-over of a server: the leader takes the lead again. */
+  /** Damage found this number of times in a row is no fail-over of a server: the leader takes the lead again. */
   damagesMax: 2,
-  /** How often a leader looks for segments that are old enough to be removed. */
+  /** Interval at which a leader looks for segments that are old enough to be removed. */
   retentionLookMs: 60_000,
-  /** A segment found faulty counts as faulty after so many looks… */
+  /** A segment counts as faulty after this number of looks… */
   faultLooksMin: 6,
-  /** …each so long after the one before: a server that takes over knows its newest records by then. */
+  /** …each this long after the last: by then a server that takes over knows its newest records. */
   faultLookMs: 500,
 
   // --- snapshots ------------------------------------------------------------------------------
-  /** A chunk of a snapshot: small enough to be hashed within a millisecond, large enough that a million tasks are some
-   *  thousand chunks, whose places and hashes fit the manifest with room to spare. */
+  /** Size of a snapshot's chunk: small enough to be hashed within a millisecond. A million tasks need some thousand
+   *  chunks, whose positions and hashes fit the manifest. */
   snapshotChunkBytesMax: 512 * 1024,
-  /** …or this share of the room that the journal has, so that a small one can be purged in time. */
+  /** …or this share of the journal's storage, so that a small journal can be purged in time. */
   snapshotJournalShare: 1 / 8,
-  /** …or so long after the last: what is older than the audit's retention goes, also where little happens. */
+  /** …or this time after the last snapshot, so that records beyond the retention are removed even with little load. */
   snapshotMs: 24 * 3_600_000,
-  /** While the journal is short of room, so often: each lets go what stands before the one before it. */
+  /** Interval of snapshots while the journal is short of room: each lets records before the last snapshot go. */
   snapshotShortMs: 30_000,
-  /** A server that keeps streams in its page cache has synced what has stood for so long (by default it does every two
-   *  minutes): a power failure leaves it. */
+  /** A server that keeps streams in its page cache has synced records of this age (the default interval is two
+   *  minutes): a power failure does not remove them. */
   snapshotSyncMs: 120_000,
-  /** A snapshot that failed is tried again after so long; doubles. */
+  /** Pause after a failed snapshot; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,
-  /** What is kept of the journal for those who read it, unless an operator says otherwise: so much that the room which
-   *  a journal has by default holds it. */
+  /** Part of the journal that is kept for readers, by default: it fits the default storage of a journal. */
   auditRetentionMs: 7 * 24 * 3_600_000,
   auditRetentionBytes: 7 * 1024 ** 3,
-  /** Who keeps less has said that results and stories need not be read, and is told so: they may be gone before whoever
-   *  submitted a task comes back for its result. */
+  /** With a shorter time `up` warns: results and histories of tasks may be removed before the submitter reads them. */
   auditRetentionMsLittle: 3_600_000,
   auditRetentionBytesLittle: 16 * 1024 ** 2,
-  /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the
-   *  one line or record that comes then does not raise it. */
+  /** Reading or writing a snapshot yields the event loop after this time: a quarter of a turn's alarm, so that the
+   *  next line or record does not raise the alarm. */
   snapshotSliceMs: 12,
   /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes
    *  microseconds. */
@@ -717,126 +726,129 @@ export const limits = {
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
   verbAskTimeoutMs: 10_000,
-  /** Silence after which a verb says that it waits for a leader. */
+  /** Silence after which a verb reports that it waits for a leader. */
   verbSilenceMs: 1_500,
-  /** A task that one waits for at a terminal and that does not run by then has its reason told, and is looked at again
-   *  as often. */
+  /** Time after which a task that a user waits for at a terminal has its reason shown; also the interval of the
+   *  checks. */
   waitReasonMs: 5_000,
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
   statusWatchMs: 1_000,
-  /** An agent that has not joined by then tells its person that no leader answers. */
+  /** Time after which an agent that has not joined reports that no leader answers. */
   agentWaitNoticeMs: 2_000,
-  /** A coordinator that leads sooner says nothing of the moment in which it stood by. */
+  /** A coordinator that leads sooner does not report that it stood by. */
   standbyNoticeMs: 500,
   /** Between two lines of `up` about how many tasks came and went. */
   lifeLineMs: 5_000,
-  /** Longest a verb asks whether somebody leads when the answer may well be no. */
+  /** Maximum wait of a verb for a leader that may well not exist. */
   leaderLookMs: 1_000,
-  /** Longest that is listened for a leader which does not answer: at the longest T it announces itself within a third
-   *  of ten seconds. */
+  /** Maximum wait for the heartbeat of a leader that does not answer: at the longest T, a leader sends one within a
+   *  third of ten seconds. */
   leaderHeardMs: 4_000,
   /** Often enough to look alive on a terminal. */
   progressRedrawMs: 100,
-  /** Between two progress lines where there is no terminal to redraw one. */
+  /** Interval of progress lines without a terminal. */
   progressLineMs: 2_000,
-  /** What a terminal that does not tell its width is taken to have. */
+  /** Assumed width of a terminal that does not report its width. */
   terminalColumnsDefault: 80,
-  /** Clocks further apart make times in tables and logs contradict each other. */
+  /** With a larger difference of clocks, times in tables and logs contradict each other. */
   clockDifferenceMsMax: 2_000,
-  /** Files the demo works on, three tasks each: 32 tasks per second, which a busy laptop manages. */
+  /** Files in the demo, with three tasks each: 32 tasks per second, which a busy laptop manages. */
   demoFilesMax: 300,
   /** An agent of the demo reads a whole file into memory. */
   demoFileBytesMax: 16 * 1024 * 1024,
   /** A NUL among the first bytes makes a file binary, as for git and grep. */
   demoProbeBytes: 8 * 1024,
-  /** Names that `git ls-files` may print, in bytes. */
+  /** Output of `git ls-files`, in bytes. */
   demoListBytesMax: 64 * 1024 * 1024,
   /** The demo waits for outcomes until then, from the start of its process. Stopping takes some seconds more. */
   demoMs: 40_000,
-  /** Of these, for the last attempts. */
+  /** Part of this time for the last attempts. */
   demoEndMs: 4_000,
   /** Longest time of submission, where the start took no longer than usual. */
   demoSubmitMs: 30_000,
   /** Shortest time of submission, where the start took very long. */
   demoSubmitMsMin: 8_000,
-  /** Tasks that show how shares change. With fewer no agent is broken. */
+  /** Minimum number of tasks to show changing shares. With fewer no agent is broken. */
   demoTroubleTasksMin: 300,
   /** Time of submission that shows how shares change: an agent is learnt, found broken, and learnt again. */
   demoTroubleMsMin: 15_000,
-  /** Fewer tasks are submitted one each of so many milliseconds. */
+  /** With fewer tasks, interval between two submits. */
   demoFewTasksEveryMs: 30,
-  /** Between two looks at which tasks are due. */
+  /** Interval of the check for due tasks. */
   demoStepMs: 100,
   /** Between two pictures on a terminal. */
   demoRedrawMs: 250,
-  /** Between two lines where there is no terminal. */
+  /** Interval of lines without a terminal. */
   demoLineMs: 3_000,
   /** No attempt of the demo is slowed down to more. */
   demoAttemptMsMax: 2_000,
-  /** Tries to remove the demo's folder while a process that ends still writes there. */
+  /** Attempts to remove the demo's folder while an ending process still writes to it. */
   demoRemoveRetriesMax: 3,
-  /** Longest the demo waits for its coordinator and agents to be there. */
+  /** Maximum wait of the demo for its coordinator and agents. */
   demoStartMs: 20_000,
-  /** Longest it waits for them to leave before it kills them. */
+  /** Maximum wait for processes to end before the demo kills them. */
   demoStopMs: 5_000,
 
   // --- simulations ----------------------------------------------------------------------------
-  /** Seeds of one command: an interval narrows with the root of their number, nobody needs more. */
+  /** Seeds of one command: an interval narrows with the root of their number, so more are useless. */
   simulationSeedsMax: 10_000,
-  /** Highest seed: they are written in commands. */
+  /** Highest seed: seeds are typed in commands. */
   seedMax: 1_000_000_000,
   /** Virtual time of a seed, `--for`: in less nobody submits anything, and a run of nothing must not look green. */
   tortureForMsMin: 1_000,
   /** More keeps more of the journal in memory than a machine has: some gigabytes in a few hours. */
   tortureForMsMax: 3_600_000,
-  /** What `--minutes` may ask for: from a few seconds, in which one seed is run, to a week. */
+  /** Range of `--minutes`: from a few seconds for a single seed to a week. */
   tortureMinutesMin: 0.1,
   tortureMinutesMax: 7 * 24 * 60,
   /** More threads than any machine has cores. */
   tortureThreadsMax: 1_024,
   /** A trace is read into memory: about ten million requests. */
   simulationTraceBytes: 512 * 1024 * 1024,
-  /** What is done by then shows no bar. */
+  /** Work that ends within this time shows no progress bar. */
   progressQuietMs: 500,
 } as const;
 
 assert(
   limits.clientPingMs * (limits.clientPingsMax + 1) + limits.connectTimeoutMs < limits.agentLostMs,
-  "an agent leaves a server that no longer answers before it is given up",
+  "an agent leaves a silent server before the agent counts as lost",
 );
 assert(
   limits.leaseTtlMs * (1 - limits.leaseAbortShare) - 2 * limits.heartbeatMs > limits.requestTimeoutMs,
-  "an agent whose heartbeat was confirmed just now is in touch",
+  "a confirmed heartbeat keeps an agent in touch until the next one",
 );
 assert(
   limits.fullLeaderMsMax >= 2 * limits.snapshotSyncMs,
-  "a leader has the time to make a full journal some room",
+  "a leader has the time to make room in a full journal",
 );
-assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
+assert(
+  limits.leaseTtlMs >= limits.agentLostMs,
+  "a lease is at least as long as the silence after which its agent is lost",
+);
 assert(
   limits.heartbeatMs * 3 <= limits.unresponsiveSilenceMs && limits.unresponsiveSilenceMs < limits.agentLostMs,
-  "two lost heartbeats make nobody unresponsive, and the unresponsive are not yet lost",
+  "two lost heartbeats make no agent unresponsive, and an unresponsive agent is not yet lost",
 );
 assert(
   limits.leaderTimeoutMsMin <= limits.leaderTimeoutMs && limits.leaderTimeoutMs <= limits.leaderTimeoutMsMax,
-  "the default T is within what may be set",
+  "the default T is within its range",
 );
 assert(
   limits.leaderTimeoutMsMax * (1 + limits.electionJitterShare) < limits.askTimeoutMs,
-  "whoever asks outlasts a change of leaders, at the longest T there may be",
+  "a client's request outlasts a change of leaders, at the longest T",
 );
 assert(
   limits.reconnectMsMax < limits.leaderDeafMs,
-  "a leader whose server was away is back before it lets another lead",
+  "a leader reconnects to a server that is back before it steps down",
 );
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(
   limits.askTimeoutMs < limits.slotAgentForgottenMs,
-  "what an agent that left still asks is not taken for a new one's",
+  "a late request of an agent that left is not taken for a new agent's",
 );
 assert(
   limits.askTimeoutMs < limits.rememberMsMin,
-  "whoever asks again is known, however little is remembered",
+  "a repeated request finds its task, at the shortest horizon",
 );
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
 assert(
@@ -849,18 +861,18 @@ assert(
 );
 assert(
   limits.agentsMax * limits.maxConcurrentMax * 2 <= limits.openAttemptsMax,
-  "every place there can be is within what may be set",
+  "the capacity of all agents is within the maximum of a limit",
 );
 assert(
   Number.isSafeInteger(
     limits.agentsMax * limits.maxConcurrentMax * 2 * limits.tokensPerAttemptMax + limits.tokensMax,
   ),
-  "what every place holds back at once, beside a whole budget, is counted exactly",
+  "a whole budget plus the reservations of all attempts is an exact integer",
 );
 assert(
   limits.historyStepMs * limits.windowBuckets <= limits.budgetWindowMsMin &&
     limits.historyStepsPerLevel > 2 * limits.windowBuckets,
-  "a remembered step is no longer than a bucket of a window that it may stand at the beginning of",
+  "a remembered step is no longer than a bucket of any window that may begin with it",
 );
 assert(
   limits.historyStepMs * limits.historyStepsPerLevel * (2 ** limits.historyLevelsMax - 1) >=
@@ -870,35 +882,41 @@ assert(
 assert(
   limits.tokensPerAttemptDefault <= limits.tokensPerAttemptMax &&
     limits.tokensPerAttemptMax <= limits.tokensMax,
-  "an attempt is said to take no more than a budget may hold",
+  "the estimate of an attempt is within the maximum of a budget",
 );
 assert(
   limits.concentrationAssignmentsMin <= limits.concentrationAssignments,
-  "an alert is raised on assignments that are remembered",
+  "an alert needs no more assignments than are remembered",
 );
 assert(limits.concentrationShareMax < 1, "an agent that gets everything raises an alert");
 assert(
   Number.isInteger(limits.bottleneckWindowMs / limits.bottleneckSteps),
   "the window is whole steps of whole milliseconds",
 );
-assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
-assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
+assert(
+  limits.kindsPerAgentMax < limits.recordsPerAgentMax,
+  "an agent's records include every kind that it serves",
+);
+assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within the maximum");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(
   limits.auditRetentionBytes + 2 * limits.baseSpacingBytesMin <=
     limits.journalBytesMax * limits.journalFullShare,
-  "what is kept by default, and what comes between bases, leaves room for tasks",
+  "the default retention and the batches between two bases leave room for tasks",
 );
 assert(
   limits.journalFullShare < limits.journalUnassignedShare,
-  "tasks are refused before those that wait are held back",
+  "new tasks are refused before waiting tasks are held back",
 );
 assert(
   limits.journalFullRetryMs * 2 <= limits.leaderTimeoutMsMin,
   "a leader finds room before a standby does",
 );
-assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and what ends it raise no alarm");
-assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");
+assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and its last item raise no alarm");
+assert(
+  limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax,
+  "a file takes every record that a server takes",
+);
 assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse rarer heartbeats");
 assert(
   limits.journalHeartbeatMs * limits.journalHeartbeatsMissedMax < limits.leaderTimeoutMs,
@@ -906,27 +924,27 @@ assert(
 );
 assert(
   limits.pulseMs + limits.leaderTimeoutMsMax * limits.campaignAskShare < 2 * limits.standbyNoticeMs,
-  "a standby whose leader's silence has ended campaigns before it says that another coordinator leads",
+  "a standby whose leader is silent campaigns before it reports that another coordinator leads",
 );
 assert(
   limits.campaignAskShare < limits.electionJitterShare,
-  "of several standbys that ask before they campaign one is still first",
+  "one of several standbys is still first, although they ask before they campaign",
 );
 assert(
   1 / limits.leaderBeatsPerTimeout + 1 / limits.pulsesPerTimeout < limits.leaderTrustShare,
-  "a leader that beats in time keeps its trust",
+  "a leader that sends heartbeats in time keeps its lease",
 );
 assert(
   limits.requestTimeoutMs < limits.askTimeoutMs,
-  "one unanswered question does not use up an asker's time",
+  "one unanswered request does not use up a client's time",
 );
 assert(
   limits.leaderTimeoutMsMax + 2 * limits.requestTimeoutMs <= limits.termDoubtedMs,
-  "a deposed leader's last answers, to questions asked in its time, give up no term",
+  "a deposed leader's last answers make no client give up a term",
 );
 assert(
   limits.awaitReadMs * 2 <= limits.requestTimeoutMs,
-  "who awaits tasks is answered in time, also when the journal is slow",
+  "a client that awaits tasks is answered in time, even with a slow journal",
 );
 assert(
   Number.isSafeInteger(limits.taskWeightMax * 1000 * limits.queuedTasksMax),
@@ -935,24 +953,24 @@ assert(
 assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");
 assert(
   limits.brokerStallBytes < limits.brokerPendingBytesMax,
-  "a publisher is held back before a reader is cut off",
+  "a publisher is held back before a reader is disconnected",
 );
 assert(limits.maxPayloadBytesDefault < limits.brokerStallBytes, "one message never stalls its publisher");
-assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered question does not use up a start");
+assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered request does not use up a start");
 assert(
   limits.execKillGraceMs <= limits.leaseTtlMs * limits.leaseAbortShare,
-  "a command whose lease runs out is dead before it has run out",
+  "a command is killed before its lease ends",
 );
 assert(
   limits.agentLogMs < limits.logAskTimeoutMs,
-  "whoever asks for logs hears from the leader that the agent does not answer",
+  "a client that asks for logs gets the leader's answer about a silent agent",
 );
 assert(
   limits.execKillGraceMs < limits.agentStopMs,
-  "a stopped agent's commands are dead before it speaks for them",
+  "a stopped agent's commands are killed before the agent answers for them",
 );
 assert(
   limits.leaderTimeoutMsMax / limits.leaderBeatsPerTimeout < limits.leaderHeardMs,
-  "a leader that announces itself is heard in time",
+  "a leader's heartbeat arrives in time",
 );
 assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");
