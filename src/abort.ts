@@ -1,11 +1,11 @@
-// Many listeners to few abort signals. A signal of the caller's gets one listener of ours while any wait shares it,
-// and none afterwards: more than ten make Node warn of a leak, removing one takes as long as there are others, and on
-// Node 20 `AbortSignal.any` keeps what it makes for as long as its sources live.
+// Many listeners on few abort signals. A caller's signal gets a single listener while any wait shares it, and none
+// afterwards. More than ten listeners make Node warn of a leak, and removing one takes time in proportion to their
+// number. On Node 20 `AbortSignal.any` keeps its result for as long as its sources live.
 
 export class Aborts {
   readonly #waitsBySignal = new WeakMap<AbortSignal, Waits>();
 
-  /** Calls `run` once when `signal` aborts. Returns a function that stops it. */
+  /** Calls `run` once when `signal` aborts. Returns a function that cancels the call. */
   on(signal: AbortSignal, run: () => void): () => void {
     const waits = this.#waitsBySignal.get(signal) ?? this.#listen(signal);
     waits.runs.add(run);
@@ -15,8 +15,8 @@ export class Aborts {
     };
   }
 
-  /** A controller that aborts with any of `signals`, and lets go of them when aborted itself. Abort it when
-   *  done. */
+  /** A controller that aborts with any of `signals`. The caller aborts the controller at the end, to release the
+   *  signals. */
   linkedTo(...signals: readonly (AbortSignal | undefined)[]): AbortController {
     const own = new AbortController();
     for (const signal of signals) {
@@ -47,7 +47,7 @@ export class Aborts {
   }
 }
 
-/** All that end with one signal. */
+/** The waits on one signal. */
 interface Waits {
   readonly runs: Set<() => void>;
   /** Listens to the signal. */

@@ -1,4 +1,4 @@
-// `waggledance/audit`: reading the record. Its events and receipts as types, and each of them as a line for people.
+// `waggledance/audit`: types of the journal's events and receipts, and a line for people about each.
 
 export type { ReplayedAssignment } from "./audit/assignment-replay.ts";
 export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";

@@ -1,13 +1,13 @@
-// The pause before a failed attempt is repeated: the only formula for it in the SDK.
+// The pause before a failed attempt is repeated: the only such formula in the SDK.
 
 export interface BackOff {
-  /** Longest pause after the first failure, ms, > 0. It doubles with each further failure… */
+  /** Longest pause after the first failure, ms, > 0. Doubles with each further failure… */
   readonly pauseMs: number;
-  /** …up to this. */
+  /** …up to this pause. */
   readonly pauseMsMax: number;
 }
 
-/** Between half of the longest pause and all of it, ms.
+/** Between half of the longest pause and the whole pause, ms.
  *  @param failures in a row, from 1
  *  @param chance in [0, 1): spreads agents and clients that fail at the same moment */
 export function backOffMs({ pauseMs, pauseMsMax }: BackOff, failures: number, chance: number): number {

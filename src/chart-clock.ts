@@ -1,5 +1,5 @@
-// The injected clock in the form that XState takes (`createActor(machine, { clock })`), so that the delays of a chart
-// follow virtual time.
+// The injected clock in the form of XState (`createActor(machine, { clock })`), so that delays of charts follow
+// virtual time.
 
 import type { ActorOptions, AnyActorLogic } from "xstate";
 import type { Clock } from "./clock.ts";

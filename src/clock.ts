@@ -1,5 +1,5 @@
-// Time and chance as dependencies: production passes the system's, the simulator its own.
-// `core` and `scheduling` see neither; the coordinator stamps them onto what it decides.
+// Time and chance as dependencies: production passes the system's, the simulator passes virtual ones. `core` and
+// `scheduling` see neither; the coordinator stamps them onto its decisions.
 
 import { randomBytes } from "node:crypto";
 import { limits } from "./limits.ts";
@@ -9,10 +9,10 @@ export interface Clock {
   now(): number;
   /** Monotonic, ms from an arbitrary start, with fractions. */
   monotonicMs(): number;
-  /** Calls `run` once after `ms`, which may be longer than a timer of the system holds; never after
-   *  Infinity. Returns a function that cancels it. Does not keep the process alive when `unref` is set. */
+  /** Calls `run` once after `ms`, which may be longer than a timer of the system allows; never after Infinity. Returns
+   *  a function that cancels the call. With `unref` the timer does not keep the process alive. */
   after(ms: number, run: () => void, options?: { readonly unref?: boolean }): () => void;
-  /** Calls `run` when the events that already wait have been handled (a macrotask). */
+  /** Calls `run` after the events that already wait (a macrotask). */
   soon(run: () => void): void;
 }
 

@@ -1,5 +1,5 @@
-// Cuts text between characters, never between the two halves of a surrogate pair: half a character is no text, and
-// readers of JSON in other languages refuse it. Not here: widths on a terminal (cli/table.ts).
+// Cuts text between characters, never between the two halves of a surrogate pair: readers of JSON in other languages
+// refuse half a character. Not here: widths on a terminal (cli/table.ts).
 
 /** The beginning of a text: at most `lengthMax` UTF-16 units. @param lengthMax ≥ 0 */
 export function headOf(text: string, lengthMax: number): string {

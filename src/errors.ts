@@ -1,5 +1,5 @@
-// Every error a caller can meet: a class, a stable code, and a sentence that says what to do.
-// Not here: expected outcomes of a decision (those are members of unions in core/).
+// Every error that a caller can get: a class, a stable code, and a sentence with the remedy. Not here: expected
+// outcomes of a decision (members of unions in core/).
 
 /** The stable codes. A code is never reused for another meaning. */
 export type WaggleErrorCode =
@@ -47,11 +47,11 @@ export type WaggleErrorCode =
 
 export interface WaggleErrorOptions {
   readonly cause?: unknown;
-  /** The field of the message or configuration that was wrong, as a path: `tasks[3].weight`. */
+  /** Path of the wrong field in the message or configuration: `tasks[3].weight`. */
   readonly field?: string;
 }
 
-/** The root of all errors this package throws. `code` is stable, `message` says what to do. */
+/** The root of all errors of this package. `code` is stable, `message` says what to do. */
 export class WaggleError extends Error {
   readonly code: WaggleErrorCode;
   readonly field: string | undefined;
@@ -64,7 +64,7 @@ export class WaggleError extends Error {
   }
 }
 
-/** A message that does not parse, or breaks a limit. Nothing was changed. */
+/** A message that cannot be parsed, or breaks a limit. Nothing was changed. */
 export class InvalidMessageError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_INVALID_MESSAGE", message, options);
@@ -78,7 +78,7 @@ export class InvalidConfigError extends WaggleError {
   }
 }
 
-/** A value that a rule of scheduling cannot work with: α above 1, a weight that is no number. Nothing was changed. */
+/** A value that a scheduling rule cannot use: α above 1, a weight that is no number. Nothing was changed. */
 export class InvalidValueError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_INVALID_VALUE", message, options);
@@ -102,7 +102,7 @@ export class BackpressureError extends WaggleError {
   }
 }
 
-/** A budget as it refused a task; tokens. */
+/** A budget that refused a task; tokens. */
 export interface ExceededBudget {
   /** Absent: the swarm's budget. */
   readonly project?: string | undefined;
@@ -111,9 +111,9 @@ export interface ExceededBudget {
   readonly windowMs: number;
   /** Used within the window. */
   readonly spent: number;
-  /** Estimates of running attempts, held back until they end. */
+  /** Estimates of running attempts, reserved until they end. */
   readonly reserved: number;
-  /** Estimate of the task that was refused. */
+  /** Estimate of the refused task. */
   readonly needed: number;
 }
 
@@ -131,9 +131,9 @@ export class BudgetExceededError extends WaggleError {
   }
 }
 
-/** What was asked for stands before the first batch that is kept: read from `firstIdx` on. */
+/** The requested batches are older than the first batch that is kept: read from `firstIdx` on. */
 export class AuditTrimmedError extends WaggleError {
-  /** The first batch that is kept. */
+  /** First batch that the journal still has. */
   readonly firstIdx: number;
 
   constructor(message: string, options: WaggleErrorOptions & { readonly firstIdx: number }) {
@@ -142,32 +142,32 @@ export class AuditTrimmedError extends WaggleError {
   }
 }
 
-/** The server, or a leader behind it, could not be reached. */
+/** The server, or a leader on it, could not be reached. */
 export class UnreachableError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_UNREACHABLE", message, options);
   }
 }
 
-/** Somebody answers, and not as the protocol says: a coordinator of another version, or somebody who is none. Asking
- *  again does not help. */
+/** An answer that breaks the protocol: from a coordinator of another version, or from a different program. Repeating
+ *  the request does not help. */
 export class UnreadableAnswerError extends UnreachableError {}
 
-/** A broker could not be started, or is not what this data folder needs. */
+/** A broker could not be started, or is not the broker that this data folder needs. */
 export class BrokerError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_BROKER", message, options);
   }
 }
 
-/** An optional package is needed and not installed. The message names the command that installs it. */
+/** A required optional package is not installed. The message names the command that installs it. */
 export class MissingPackageError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_MISSING_PACKAGE", message, options);
   }
 }
 
-/** Nobody subscribes to the subject of a request: there is no leader at this moment. */
+/** The subject of a request has no subscriber: there is no leader at the moment. */
 export class NoLeaderError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_NO_LEADER", message, options);
@@ -181,19 +181,19 @@ export class OutcomeUnknownError extends WaggleError {
   }
 }
 
-/** The journal holds something that it must not: a broken hash, a gap, a fork. */
+/** The journal holds an invalid record: a broken hash, a gap, a fork. */
 export class JournalDamagedError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_JOURNAL_DAMAGED", message, options);
   }
 }
 
-/** Records of a journal, or what stands for them, are not found: for good, or because who was asked does not know
- *  them yet, as servers that fail over do not. */
+/** Records of a journal, or their replacements, are not found. They are lost, or the server does not know them yet, as
+ *  during a fail-over. */
 export class MissingRecordsError extends JournalDamagedError {}
 
-/** Where a record was read another stands now: the journal lost its end, and went on differently. Read anew, it may
- *  lead to where it goes on all the same. */
+/** A record changed since it was read: the journal lost records at its end and continued differently. A second read
+ *  may still succeed. */
 export class RewrittenError extends JournalDamagedError {}
 
 /** A bug: an invariant does not hold. Never caught except to stop. */
@@ -203,11 +203,11 @@ export class InvariantError extends WaggleError {
   }
 }
 
-/** What is said of whatever was thrown. Never throws itself, though reading what user code threw may. */
+/** The message of any thrown value. Never throws, although reading a foreign value may. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "the thrown value cannot be read"; // a getter, a Proxy or a toString threw: there are no better words
+    return "the thrown value cannot be read"; // a getter, a Proxy or a toString threw: no better words exist
   }
 }

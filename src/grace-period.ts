@@ -1,4 +1,4 @@
-// How long what may pass is endured before it is believed.
+// A grace period: a possibly temporary condition is believed only after it has lasted for a given time.
 
 import type { Clock } from "./clock.ts";
 
@@ -10,16 +10,16 @@ export class GracePeriod {
   #seenMonotonicMs: number | undefined;
   #enduredMs = 0;
 
-  /** @param timesMin how often it is to be seen at least: a look may wait long for an answer, and that time says
-   *  nothing, so that each behind the first counts for its part of `forMs` at most */
+  /** @param timesMin minimum number of sightings. A look may wait long for an answer, and waiting is no evidence: each
+   *  sighting after the first counts for at most its part of `forMs` */
   constructor(clock: Pick<Clock, "monotonicMs">, forMs: number, timesMin = 1) {
     this.#clock = clock;
     this.#forMs = forMs;
     this.#gapMsMax = timesMin === 1 ? forMs : forMs / (timesMin - 1);
   }
 
-  /** Notes that it is seen once more: to be called each time, for that is what counts.
-   *  @returns whether it has lasted for so long, from the first time on, that it is believed */
+  /** Notes one more sighting of the condition. To be called at every sighting.
+   *  @returns whether the condition has lasted for the whole period since the first sighting */
   isBelieved(): boolean {
     const now = this.#clock.monotonicMs();
     this.#enduredMs += Math.min(now - (this.#seenMonotonicMs ?? now), this.#gapMsMax);
@@ -27,7 +27,7 @@ export class GracePeriod {
     return this.#enduredMs >= this.#forMs;
   }
 
-  /** It had passed. */
+  /** Starts a new period: the condition has ended. */
   renew(): void {
     this.#seenMonotonicMs = undefined;
     this.#enduredMs = 0;

@@ -1,5 +1,5 @@
-// Branded identifiers and instants: one cannot pass for another.
-// Not here: how they are checked at the edge (protocol/schemas.ts uses the patterns below).
+// Branded identifiers and instants: one cannot pass for another. Not here: checks of external input
+// (protocol/schemas.ts uses the patterns below).
 
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
@@ -10,20 +10,20 @@ export type SwarmId = Brand<string, "SwarmId">;
 export type ProjectId = Brand<string, "ProjectId">;
 /** 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
 export type AgentId = Brand<string, "AgentId">;
-/** Agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
+/** A group of agents that share a credential: 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
 export type GroupId = Brand<string, "GroupId">;
 /** 1–128 printable characters without spaces. */
 export type UserId = Brand<string, "UserId">;
 /** 1–128 printable characters without spaces. */
 export type TaskId = Brand<string, "TaskId">;
-/** What a task needs done and an agent can do; 1–128 printable characters without spaces. */
+/** The kind of work that a task needs and an agent can do; 1–128 printable characters without spaces. */
 export type Kind = Brand<string, "Kind">;
-/** Something shared that has slots (an LLM quota); 1–128 printable characters without spaces. */
+/** A shared resource with slots (an LLM quota); 1–128 printable characters without spaces. */
 export type ResourceName = Brand<string, "ResourceName">;
-/** One life of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique for each start. */
+/** Id of one session of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique per start. */
 export type Incarnation = Brand<string, "Incarnation">;
-/** Names one slot lease of slots within its agent, from the request to the release; 1–64 characters of
- *  `[A-Za-z0-9_-]`, chosen by the agent and never used again. */
+/** Id of a slot lease within its agent, from request to release; 1–64 characters of `[A-Za-z0-9_-]`, chosen by the
+ *  agent and never reused. */
 export type SlotHandle = Brand<string, "SlotHandle">;
 /** Names one granted attempt: `<term>.<agent's assignment number>`. */
 export type Token = Brand<string, "Token">;
@@ -43,13 +43,14 @@ export type Instant = Brand<number, "Instant">;
 export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 /** User, kind and task ids: printable, no spaces, no controls, no separators invisible to a reader. */
 export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
-/** An inbox: a subject of one user alone, of the common prefix or one of its own as `_INBOX_ann`, without wildcards. */
+/** An inbox: a subject of a single user, with the common prefix or an own prefix such as `_INBOX_ann`, without
+ *  wildcards. */
 export const INBOX_PATTERN = /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/;
 /** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
 export const NO_PROJECT = "_";
-/** Stands in the subjects of an agent that is in no group. */
+/** Group token in the subjects of an agent without a group. */
 export const NO_GROUP = "_" as GroupId;
-/** Tasks belong to it whose submitter names no project. */
+/** Project of tasks whose submitter names none. */
 export const DEFAULT_PROJECT = "default";
 
 const brandingAs =
@@ -79,24 +80,25 @@ export interface TaskRef {
   readonly task: TaskId;
 }
 
-/** The key under which maps and sets keep a task, and its name where a text spans several projects: `acme/t1`. A
- *  project id has no slash, so the first one separates. */
+/** Key of a task in maps and sets, and its name in texts about several projects: `acme/t1`. A project id has no slash,
+ *  so the first slash separates. */
 export function taskKey({ project, task }: { readonly project: string; readonly task: string }): string {
   return `${project}/${task}`;
 }
 
-/** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
+/** Whether coordinators answer requests from inboxes with this prefix. A prefix may have several tokens:
+ *  `_INBOX_ann.laptop`. */
 export function isInboxPrefix(prefix: string): boolean {
   return INBOX_PATTERN.test(`${prefix}.x`);
 }
 
-/** What `taskKey` made a key of. */
+/** The task of a key from `taskKey`. */
 export function refOfKey(key: string): TaskRef {
   const slash = key.indexOf("/");
   return { project: projectId(key.slice(0, slash)), task: taskId(key.slice(slash + 1)) };
 }
 
-/** The key under which maps and sets keep an attempt. */
+/** Key of an attempt in maps and sets. */
 export function attemptKey(named: {
   readonly project: string;
   readonly task: string;

@@ -1,10 +1,10 @@
-// An RxJS operator for a condition that must hold without a break before anything follows from it.
+// An RxJS operator for a condition that must hold without interruption for some time.
 
 import { distinctUntilChanged, map, NEVER, type OperatorFunction, switchMap, timer } from "rxjs";
 import type { Clock } from "./clock.ts";
 import { schedulerOn } from "./clock-scheduler.ts";
 
-/** Emits when the newest value has been `true` for `ms` without a break: once per such time. */
+/** Emits when the newest value has been `true` for `ms` without interruption: once per such period. */
 export function lasting(
   ms: number,
   clock: Pick<Clock, "after" | "monotonicMs">,

@@ -593,8 +593,8 @@ export const limits = {
   pageSharedMs: 1_000,
   /** …with this number of pages, 8 MiB. */
   pagesSharedMax: 32,
-  /** Bytes per second that clients of one project may read from the journal, and clients of all projects together: the
-   *  rate of a single reader, and a fifth of the maximum of two cores. */
+  /** Bytes per second that clients may read from the journal, per project and in total: the rate of a single reader,
+   *  and a fifth of the maximum of two cores. */
   pageBytesPerSecond: 8 * 1024 ** 2,
   pageBytesPerSecondOfAll: 16 * 1024 ** 2,
   /** …and the burst that is allowed after a quiet time. */

@@ -1,9 +1,9 @@
-// Who wants to be told of something, for as long as each likes. Told are those that listen when the telling begins.
+// A set of listeners. An event reaches the listeners that are registered when its delivery starts.
 
 export class Listeners<Told extends readonly unknown[] = []> {
   readonly #listeners = new Set<(...told: Told) => void>();
 
-  /** @returns a function that ends it */
+  /** @returns a function that removes the listener */
   add(listener: (...told: Told) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,4 +1,4 @@
-// Waiting on a clock that somebody may cut short. Not for polling: whoever can be told, waits to be told.
+// A wait on a clock that can be cut short. Not for polling: prefer to wait for a notification.
 
 import type { Clock } from "./clock.ts";
 

@@ -1,5 +1,5 @@
-// An RxJS operator that repeats an attempt until it succeeds, with a pause after each failure that grows with the
-// failures in a row. Every question of the SDK that is asked again goes through it.
+// An RxJS operator that repeats an attempt until success. The pause after each failure grows with the number of
+// failures in a row. Every repeated request of the SDK uses this operator.
 
 import {
   defer,
@@ -25,11 +25,11 @@ export interface RetryPace {
   readonly hurry$?: Observable<unknown>;
   /** Ends everything without a value. */
   readonly stop$?: Observable<unknown>;
-  /** Monotonic, ms. A failure whose pause would not end before it is the last one. Default: never. */
+  /** Monotonic, ms. A failure is the last one if its pause would end later. Default: never. */
   readonly giveUpAtMs?: number;
 }
 
-/** An attempt throws it to be repeated; any other error ends the repetition. */
+/** An attempt throws this error to be repeated; any other error ends the repetition. */
 export class TryAgain extends Error {
   readonly options: TryAgainOptions;
 
@@ -40,19 +40,19 @@ export class TryAgain extends Error {
 }
 
 interface TryAgainOptions {
-  /** The pause is not shorter, ms, unless `hurry$` ends it. Default 0. */
+  /** Minimum pause, ms, unless `hurry$` ends the pause. Default 0. */
   readonly atLeastMs?: number;
-  /** There was progress: the failures are counted from this one. Default false. */
+  /** The attempt made progress: the count of failures restarts here. Default false. */
   readonly isProgress?: boolean;
   /** In place of the pace's. */
   readonly hurry$?: Observable<unknown>;
-  /** What is thrown when this failure is the last one. Default: the cause, or this error. */
+  /** The error to throw if this failure is the last one. Default: the cause, or this error. */
   readonly otherwise?: () => unknown;
 }
 
-/** Emits what the first successful attempt emits.
+/** Emits the values of the first successful attempt.
  *  @param attempt gets the number of failures in a row before it, from 0
- *  @throws the first error of an attempt that is no `TryAgain`; past `giveUpAtMs` what the last one says */
+ *  @throws the first error that is no `TryAgain`; after `giveUpAtMs` the error of the last `TryAgain` */
 export function retryPaused<Value>(
   attempt: (failures: number) => ObservableInput<Value>,
   pace: RetryPace,
@@ -72,7 +72,7 @@ export function retryPaused<Value>(
   });
 }
 
-/** The same for a promise, which needs a value: not for a pace with `stop$`. */
+/** The same as a promise, which needs a value: not for a pace with `stop$`. */
 export async function retried<Value>(
   attempt: (failures: number) => Promise<Value>,
   pace: Omit<RetryPace, "stop$">,

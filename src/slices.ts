@@ -1,4 +1,4 @@
-// Long work on a loop that others need: a slice at a time, and between two slices everybody who waits gets their turn.
+// Splits long work on a shared event loop into slices: between two slices all waiting events get their turn.
 
 import type { Clock } from "./clock.ts";
 
@@ -14,7 +14,7 @@ export class Slices {
     this.#sinceMonotonicMs = clock.monotonicMs();
   }
 
-  /** Whether it is time to await `pause`. */
+  /** Whether the caller must await `pause` now. */
   get isOver(): boolean {
     return this.#clock.monotonicMs() - this.#sinceMonotonicMs >= this.#sliceMs;
   }

@@ -1,5 +1,5 @@
-// Every agent with its terms at the moment of one assignment, found by folding the journal from its first batch up to
-// that very event. A receipt holds the winner and the next two; this is the whole table, and the proof that the
+// All agents with their scores at the moment of one assignment, found by replaying the journal from its first batch
+// up to the event. A receipt holds the winner and the next two. The replay gives the whole table, and proves that the
 // receipt follows from the journal.
 
 import { apply } from "../core/apply.ts";
@@ -16,24 +16,24 @@ export interface ReplayedAssignment {
   readonly task: string;
   readonly attempt: number;
   readonly agent: string;
-  /** The kind it ran as: its own, or the cheaper one that a budget made of it. */
+  /** The kind as which the task ran: its own kind, or a cheaper kind because of a budget. */
   readonly kind: string;
-  /** The only type of agents that a budget let it go to. */
+  /** Agent type to which a budget restricted the task. */
   readonly cheaperType?: string;
   /** Journal time, ms since the Unix epoch, and the batch. */
   readonly at: number;
   readonly idx: number;
-  /** As it stands in the journal. */
+  /** As journaled. */
   readonly receipt: Receipt;
-  /** Every agent: those that might have had the attempt first, best first. */
+  /** Every agent: eligible agents first, best first. */
   readonly agents: readonly AgentStanding[];
-  /** Whether the replay ranks first whom the receipt does, with the same terms. */
+  /** Whether replay and receipt rank the same agents with the same terms. */
   readonly agrees: boolean;
-  /** From which batch to which the journal was replayed. */
+  /** First and last replayed batch. */
   readonly replayed: { readonly from: number; readonly to: number };
 }
 
-/** A batch as a page of the journal shows it. */
+/** A batch of a page of the journal. */
 export interface ReplayedBatch {
   readonly idx: number;
   readonly at: number;
@@ -52,8 +52,8 @@ export class AssignmentReplay {
     this.#attempt = attempt;
   }
 
-  /** Folds the next batch, from the first on. @returns the table once it holds the assignment
-   *  @throws JournalDamagedError when batches are missing, or one does not fit those before it */
+  /** Replays the next batch, from the first on. @returns the table once the assignment is found
+   *  @throws JournalDamagedError if batches are missing, or a batch does not follow from the batches before */
   take(batch: ReplayedBatch): ReplayedAssignment | undefined {
     const idx = batchIndex(batch.idx);
     if (idx !== this.#state.idx + 1)
@@ -72,7 +72,7 @@ export class AssignmentReplay {
     this.#state.at = context.at;
     this.#state.idx = context.idx;
     const isHere = events.some((event) => this.#isSought(event));
-    // A round goes by the backlogs of its start, which is before the batch's first assignment.
+    // A round uses the backlogs of its start, before the batch's first assignment.
     let backlogs: Backlogs | undefined;
     for (const event of events) {
       if (isHere && event.type === "TaskAssigned") backlogs ??= backlogsOf(this.#state);
@@ -125,7 +125,7 @@ export class AssignmentReplay {
   }
 }
 
-/** As far as the receipt goes: those it shows, in its order, with its terms, and how many might have had it. */
+/** Compares the agents of the receipt in order, with their terms, and the number of eligible agents. */
 function agreesWith({ agent, receipt }: EventOf<"TaskAssigned">, agents: readonly AgentVerdict[]): boolean {
   const eligible = agents.filter(({ standing }) => standing === "feasible" || standing === "probe");
   const shown = eligible.slice(0, receipt.candidates.length).map(({ terms }) => terms);

@@ -1,5 +1,5 @@
-// Why a task waits, in one sentence a person can act on: what keeps it, and what would have to change.
-// Not here: finding it out (scheduling/explain.ts), tables of agents (src/cli).
+// Why a task waits, as one sentence: the obstacle, and the remedy. Not here: finding the obstacle
+// (scheduling/explain.ts), tables of agents (src/cli).
 
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
@@ -14,7 +14,7 @@ export function describeWait(wait: TaskWait, timeText: TimeText = inUtc): string
   return first === undefined ? "Nothing prevents its assignment" : describeObstacle(first, wait, timeText);
 }
 
-/** One of them. */
+/** The sentence about one obstacle. */
 export function describeObstacle(
   obstacle: TaskObstacle,
   wait: Pick<TaskWait, "position" | "agents">,
@@ -45,7 +45,7 @@ export function describeObstacle(
     case "project-concurrency":
       return `Project ${obstacle.project} has reached its maximum of open attempts, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: an attempt must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` raises the maximum`;
     case "all-full":
-      return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${number(obstacle.taken)} of ${number(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart them with a higher --max-concurrent`;
+      return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${number(obstacle.taken)} of ${number(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart an agent with a higher --max-concurrent`;
     case "rate-limited":
       return rateText(obstacle, timeText);
     case "none-eligible":
@@ -96,7 +96,7 @@ function typeText(obstacle: Extract<TaskObstacle, { reason: "no-agent-of-type" }
   return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;
 }
 
-/** @param unserved.flags of an agent that would serve it · `drained`: one that could be taken back */
+/** @param unserved.flags flags of an agent that would serve the task · `drained`: an agent to undrain */
 function unservedText({
   what,
   flags,

@@ -1,12 +1,12 @@
-// One line for people about each type of event: what `waggle events` and `waggle task` print.
-// Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
+// One line for people about each type of event, for `waggle events` and `waggle task`. Not here: columns, colours,
+// times (src/cli). Texts of agents and users are made safe for a terminal.
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { Event, EventOf, TaskSpec } from "../state/event.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
 
-/** What happened, without a line end. An event of a newer version is told by its type alone. */
+/** The event as one line without a line end. An event of a newer version is shown by its type only. */
 export function describe(event: Event): string {
   return safe(sentence(event));
 }
@@ -108,7 +108,7 @@ function sentence(event: Event): string {
   }
 }
 
-/** A journal may be read by an older version than wrote it; the compiler proves that nothing of ours is left. */
+/** A newer version may have written the journal. The compiler proves that every event of this version has a case. */
 function unknownEvent(event: never): string {
   return `${(event as { readonly type: string }).type} (of a newer version)`;
 }
@@ -126,7 +126,7 @@ function cheaperOf({ runsAs, cheaperType }: EventOf<"TaskAssigned">): string {
   return cheaperType === undefined ? kind : `${kind}${by} type ${cheaperType} only`;
 }
 
-/** Why this agent: `score 0.45, a2 0.40; of 3; waited 12 ms`. */
+/** Why this agent got the task: `score 0.45, a2 0.40; of 3; waited 12 ms`. */
 export function describeReceipt(receipt: Receipt): string {
   const [winner, ...others] = receipt.candidates;
   const scores =
@@ -205,7 +205,7 @@ function slotsOf(event: {
   return `${event.resources.length === 1 ? "slot" : "slots"} of ${event.resources.join(" + ")} (${named})`;
 }
 
-/** Why now, and why this one: `L 0.90, a2 0.40; α 0.25; of 2; waited 12 ms`. */
+/** Why this request got the slots, and why now: `L 0.90, a2 0.40; α 0.25; of 2; waited 12 ms`. */
 function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotReceipt): string {
   if (by === "free") return "free at once";
   const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;

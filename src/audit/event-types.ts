@@ -54,7 +54,7 @@ const known: Readonly<Record<EventType, true>> = {
 
 export const eventTypes = Object.keys(known) as readonly EventType[];
 
-/** What is wrong with the name of a type, and the nearest right one; undefined: nothing. */
+/** Error text for an unknown type, with the nearest known type; undefined for a known type. */
 export function unknownEventType(type: string): string | undefined {
   if (Object.hasOwn(known, type)) return undefined;
   const near = nearMisses<string>(type, eventTypes);

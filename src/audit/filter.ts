@@ -12,13 +12,13 @@ export interface EventFilter {
   readonly types?: readonly string[];
 }
 
-/** The task an event is about, if it is about one. */
+/** The task of an event, if any. */
 export function taskOf(event: Event): string | undefined {
   if (!("task" in event)) return undefined;
   return typeof event.task === "string" ? event.task : event.task.id;
 }
 
-/** The agent an event names, if it names one. */
+/** The agent of an event, if any. */
 export function agentOf(event: Event): string | undefined {
   return "agent" in event ? event.agent : undefined;
 }

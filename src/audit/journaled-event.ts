@@ -1,11 +1,11 @@
-// An event with its place in the journal: what every reader of the record works on.
+// An event with its position in the journal, for all readers of the journal.
 
 import type { Event } from "../state/event.ts";
 
 export interface JournaledEvent {
-  /** Of the batch that holds it; several events share one. */
+  /** Index of the event's batch; several events share a batch. */
   readonly idx: number;
-  /** Of the leader that wrote the batch. */
+  /** Term of the leader that wrote the batch. */
   readonly term: number;
   /** Journal time, ms since the Unix epoch. */
   readonly at: number;

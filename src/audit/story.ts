@@ -1,5 +1,5 @@
-// One task's life, folded from the events about it: its attempts with their receipts, and every wait.
-// Says what happened, not how it looks (src/cli) and not what is true now (the coordinator's status).
+// The history of one task, folded from its events: attempts with their receipts, and waits. Not here: the view
+// (src/cli), the current state (the coordinator's status).
 
 import { projectOf } from "../core/effect.ts";
 import { usedTokens } from "../state/budget-rows.ts";
@@ -10,34 +10,34 @@ import { taskOf } from "./filter.ts";
 import type { JournaledEvent } from "./journaled-event.ts";
 
 export interface AttemptStory {
-  /** From 1, over all rounds of its task. */
+  /** Number of the attempt, from 1, over all rounds. */
   readonly attempt: number;
-  /** Of its task; absent in the first. */
+  /** Round of the task; absent in the first round. */
   readonly round?: number;
   readonly agent: string;
-  /** The cheaper kind that it ran as, where a budget in mode `downgrade` had too little left. */
+  /** The cheaper kind as which the attempt ran, if a budget in mode `downgrade` had too little left. */
   readonly runsAs?: string;
-  /** The type named as cheaper, whose agents alone might have it there. */
+  /** The cheaper type of agents to which such a budget restricted the attempt. */
   readonly cheaperType?: string;
-  /** Why this agent. */
+  /** Why the agent was chosen. */
   readonly receipt: Receipt;
   /** All instants are journal time, ms since the Unix epoch. */
   readonly assignedAt: number;
   readonly assignedIdx: number;
-  /** When it was known to have reached the agent. */
+  /** Time at which the assignment was confirmed by the agent. */
   readonly runningAt?: number;
   readonly endedAt?: number;
-  /** Absent while it is open. `cancelled` and `expired`: the task ended over it. */
+  /** Absent while the attempt is open. `cancelled` and `expired`: the task ended during the attempt. */
   readonly ended?: "completed" | "cancelled" | "expired" | AttemptFailure["class"];
   readonly error?: string;
   readonly latencyMs?: number;
-  /** As its agent reported. */
+  /** Tokens that the agent reported. */
   readonly tokens?: number;
-  /** Held back from the budgets when it was assigned; absent where none was asked. */
+  /** Tokens reserved in budgets at the assignment; absent without a budget. */
   readonly tokensReserved?: number;
-  /** What it cost them; absent until that is known, and where nothing was reserved or reported. */
+  /** Tokens charged to budgets; absent until known, and if nothing was reserved or reported. */
   readonly tokensCharged?: number;
-  /** It was told to stop and still holds its agent's place. */
+  /** The attempt was revoked and still uses capacity of its agent. */
   readonly holdsPlace?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface WaitStory {
   /** `queued`: for an agent. `delayed`: for an instant. */
   readonly state: "queued" | "delayed";
   readonly from: number;
-  /** Absent while it lasts. */
+  /** Absent while the wait lasts. */
   readonly to?: number;
 }
 
@@ -56,10 +56,10 @@ export interface StoryLine {
   /** Absent when none of the events read says so. */
   readonly state?: TaskState;
   readonly submittedAt?: number;
-  /** The present round, and when its retry opened it; absent in the first. */
+  /** Current round and the time of its retry; absent in the first round. */
   readonly round?: number;
   readonly retriedAt?: number;
-  /** When its present round ended. */
+  /** Time at which the current round ended. */
   readonly endedAt?: number;
   readonly deadLetterReason?: DeadLetterReason;
   readonly attempts: readonly AttemptStory[];
@@ -68,12 +68,12 @@ export interface StoryLine {
   readonly events: readonly JournaledEvent[];
 }
 
-/** Folds events, in journal order, of which those that do not concern the task are passed over. */
+/** Folds events in journal order. Ignores events of other tasks. */
 export class StoryFold {
   readonly #project: string;
   readonly #task: string;
   #line: StoryLine = { attempts: [], waits: [], events: [] };
-  /** The open attempt's number among its agent's assignments: what a confirmation refers to. */
+  /** Assignment number of the open attempt, which confirmations refer to. */
   #openNumber = 0;
 
   constructor({ project, task }: { readonly project: string; readonly task: string }) {
@@ -85,7 +85,7 @@ export class StoryFold {
     return this.#line;
   }
 
-  /** Whether its present round has ended, and nothing about it can follow but a retry. */
+  /** Whether the current round has ended, so that only a retry can follow. */
   get isOver(): boolean {
     return this.#line.endedAt !== undefined && !this.#line.attempts.some((attempt) => attempt.holdsPlace);
   }
@@ -159,11 +159,11 @@ export class StoryFold {
       case "TokensCharged":
         return this.#change(event.attempt, { tokensCharged: event.tokens });
       default:
-        return; // about agents, terms and refusals: they name no task
+        return; // about agents, terms and refusals: these name no task
     }
   }
 
-  /** How the round before ended stands in its attempts and events. */
+  /** Attempts and events already show how the earlier round ended. */
   #retry({ task: spec, round }: EventOf<"TaskRetried">, at: number): void {
     const { endedAt: _, deadLetterReason: __, ...before } = this.#line;
     this.#line = { ...before, spec, round, retriedAt: at };
@@ -231,7 +231,7 @@ export class StoryFold {
     });
   }
 
-  /** The task ended from outside: an attempt that is open is told to stop. */
+  /** The task ended from outside: an open attempt is revoked. */
   #stopLast(ended: "cancelled" | "expired", at: number): void {
     const last = this.#line.attempts.at(-1);
     if (last !== undefined && last.endedAt === undefined)

@@ -104,7 +104,7 @@ const turnColumns: readonly Column[] = [
   { head: "place" },
   { head: "waited", align: "right" },
   { head: "starvation limit", align: "right" },
-  { head: "ordered by" },
+  { head: "basis" },
   { head: "clock", align: "right", whenNarrow: "drop" },
   { head: "virtual time", align: "right", whenNarrow: "drop" },
 ];

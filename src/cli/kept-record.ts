@@ -31,5 +31,5 @@ export function unkeptText(
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;
   return isGone
     ? `the record of this task is no longer kept (${begin})`
-    : `the beginning of the record of this task is no longer kept (${begin})`;
+    : `the beginning of this task's record is no longer kept (${begin})`;
 }

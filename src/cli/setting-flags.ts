@@ -41,9 +41,7 @@ export function durationBetween(minMs: number, maxMs: number): (text: string) =>
   return (text) => {
     const ms = parseDuration(text);
     if (ms >= minMs && ms <= maxMs) return ms;
-    throw new InvalidArgumentError(
-      `a duration from ${plainDuration(minMs)} to ${plainDuration(maxMs)} is required.`,
-    );
+    throw new InvalidArgumentError(`must be from ${plainDuration(minMs)} to ${plainDuration(maxMs)}.`);
   };
 }
 

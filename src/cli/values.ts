@@ -46,7 +46,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   return (text) => {
     const value = Number(text);
     if (/^[+-]?\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`a whole number from ${min} to ${max} is required.`);
+    throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`);
   };
 }
 
@@ -55,7 +55,7 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
   return (text) => {
     const value = Number(text);
     if (text.trim() !== "" && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`a number from ${min} to ${max} is required.`);
+    throw new InvalidArgumentError(`must be a number from ${min} to ${max}.`);
   };
 }
 

@@ -1,10 +1,10 @@
-// The JSON Schema of waggle.config.json, as editors read it. Written to waggle.schema.json by
-// scripts/config-schema.ts; a test fails when that file is stale.
+// The JSON Schema of waggle.config.json, for editors. scripts/config-schema.ts writes waggle.schema.json; a test
+// fails if the file is stale.
 
 import { z } from "zod";
 import { configSchema } from "./schema.ts";
 
-/** What waggle.schema.json must hold. */
+/** Content of waggle.schema.json. */
 export function configJsonSchema(): object {
   return z.toJSONSchema(configSchema, { io: "input", target: "draft-7" });
 }

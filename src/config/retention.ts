@@ -3,7 +3,7 @@
 import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";
 
-/** What is not said is infinite. */
+/** An absent bound is infinite. */
 export interface Retention {
   readonly ageMs: number;
   readonly bytes: number;
@@ -27,7 +27,8 @@ export const defaultRetention: Retention = {
   bytes: limits.auditRetentionBytes,
 };
 
-/** Undefined when it is none: each part a duration or a size, no sort twice. What is not said is without a bound. */
+/** Undefined for an invalid text. Each part is a duration or a size, at most one of each. An absent part has no bound.
+ */
 export function retentionIn(text: string): Retention | undefined {
   const parts = text.split(",").map((part) => part.trim());
   const ages = parts.map(durationIn).filter((ms) => ms !== undefined);
@@ -36,7 +37,7 @@ export function retentionIn(text: string): Retention | undefined {
   return { ageMs: ages[0] ?? Number.POSITIVE_INFINITY, bytes: sizes[0] ?? Number.POSITIVE_INFINITY };
 }
 
-/** What whoever keeps so little is to know; undefined where it is no little. */
+/** Warning for a very small retention; otherwise undefined. */
 export function retentionWarning({ ageMs, bytes }: Retention): string | undefined {
   if (ageMs >= limits.auditRetentionMsLittle && bytes >= limits.auditRetentionBytesLittle) return undefined;
   return (

@@ -1,6 +1,5 @@
-// What `waggle.config.json` may hold. waggle.schema.json at the top of the tree is generated from here
-// (scripts/config-schema.ts), so that editors complete and check the file.
-// Not here: where else a setting may come from (settings.ts).
+// The settings of `waggle.config.json`. waggle.schema.json is generated from here (scripts/config-schema.ts), so that
+// editors complete and check the file. Not here: other sources of settings (settings.ts).
 
 import { z } from "zod";
 import { isInboxPrefix, NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
@@ -8,7 +7,7 @@ import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";
 import { retentionIn } from "./retention.ts";
 
-/** A text of which `sentence` says what it must be. */
+/** A text; `sentence` is its error message. */
 const text = (sentence: string) => z.string(sentence).min(1, sentence);
 const subjectTokenSentence = "must be 1–64 characters of A–Z a–z 0–9 _ -";
 const subjectToken = z.string(subjectTokenSentence).regex(SUBJECT_TOKEN_PATTERN, subjectTokenSentence);
@@ -24,12 +23,12 @@ function isLeaderTimeout(said: string): boolean {
 }
 const leaderTimeoutSentence = `must be a duration from ${limits.leaderTimeoutMsMin} ms to ${limits.leaderTimeoutMsMax / 1000} s, like 1s`;
 
-/** What JetStream takes. */
+/** Numbers of replicas that JetStream accepts. */
 const replicasChoices: ReadonlySet<string> = new Set(["1", "2", "3", "4", "5"]);
 const replicasSentence = "must be a whole number from 1 to 5: the number of servers that store the journal";
 const retainSentence = "must be one duration, one size, or both separated by a comma: 7d, 10GiB, 7d,10GiB";
 
-/** @param of what stands in the file, and what it may be called */
+/** @param of content of the file, for the error */
 const path = (of: string, example: string) => text(`must be the path of ${of}, like ${example}`).optional();
 
 export const tlsSchema = z.strictObject({
@@ -47,7 +46,7 @@ export const credentialsSchema = z.strictObject({
 const inboxPrefixSentence =
   "must begin with _INBOX and a word of A–Z a–z 0–9 _ -, such as _INBOX_ann: coordinators answer to no other prefix";
 
-/** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
+/** Unknown names are refused: a misspelt setting must not pass as set. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe("Where editors find the schema of this file."),

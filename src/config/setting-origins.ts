@@ -1,5 +1,5 @@
-// Every setting with its value and where that came from, for a user who asks why a setting holds.
-// Not here: how the sources are read and which wins (settings.ts).
+// Every setting with its value and origin, for a user who asks why a value applies. Not here: reading the sources and
+// their precedence (settings.ts).
 
 import { resolve } from "node:path";
 import {
@@ -12,7 +12,7 @@ import {
 } from "./settings.ts";
 
 export interface SettingInForce {
-  /** As waggle.config.json calls it: `swarm`, `credentials.tls.ca`. */
+  /** Name in waggle.config.json: `swarm`, `credentials.tls.ca`. */
   readonly setting: string;
   /** Paths are absolute; user names, passwords and tokens within URLs are `***`. Null: nothing is set. */
   readonly value: string | null;
@@ -62,7 +62,7 @@ const pathNames: ReadonlySet<SettingName> = new Set([
   "dataFolder",
 ]);
 
-/** `nats://user:password@host`: what stands before the last @ of each URL is for the server alone. */
+/** `nats://user:password@host`: the part before the last @ of each URL is secret. */
 function withoutSecrets(urls: string): string {
   return urls
     .split(",")

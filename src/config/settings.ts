@@ -1,7 +1,6 @@
-// The settings in force: flags before environment before waggle.config.json before defaults, each checked by
-// the same schema and refused under the name the person used for it. Programs that connect by themselves say options
-// instead of flags, and read no file.
-// Not here: flags of one verb (cli/), limits of the system (limits.ts).
+// The settings in force: flags before environment before waggle.config.json before defaults. All are checked by the
+// same schema, and errors use the name of the source. Programs that connect by themselves pass options instead of
+// flags, and read no file. Not here: flags of one verb (cli/), limits of the system (limits.ts).
 
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -28,7 +27,7 @@ export interface Settings {
   readonly nats: string | undefined;
   readonly natsContext: string | undefined;
   readonly credentials: Credentials | undefined;
-  /** Begins every subject on which answers are heard; undefined: the context's, else `_INBOX`. */
+  /** Prefix of the subjects on which answers arrive; undefined: the context's prefix, or `_INBOX`. */
   readonly inboxPrefix: string | undefined;
   readonly swarm: string;
   readonly project: string;
@@ -37,17 +36,17 @@ export interface Settings {
   readonly dataFolder: string;
   /** Begins the id of a coordinator; undefined: the host's name does. */
   readonly name: string | undefined;
-  /** T of the terms that a coordinator leads; undefined: the default. */
+  /** T of the coordinator's own terms; undefined: the default. */
   readonly leaderTimeoutMs: number | undefined;
-  /** Of the journal's stream; undefined: 1 when it is created, any number when it is there. */
+  /** Replicas of the journal's stream; undefined: 1 for a new stream, any number for an existing stream. */
   readonly replicas: number | undefined;
-  /** What a coordinator keeps of the journal to be read. */
+  /** Part of the journal that a coordinator keeps for reading. */
   readonly retention: Retention;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
 
-/** What flags, or the environment, say; absent means nothing said. */
+/** Values of flags, or of the environment; absent means unset. */
 export interface SettingNames {
   readonly nats?: string;
   readonly natsContext?: string;
@@ -74,7 +73,7 @@ export interface SettingsSources {
   readonly cwd: string;
 }
 
-/** The variables read from the environment. Those that begin with NATS_ are the nats tool's own. */
+/** The environment variables that are read. Those that begin with NATS_ belong to the nats tool. */
 export const environmentVariables = {
   nats: "NATS_URL",
   natsContext: "NATS_CONTEXT",
@@ -98,7 +97,7 @@ export const environmentVariables = {
 export type SettingName = keyof SettingNames;
 const settingNames = Object.keys(environmentVariables) as SettingName[];
 
-/** One source: the values it holds, where its paths start, and what it calls each value. */
+/** One source: its values, the base of its paths, and its names for values. */
 interface Layer {
   readonly values: Partial<Record<SettingName, unknown>>;
   readonly folder: string;
@@ -112,18 +111,18 @@ export interface SettingOrigin {
   readonly name?: string;
 }
 
-/** A layer of the command line: each value has an origin that can be shown. */
+/** A layer of the command line: each value has an origin to show. */
 interface ShownLayer extends Layer {
   readonly originOf: (name: SettingName) => SettingOrigin;
 }
 
-/** @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
+/** @throws InvalidConfigError naming the wrong flag, variable or field */
 export function loadSettings(sources: SettingsSources): Settings {
   const settings = settingsOf(settingLayers(sources), sources.cwd);
   return { ...settings, user: settings.user ?? accountName() };
 }
 
-/** The sources in the order in which they win. */
+/** The sources in order of precedence. */
 export function settingLayers(sources: SettingsSources): readonly ShownLayer[] {
   const [flags, environment, file] = [flagLayer(sources), environmentLayer(sources), fileLayer(sources)];
   return [
@@ -137,11 +136,11 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
   readonly options: { readonly [Name in keyof SettingNames]: SettingNames[Name] | undefined };
 }
 
-/** What concerns whoever runs a coordinator. */
+/** Settings that only coordinators use. */
 type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention";
 
-/** Of a program: it leads nothing, logs as it likes, and may be nobody's in particular.
- *  @throws InvalidConfigError naming the option or the variable that is wrong */
+/** Settings of a program: it leads nothing, has its own log, and may have no user.
+ *  @throws InvalidConfigError naming the wrong option or variable */
 export function programSettings(sources: ProgramSources): Omit<SaidSettings, CoordinatorsOwn | "logLevel"> {
   const { values, ...environment } = environmentLayer(sources);
   const { name: _, leaderTimeout: __, replicas: ___, retain: ____, logLevel: _____, ...read } = values;
@@ -185,7 +184,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** URL and context exclude each other: the first source that names either decides. */
+/** URL and context exclude each other: the first source with either decides. */
 function serverOf(layers: readonly Layer[]): Pick<Settings, "nats" | "natsContext"> {
   for (const { values, nameOf } of layers) {
     const { nats, natsContext } = values;
@@ -206,7 +205,7 @@ function credentialsOf(path: (name: SettingName) => string | undefined): Credent
   return present({ creds: path("creds"), nkey: path("nkey"), tls });
 }
 
-/** The object without its undefined members; undefined when none is left. */
+/** The object without undefined members; undefined if no member is left. */
 function present<Value extends Record<string, unknown>>(
   value: Value,
 ): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } | undefined {
@@ -221,7 +220,7 @@ function accountName(): string {
     const { username } = userInfo();
     return NAME_PATTERN.test(username) ? username : "anonymous";
   } catch {
-    return "anonymous"; // no entry for this account: that is what the name says
+    return "anonymous"; // no entry for this account
   }
 }
 
@@ -237,7 +236,7 @@ function flagLayer({ flags, cwd }: SettingsSources): Layer {
   };
 }
 
-/** An empty variable counts as absent: that is how a shell or a compose file unsets one. */
+/** An empty variable counts as absent, because shells and compose files unset variables with empty text. */
 function environmentLayer({ env, cwd }: Pick<SettingsSources, "env" | "cwd">): Layer {
   const values: Layer["values"] = {};
   for (const name of settingNames) {
@@ -267,7 +266,7 @@ function fileLayer({ flags, env, cwd }: SettingsSources): Layer & { readonly pat
   };
 }
 
-/** The file's settings; none when there is no file and nobody asked for it. */
+/** The file's settings; none without a file, unless the file was named. */
 function readConfig(file: string, mustExist: boolean): Omit<Config, "$schema"> {
   const source = readSource(file, mustExist);
   if (source === undefined) return {};

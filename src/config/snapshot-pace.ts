@@ -1,19 +1,19 @@
-// When snapshots are made, as far as variables say it that are no settings: nobody needs them but tests, and whoever
-// set on the NATS server how soon it syncs.
+// When snapshots are made, from environment variables that are no settings: only for tests, and for operators who
+// changed the sync interval of the NATS server.
 
 import { InvalidConfigError } from "../errors.ts";
 import { durationIn } from "./duration.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is not said is absent. */
+/** Unset values are absent. */
 export interface SnapshotPace {
   readonly everyEvents?: number;
-  /** In which the server syncs what it stores. */
+  /** Sync interval of the server. */
   readonly snapshotSyncMs?: number;
 }
 
-/** @throws InvalidConfigError naming the variable that is wrong */
+/** @throws InvalidConfigError naming the wrong variable */
 export function snapshotPace(env: Environment): SnapshotPace {
   const everyEvents = read(env, "WAGGLE_SNAPSHOT_EVENTS", countIn, "a number of events, from 1");
   const snapshotSyncMs = read(env, "WAGGLE_SNAPSHOT_SYNC", durationIn, "a duration such as 2m or 500ms");
@@ -27,7 +27,7 @@ function countIn(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/** An empty variable counts as absent, as it does for settings. */
+/** An empty variable counts as absent, as in settings. */
 function read(
   env: Environment,
   name: string,

@@ -4,8 +4,8 @@ import { durationIn } from "./duration.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** `2026-11-20T18:00:00Z`, `+5m` from now or `-10m` before it; undefined when it is no time, or a day that its month
- *  does not have. */
+/** `2026-11-20T18:00:00Z`, `+5m` from now or `-10m` before now; undefined for any other text, and for a day that does
+ *  not exist. */
 export function timeIn(text: string, now: number): Date | undefined {
   const isRelative = text.startsWith("+") || text.startsWith("-");
   if (!isRelative) return TIME.test(text) && isOnACalendar(text) ? new Date(text) : undefined;

@@ -2,7 +2,7 @@
 
 import { isUtf8 } from "node:buffer";
 
-/** The number of the first line that is not UTF-8, from 1; undefined where all are. */
+/** Number of the first line that is not UTF-8, from 1; undefined if all lines are UTF-8. */
 export function lineNotUtf8(bytes: Uint8Array): number | undefined {
   if (isUtf8(bytes)) return undefined;
   const LINE_FEED = 0x0a;

@@ -25,7 +25,7 @@ export function encode(message: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(message));
 }
 
-/** Parses and checks a message; what fails comes back as a coded error that names the field. */
+/** Parses and checks a message; a failure becomes a coded error that names the field. */
 export function decode<Schema extends z.ZodType>(
   bytes: Uint8Array,
   schema: Schema,
@@ -34,7 +34,7 @@ export function decode<Schema extends z.ZodType>(
   return parsed.ok ? check(parsed.value, schema) : parsed;
 }
 
-/** Checks a value against a schema; `prefix` is where it stands in its message, for the error. */
+/** Checks a value against a schema; `prefix` is its path in the message, for the error. */
 export function check<Schema extends z.ZodType>(
   value: unknown,
   schema: Schema,
@@ -64,7 +64,7 @@ export function parseJson(bytes: Uint8Array): Decoded<unknown> {
   }
 }
 
-/** A refusal of a message, naming what is wrong with it. */
+/** The error about an invalid message. */
 export function invalid(message: string, field?: string): CodedError {
   return {
     ok: false,
@@ -74,7 +74,7 @@ export function invalid(message: string, field?: string): CodedError {
   };
 }
 
-/** Whether brackets outside strings nest deeper than `depthMax`. Does not check that they match. */
+/** Whether brackets outside strings nest deeper than `depthMax`. Does not check whether brackets match. */
 export function isDeeperThan(bytes: Uint8Array, depthMax: number): boolean {
   let depth = 0;
   let inString = false;

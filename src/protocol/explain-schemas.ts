@@ -1,5 +1,5 @@
-// The query `explain` and its answer: why a task waits, as scheduling/explain.ts finds it. Who was assigned a task,
-// and why, stands in the journal with the assignment.
+// The query `explain` and its answer: why a task waits, from scheduling/explain.ts. The journal's assignment holds
+// the agent of an assigned task, and the reason.
 
 import { z } from "zod";
 import { ineligibleReasons } from "../state/receipt.ts";
@@ -19,7 +19,7 @@ const candidateTermsSchema = z.object({
   speed: z.number().optional(),
 });
 
-/** One agent, for one task. */
+/** One agent, seen from one task. */
 export const agentStandingSchema = z.object({
   agent: z.string(),
   standing: z.union([z.enum(["feasible", "probe"]), ineligibleReason]),
@@ -43,7 +43,7 @@ const budgetFacts = {
   opensAt: z.number().optional(),
 };
 
-/** What keeps a task from having an agent. */
+/** Why a task has no agent. */
 export const obstacleSchema = z.discriminatedUnion("reason", [
   z.object({
     reason: z.literal("journal-tight"),
@@ -114,8 +114,8 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
 export type TaskObstacle = z.infer<typeof obstacleSchema>;
 
 /** `place`: 1 is next, of `of`. */
-/** `waited` and `starvationLimit`: a project's in ticks of the kind, a user's in turns of its project in the queue, a
- *  task's in turns of its user. */
+/** `waited` and `starvationLimit`: for a project in ticks of the kind, for a user in turns of the project in the
+ *  queue, for a task in turns of its user. */
 const place = { place: z.int(), of: z.int(), waited: z.number(), starvationLimit: z.number().optional() };
 const turnPlaceSchema = z.object({
   ...place,
@@ -143,7 +143,7 @@ const waitExplanationSchema = z.object({
 });
 export type TaskWait = z.infer<typeof waitExplanationSchema>;
 
-/** `waiting` is there while the task is queued or delayed; `omitted` counts rows that do not fit the answer. */
+/** `waiting` is present while the task is queued or delayed; `omitted` counts rows that do not fit the answer. */
 export const explainResponseSchema = z.union([
   acceptedTaskSchema.extend({
     role: z.string().optional(),

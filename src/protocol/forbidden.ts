@@ -1,9 +1,9 @@
-// What a request comes to that the server's permissions do not allow: a refusal, as if a coordinator had said it, so
-// that whoever asks need not know two sorts.
+// The error for a request that the server's permissions do not allow: in the form of a coordinator's refusal, so that
+// callers handle only one form.
 
 import type { CodedError } from "./schemas.ts";
 
-/** @param violation as the transport tells it (transport/transport.ts) */
+/** @param violation from the transport (transport/transport.ts) */
 export function forbidden({
   operation,
   subject,

@@ -1,13 +1,11 @@
-// The furthest point of the journal that a client or an agent has proof of, and what it means to be told of less.
-//
-// Terms and batches only grow, so a leader that was asked after we knew of {term, idx}, and answers from a
-// point before it in the same or a later term, leads a journal that lost its end: loss is never silent. Answers of a
-// lower term prove nothing at first: an old leader may still speak for what it committed.
-//
-// Anybody may announce a term that does not exist. So words must become deeds here, too: where leaders have answered us
-// from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and
-// only answers are believed until one tells of a later term. A leader that was deposed answers nothing definite for so
-// long (docs/adr/0012-a-journal-that-loses-records.md).
+// The furthest point of the journal that a client or an agent has proof of, and the detection of lost records. Terms
+// and batches only grow. If we knew {term, idx} before a request, and a leader answers from an earlier point of the
+// same or a later term, its journal lost records at its end: loss is never silent. An answer of a lower term alone
+// proves nothing: an old leader may still report its own commits.
+// Anybody may announce a term that does not exist, so an announcement needs the proof of an answer. If for
+// `limits.termDoubtedMs` all answers come from lower terms, and none from the highest known term, then the horizon
+// gives up the highest term. From then on it believes only answers, until one has a later term. A deposed leader
+// gives no definite answers for this time (docs/adr/0012-a-journal-that-loses-records.md).
 
 import type { Clock } from "../clock.ts";
 import { GracePeriod } from "../grace-period.ts";
@@ -19,9 +17,9 @@ import { LossError } from "./loss-error.ts";
 export class Horizon {
   #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
-  /** How long leaders answer from lower terms than the highest heard of, and nobody from it. */
+  /** Time for which all answers come from terms below the highest known term. */
   readonly #doubt: GracePeriod;
-  /** A term was given up: what is said unasked is not believed. */
+  /** A term was given up: announcements are not believed. */
   #isWary = false;
   readonly #termListeners = new Listeners<[number]>();
   readonly #leaderListeners = new Listeners();
@@ -31,7 +29,7 @@ export class Horizon {
     this.#doubt = new GracePeriod(clock, limits.termDoubtedMs);
   }
 
-  /** The furthest point known. Take it when asking, give it back with the answer. */
+  /** The furthest known point. Take it before a request, and pass it with the answer. */
   get known(): JournalPoint {
     return this.#known;
   }
@@ -41,13 +39,13 @@ export class Horizon {
     return this.#term;
   }
 
-  /** Somebody says that this term is led: whoever is waited upon may have changed. Says nothing about batches. */
+  /** Notes an announced term: the leader may have changed. Proves nothing about batches. */
   noteTerm(term: number): void {
     if (!this.#isWary) this.#raise(term);
   }
 
-  /** Takes in what a leader said. `knownWhenAsked` is absent for what came unasked, whose order against
-   *  answers proves nothing within one term. */
+  /** Notes a point that a leader sent. `knownWhenAsked` is absent for a message without a request: within a term, its
+   *  order relative to answers proves nothing. */
   note(told: JournalPoint, knownWhenAsked?: JournalPoint): void {
     if (knownWhenAsked !== undefined) this.#weigh(told);
     else if (this.#isWary && told.term > this.#term) return;
@@ -59,25 +57,25 @@ export class Horizon {
     if (loss !== undefined) this.#lossListeners.tell(loss);
   }
 
-  /** Takes in an answer that says where the journal stood; others say nothing. */
+  /** Notes an answer that contains a point of the journal; ignores any other answer. */
   noteAnswer(answer: unknown, knownWhenAsked: JournalPoint): void {
     if (typeof answer !== "object" || answer === null || !("term" in answer) || !("idx" in answer)) return;
     const { term, idx } = answer;
     if (typeof term === "number" && typeof idx === "number") this.note({ term, idx }, knownWhenAsked);
   }
 
-  /** Calls `listener` at each new term. Returns a function that stops it. */
+  /** Calls `listener` at each new term. Returns a function that ends the calls. */
   onTerm(listener: (term: number) => void): () => void {
     return this.#termListeners.add(listener);
   }
 
-  /** Calls `listener` when somebody else leads than before: at each new term but the first that is heard of, whose
-   *  leader may be the one that was asked. Returns a function that stops it. */
+  /** Calls `listener` when the leader has changed: at each new term except the first, whose leader may be the one that
+   *  was asked. Returns a function that ends the calls. */
   onNewLeader(listener: () => void): () => void {
     return this.#leaderListeners.add(listener);
   }
 
-  /** Calls `listener` when a leader is found to know less than we do. Returns a function that stops it. */
+  /** Calls `listener` when a leader knows less than this process. Returns a function that ends the calls. */
   onLoss(listener: (loss: LossError) => void): () => void {
     return this.#lossListeners.add(listener);
   }
@@ -90,7 +88,7 @@ export class Horizon {
     this.#termListeners.tell(term);
   }
 
-  /** What an answer means for the highest term heard of: that it is led, or that nobody leads it. */
+  /** Whether an answer confirms the highest known term, or puts it in doubt. */
   #weigh(told: JournalPoint): void {
     if (told.term >= this.#term) {
       if (told.term > this.#term) this.#isWary = false;

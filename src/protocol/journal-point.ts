@@ -1,5 +1,5 @@
-// Up to where somebody knows the journal, as answers, announcements and acknowledgements say it. Not the place of a
-// record in its stream (journal/journal.ts), nor where a fold stands (journal/replay.ts).
+// A point of the journal, as answers, heartbeats and acknowledgements report it. Not the position of a record in its
+// stream (journal/journal.ts), nor the position of a replay (journal/replay.ts).
 
 /** Batch `idx`, written or seen in `term`. */
 export interface JournalPoint {

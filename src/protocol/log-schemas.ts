@@ -1,4 +1,4 @@
-// Messages about what attempts wrote: a client asks a coordinator, and the leader asks the agent.
+// Messages about logs of attempts: a client asks a coordinator, and the leader asks the agent.
 
 import { z } from "zod";
 import { limits } from "../limits.ts";
@@ -37,7 +37,7 @@ export const attemptTextSchema = z.object({
 });
 export type AttemptText = z.infer<typeof attemptTextSchema>;
 
-/** An agent's answer: the attempts of the task that it still holds, newest first, as many as fit. */
+/** An agent's answer: the attempts of the task that the agent still holds, newest first, as many as fit. */
 export const heldLogsSchema = z.object({ logs: z.array(attemptTextSchema) });
 
 export const logResponseSchema = z.union([

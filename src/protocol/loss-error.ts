@@ -1,11 +1,11 @@
-// Something acknowledged is no longer in the journal. It happens when a server loses power with records in
-// its page cache, or a file is put back from a backup; Waggle cannot undo it, so it says so.
+// An acknowledged record is no longer in the journal. This happens when a server loses power with records in its page
+// cache, or when an operator restores a backup. Waggle cannot undo the loss, but reports it.
 
 import { WaggleError } from "../errors.ts";
 import type { JournalPoint } from "./journal-point.ts";
 
-/** What was known of the journal, and how much less of it there is now. `taskId` is set when one accepted
- *  task is not known any more: lost, unless it ended longer than `rememberMs` ago. */
+/** The point known before, and the earlier point of the leader now. `taskId` is set if an accepted task is no longer
+ *  known: lost, unless it ended longer than `rememberMs` ago. */
 export class LossError extends WaggleError {
   readonly known: JournalPoint;
   readonly found: JournalPoint;

@@ -1,7 +1,7 @@
-// The messages of the wire, v1, as zod schemas: the one place that says what a message may hold.
-// docs/protocol.md and the AsyncAPI document are generated from here. Unknown fields are ignored, so that
-// older and newer parties understand each other; for the same reason a field that was added to an answer after the
-// first version is optional there, or has a default. Identifiers of sender and project come from the subject.
+// The messages of the wire, v1, as zod schemas: the only definition of valid messages. docs/protocol.md and the
+// AsyncAPI document are generated from here. Unknown fields are ignored, so that older and newer parties understand
+// each other. For the same reason a field that was added to an answer after the first version is optional, or has a
+// default. Ids of sender and project come from the subject.
 
 import { z } from "zod";
 import type {
@@ -53,10 +53,10 @@ const inboxSchema = z
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
 
-/** Room that a batch needs beside one payload or result. */
+/** Bytes that a batch needs beside one payload or result. */
 const EVENT_OVERHEAD_BYTES = 16 * 1024;
 
-/** A string within `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
+/** A string of at most `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
 const text = z
   .string()
   .refine(
@@ -90,7 +90,7 @@ export const labelsSchema = z
 
 // --- tasks: client → leader -------------------------------------------------------------------------
 
-/** One task as submitted; everything but `kind` has a default. */
+/** One submitted task; every field except `kind` has a default. */
 export const taskInputSchema = z
   .object({
     id: taskIdSchema.optional().describe("idempotency key: the same id and content is the same task"),
@@ -136,7 +136,7 @@ export const taskInputSchema = z
   });
 export type TaskInput = z.infer<typeof taskInputSchema>;
 
-/** Items are checked one by one, so that one bad task does not refuse its neighbours. */
+/** Items are checked one by one, so that a bad task does not refuse its neighbours. */
 const items = z.array(z.unknown()).min(1).max(limits.itemsPerMessageMax);
 
 export const submitRequestSchema = z.object({
@@ -146,7 +146,7 @@ export const submitRequestSchema = z.object({
   failFast: z.boolean().optional().describe("refuse a task whose kind no agent serves"),
 });
 
-/** One round of one task to end. */
+/** Cancels one round of a task. */
 export const cancelItemSchema = z.object({
   task: taskIdSchema,
   round: z
@@ -157,7 +157,7 @@ export const cancelItemSchema = z.object({
 
 export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("CancelItem, 1…n") });
 
-/** One round of one task to open. */
+/** Opens one round of a task. */
 export const retryItemSchema = z.object({
   task: taskIdSchema,
   round: z
@@ -166,8 +166,8 @@ export const retryItemSchema = z.object({
     .describe("round to open: the task's present round plus 1. A repeated request opens no further round"),
 });
 
-/** Opens the next round of tasks that ended otherwise than completed. Their payload is read from the journal: where
- *  that part was purged, `WAGGLE_GONE`. */
+/** Opens the next round of ended tasks that did not complete. Their payload is read from the journal; if the batch was
+ *  purged, the answer is `WAGGLE_GONE`. */
 export const retryRequestSchema = z.object({
   v: version,
   tasks: items.describe("RetryItem, 1…n"),
@@ -184,14 +184,14 @@ export const awaitRequestSchema = z.object({
 
 // --- agents → leader --------------------------------------------------------------------------------
 
-/** An attempt by its name: task ids belong to their project. */
+/** An attempt with its project, because task ids are unique only within a project. */
 export const heldAttemptSchema = z.object({
   project: projectIdSchema,
   task: taskIdSchema,
   attempt: attemptSchema,
 });
-/** An attempt in each place, and those whose results a leader has heard, and given their places away, while its answer
- *  is still to come. */
+/** Running attempts up to the capacity, and attempts whose results the leader has received while its answer is still
+ *  under way. */
 const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
 const held = z.array(heldAttemptSchema).max(HELD_MAX);
 const listedAttemptSchema = heldAttemptSchema.extend({
@@ -279,8 +279,8 @@ export const resultRequestSchema = z.object({
 export const agentRequestSchema = z.object({ v: version, agent: agentIdSchema });
 const coordinatorIdSchema = z.string().min(1).max(limits.coordinatorIdCharactersMax);
 
-/** Another coordinator is to lead: `to`, or any that stands by. `of` is the term that is to end; a later one that has
- *  begun meanwhile goes on, so that the request may be repeated. */
+/** Transfers the lead to `to`, or to any standby. `of` is the term that is to end. A later term is not ended, so that
+ *  the request may be repeated. */
 export const transferRequestSchema = z.object({
   v: version,
   of: z.int().min(1),
@@ -289,19 +289,19 @@ export const transferRequestSchema = z.object({
 
 // --- queries: anyone → any coordinator --------------------------------------------------------------
 
-/** What `status` may be asked for page by page. */
+/** Tables that `status` returns page by page. */
 export const statusTables = ["agents", "queues", "projects", "users", "resources", "rates"] as const;
 export type StatusTable = (typeof statusTables)[number];
 
-/** With `rows`, of all tables only that one, without its first `from` rows, in no particular order: for what the
- *  answer to the whole question left out. */
+/** With `rows`: only the named table, without its first `from` rows, in no particular order. For rows that the full
+ *  answer left out. */
 export const statusQuerySchema = z.object({
   v: version,
   rows: z.object({ table: z.enum(statusTables), from: z.int().min(0) }).optional(),
 });
 export const taskQuerySchema = z.object({ v: version, task: taskIdSchema });
-/** A page of raw batches from `from` on, an idx, or from the first batch at or after `since`; without either, from
- *  the first that is kept, and so with `since: 0`. One before that is refused: `WAGGLE_AUDIT_TRIMMED`, with
+/** A page of raw batches: from the idx `from` on, or from the first batch at or after `since`. Without either, and
+ *  with `since: 0`, from the first batch that is kept. An earlier `from` is refused with `WAGGLE_AUDIT_TRIMMED` and
  *  `firstIdx`. */
 export const journalQuerySchema = z.object({
   v: version,
@@ -320,7 +320,7 @@ export const codedErrorSchema = z.object({
   retryAfterMs: z.number().optional(),
   /** With `WAGGLE_AUDIT_TRIMMED`: the first batch that is kept. */
   firstIdx: z.int().optional(),
-  /** With `WAGGLE_BUDGET_EXCEEDED`: the budget, its window's use, and the estimate of the task. Tokens. */
+  /** With `WAGGLE_BUDGET_EXCEEDED`: the budget, the use of its window, and the task's estimate. Tokens. */
   budget: z
     .object({
       /** Absent: the swarm's. */
@@ -357,7 +357,7 @@ export type SubmitAnswer = z.infer<typeof submitAnswerSchema>;
 
 export const endedTaskStateSchema = z.enum(["completed", "failed", "cancelled", "expired", "dead-lettered"]);
 
-/** How a task ended. `result` is absent when it is no longer held (`gone`). */
+/** How a task ended. `result` is absent when the journal no longer has it (`gone`). */
 export const outcomeSchema = z.object({
   project: z.string(),
   task: z.string(),
@@ -383,7 +383,7 @@ export const cancelAnswerSchema = z.union([
 ]);
 export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
 
-/** `round` was opened, now or when it was asked for before. */
+/** `round` was opened, by this request or an earlier one. */
 export const retryAnswerSchema = z.union([
   z.object({ ok: z.literal(true), task: z.string(), round: z.int() }),
   codedErrorSchema,
@@ -419,9 +419,9 @@ export const joinResponseSchema = z.union([
     ok: z.literal(true),
     term,
     idx,
-    /** Held attempts that are not (or no longer) this agent's: it aborts them. */
+    /** Held attempts that do not belong to this agent, or no longer do: the agent aborts them. */
     unknown: z.array(namedAttemptSchema),
-    /** Whether this incarnation was known already. */
+    /** Whether the leader already knew this incarnation. */
     resumed: z.boolean(),
     heartbeatMs: z.int(),
     leaseTtlMs: z.int(),
@@ -430,7 +430,7 @@ export const joinResponseSchema = z.union([
 ]);
 export type JoinResponse = z.infer<typeof joinResponseSchema>;
 
-/** Answer to a heartbeat sent as a request: every lease it listed runs anew. */
+/** Answer to a heartbeat that was sent as a request: every listed lease is renewed. */
 export const heartbeatResponseSchema = z.object({ term, renewed: z.literal(true) });
 
 export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, idx }), codedErrorSchema]);
@@ -456,9 +456,9 @@ export const assignmentSchema = z.object({
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 
-/** On `agent.<g>.<a>.assign`. An agent ignores another incarnation, a lower term than it has seen, and a
- *  (task, attempt) it has already started. `fenced` is final; `rejoin`: its attempts were given away, it aborts
- *  them and joins as a new incarnation. */
+/** On `agent.<g>.<a>.assign`. An agent ignores messages for another incarnation, terms below the highest it has seen,
+ *  and a (task, attempt) that it has already started. `fenced` is final. `rejoin`: the attempts were reassigned; the
+ *  agent aborts them and joins as a new incarnation. */
 export const agentPushSchema = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("assign"),
@@ -498,8 +498,9 @@ export const progressPushSchema = z.object({
 });
 export type ProgressPush = z.infer<typeof progressPushSchema>;
 
-/** On `event.<project or _>.<noun>.<verb>`: the events of one batch that belong to this subject.
- *  `prevIdx` is the last batch with an event on it since the leader's term began, 0 before: gaps show. */
+/** On `event.<project or _>.<noun>.<verb>`: the events of one batch for this subject.
+ *  `prevIdx` is the last batch with an event on this subject since the leader's term began, 0 if none: a receiver sees
+ *  gaps. */
 export const eventPushSchema = z.object({
   term,
   idx,
@@ -549,9 +550,9 @@ export const agentStatusSchema = z.object({
       inFlight: z.int(),
     })
     .optional(),
-  /** Since its last message, ms; absent on a standby. */
+  /** Time since the agent's last message, ms; absent on a standby. */
   silentMs: z.number().optional(),
-  /** When a later start under its id last put an end to a life of it. */
+  /** Time at which a later start under the same id last fenced a session. */
   fencedAt: z.number().optional(),
   /** Since a process whose life was fenced was last heard, ms: then two processes use the id. Absent after ten minutes,
    *  and on a standby. */
@@ -567,7 +568,7 @@ const budgetStatusSchema = z.object({
   mode: z.enum(budgetModes),
 });
 
-/** VAPORA's ADR-018: of all agents, offline ones included, also as idle and in the means. */
+/** VAPORA's ADR-018: over all agents; offline agents count as idle and in the means. */
 export const swarmMetricsSchema = z.object({
   totalAgents: z.int(),
   idleAgents: z.int().describe("agents with nothing in flight, offline agents included"),
@@ -578,7 +579,7 @@ export const swarmMetricsSchema = z.object({
   avgLoad: z.number().describe("in flight / max concurrent; 0 without agents"),
 });
 
-/** What the leader saw since its term began; it stands in no journal. */
+/** Observations of the leader since its term began; not journaled. */
 export const observedSchema = z.object({
   windowMs: z.int().describe("window in which bottlenecks are counted"),
   bottlenecks: z
@@ -609,12 +610,11 @@ export const statusResponseSchema = z.object({
   at: z.number(),
   swarm: z.string(),
   leader: z.string(),
-  /** Ids of the coordinators that stand by, as far as the leader heard them within T. Absent on a standby, and from
-   *  older coordinators. */
+  /** Ids of the standbys that the leader heard within T. Absent on a standby, and from older coordinators. */
   standbys: z.array(z.string()).optional(),
-  /** Answered by a standby from what it has read so far. */
+  /** Answered by a standby; the leader may know more. */
   stale: z.literal(true).optional(),
-  /** Nothing is assigned until an operator resumes it. */
+  /** No task is assigned until an operator resumes the swarm. */
   paused: z.literal(true).optional(),
   tasks: counts,
   /** Absent from older coordinators. */
@@ -628,7 +628,7 @@ export const statusResponseSchema = z.object({
       role: z.string().optional(),
       waiting: z.int(),
       oldestMs: z.number(),
-      /** Online agents that serve it. */
+      /** Online agents that serve the kind. */
       agents: z.int(),
     }),
   ),
@@ -637,7 +637,7 @@ export const statusResponseSchema = z.object({
       project: z.string(),
       paused: z.literal(true).optional(),
       tasks: counts,
-      /** Absent without one. */
+      /** Absent without a budget. */
       budget: budgetStatusSchema.optional(),
       users: z.array(
         z.object({
@@ -656,10 +656,9 @@ export const statusResponseSchema = z.object({
       ),
     }),
   ),
-  /** The swarm's; absent without one. */
+  /** Budget of the swarm; absent without one. */
   budget: budgetStatusSchema.optional(),
-  /** Of agent types that are limited; absent when none is. `opensAt`: when, by time alone, agents of a type that
-   *  has used up its rate are given tasks again. */
+  /** Rates of agent types; absent without rates. `opensAt`: time at which agents of a used up type get tasks again. */
   rates: z
     .array(
       z.object({
@@ -675,8 +674,8 @@ export const statusResponseSchema = z.object({
     .optional(),
   /** Older coordinators have none. */
   resources: z.array(resourceStatusSchema).default([]),
-  /** Rows left out because the answer would not fit a message: those that matter least (docs/operations.md). Absent
-   *  when it is whole. */
+  /** Number of rows that did not fit the answer, the least important ones (docs/operations.md). Absent for a complete
+   *  answer. */
   omitted: z
     .object({
       agents: z.int(),
@@ -693,12 +692,12 @@ export const statusResponseSchema = z.object({
     sentence: z.string(),
     bytes: z.number(),
     bytesMax: z.number().optional(),
-    /** Records that no coordinator of this journal wrote, met by the coordinator that answers since it read the
-     *  journal; and the journal time of the batch before the last one. Absent while there was none. */
+    /** Foreign records that the answering coordinator has met since it read the journal, and the journal time of the
+     *  batch before the last one. Absent without foreign records. */
     foreignRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
-    /** The first batch that is kept to be read. */
+    /** First batch that the journal still has. */
     auditFirstIdx: z.int().default(1),
-    /** The newest base of the journal, as far as the leader knows one. */
+    /** Newest base of the journal that the leader knows. */
     base: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
     /** Why the next segment could not be made, or old segments could not be removed, until that succeeds. */
     baseFailure: z.string().optional(),
@@ -707,7 +706,7 @@ export const statusResponseSchema = z.object({
 });
 export type StatusResponse = z.infer<typeof statusResponseSchema>;
 
-/** Where one task stands; its story is read from the journal, from `submittedIdx` on. */
+/** State of one task. The journal holds its history, from `submittedIdx` on. */
 export const acceptedTaskSchema = z.object({
   ok: z.literal(true),
   term,
@@ -743,13 +742,13 @@ export const coordinatorHeartbeatSchema = z.object({
   term,
   idx,
   leading: z.boolean(),
-  /** It leads since just now: what was asked before was asked of another. */
+  /** The coordinator has just begun to lead: earlier requests went to another leader. */
   began: z.literal(true).optional(),
-  /** It leads, and the journal has no room for its next batch, of so many bytes: another would find none either. */
+  /** The leader's journal has no room for its next batch, of this size; a new leader would find no room either. */
   neededBytes: z.number().int().nonnegative().optional(),
-  /** The standby cannot read this segment of the journal: the leader goes on in a new one. */
+  /** The standby cannot read this segment of the journal: the leader continues in a new segment. */
   cannotRead: z.number().int().positive().optional(),
-  /** It ends, and stands by no more. */
+  /** The coordinator ends, and is no longer a standby. */
   leaves: z.literal(true).optional(),
 });
 export type CoordinatorHeartbeat = z.infer<typeof coordinatorHeartbeatSchema>;

@@ -1,5 +1,5 @@
-// What is wrong with a value, in words a person can act on: what it must be, and what it was. Not here: which field it
-// is of (codec.ts), and sentences that a schema has of its own, which win.
+// The error about an invalid value: the expected and the actual value. Not here: the name of the field (codec.ts),
+// and a schema's own sentences, which take precedence.
 
 import type { z } from "zod";
 import { headOf } from "../cut-text.ts";
@@ -39,7 +39,7 @@ function boundText({ input }: { readonly input?: unknown }, bound: string): stri
   return `must be ${bound}, not ${shown(input)}`;
 }
 
-/** Short: what was given may be anything. */
+/** Shortened, because input may be of any length. */
 export function shown(input: unknown): string {
   if (typeof input === "string") return input === "" ? "empty text" : `'${headOf(input, 40)}'`;
   if (Array.isArray(input)) return `a list of ${input.length}`;

@@ -1,6 +1,6 @@
-// The messages about what operators set: requests on `operator.<verb>`, their answers, and the query `settings`.
-// A request says only what changes; the answer holds the complete settings that hold then. The ranges here are
-// those of core/next-settings.ts, which has the last word: what depends on other settings is refused there.
+// Messages about settings: requests on `operator.<verb>`, their answers, and the query `settings`. A request has only
+// the changed fields; the answer has the complete settings. The ranges are the ranges of core/next-settings.ts, which
+// also refuses invalid combinations.
 
 import { z } from "zod";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
@@ -202,12 +202,12 @@ const policySchema = z.object({
   topN: z.number().optional(),
   budget: budgetSchema.optional(),
   tokensDefault: z.number(),
-  /** Of a coordinator that knows of them. */
+  /** Absent from an older coordinator. */
   rememberMs: z.number().optional(),
   rememberedTasks: z.number().optional(),
   projects: z.enum(["open", "declared"]),
 });
-/** What holds for the swarm as a whole. */
+/** Settings of the whole swarm. */
 export type PolicySettings = z.infer<typeof policySchema>;
 
 const projectSettingsSchema = z.object({
@@ -229,12 +229,12 @@ const resourceSettingsSchema = z.object({
     .optional()
     .describe("absent: the policy's α and autoTune apply"),
 });
-/** Whose α holds at a resource. */
+/** Origin of a resource's α. */
 export const alphaOriginSchema = z.enum(["resource", "policy"]);
 const alphaInForceSchema = z.object({ value: z.number(), autoTune: z.boolean(), from: alphaOriginSchema });
 const rateSettingsSchema = z.object({ window: rateWindow, tokensMax: z.number(), sliding: z.boolean() });
 
-/** @param settings that hold now, whole · `changed`: whether they did not hold before */
+/** @param settings complete, after the request · `changed`: whether the request changed them */
 const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
   z.union([
     z.object({
@@ -253,7 +253,7 @@ const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
 
 export const policyAnswerSchema = setAnswerOf(policySchema);
 export const projectSetAnswerSchema = setAnswerOf(projectSettingsSchema);
-/** To the request of one name either comes back; so of resources and rates. */
+/** The answer to a set or remove request for one name; likewise for resources and rates. */
 export const projectAnswerSchema = setAnswerOf(projectSettingsSchema.nullable());
 export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
 export const resourceSetAnswerSchema = setAnswerOf(resourceSettingsSchema);
@@ -265,12 +265,12 @@ export const pauseAnswerSchema = setAnswerOf(
   z.object({ project: z.string().optional(), paused: z.boolean() }),
 );
 
-/** What is set now: each project, kind, resource and agent type of which anything is. */
+/** All settings: each project, kind, resource and agent type with settings. */
 export const settingsResponseSchema = z.object({
   term: z.int(),
   idx: z.int(),
   at: z.number(),
-  /** Answered by a standby from what it has read so far. */
+  /** Answered by a standby; the leader may know more. */
   stale: z.literal(true).optional(),
   paused: z.boolean(),
   policy: policySchema,
@@ -278,7 +278,7 @@ export const settingsResponseSchema = z.object({
     z.object({
       project: z.string(),
       paused: z.boolean(),
-      /** False: it is only paused, and the defaults hold. */
+      /** False: the project is only paused, and the defaults apply. */
       declared: z.boolean(),
       settings: projectSettingsSchema,
     }),
@@ -287,13 +287,13 @@ export const settingsResponseSchema = z.object({
   resources: z.array(
     z.object({
       resource: z.string(),
-      /** What is set of α: its own, or the policy's. Where it has moved to is in the status. */
+      /** α as set for the resource or by the policy. `status` has the automatically adjusted value. */
       alpha: alphaInForceSchema,
       settings: resourceSettingsSchema,
     }),
   ),
   rates: z.array(z.object({ type: z.string(), settings: rateSettingsSchema })),
-  /** What holds where nothing is set. */
+  /** Values that apply without settings. */
   defaults: z.object({ project: projectSettingsSchema, kind: kindSettingsSchema }),
   /** Rows left out because the answer would not fit a message; absent when it is whole. Ask by `name`. */
   omitted: z.object({ projects: z.int(), kinds: z.int(), resources: z.int(), rates: z.int() }).optional(),

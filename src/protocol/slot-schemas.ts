@@ -1,6 +1,5 @@
-// The messages about slots of resources, v1, as zod schemas: acquiring, releasing, what heartbeats list and what
-// agents are told. Beside schemas.ts, which puts the pushes among the others. docs/protocol.md is generated from
-// both.
+// Messages about slots of resources, v1, as zod schemas: acquire, release, the lists in heartbeats, and pushes to
+// agents. schemas.ts includes the pushes. docs/protocol.md is generated from both.
 
 import { z } from "zod";
 import {
@@ -58,7 +57,7 @@ export const releaseRequestSchema = z.object({
   handle: handleSchema,
 });
 
-/** In a heartbeat. What is in neither list is released, and waits no longer. */
+/** In a heartbeat. A handle in neither list is released, or no longer waits. */
 export const listedSlotsSchema = z.object({
   held: handles.describe("handles of granted slot leases"),
   waiting: handles.describe("handles of requests that wait or have no answer yet"),
@@ -116,21 +115,22 @@ export const releaseResponseSchema = z.union([
 
 const pushed = { term, incarnation: z.string() };
 
-/** Every slot of these handles is the agent's. Said again until its heartbeat lists them as held. */
+/** The agent holds every slot of these handles. Repeated until the agent's heartbeat lists them as held. */
 export const slotsGrantedPushSchema = z.object({
   type: z.literal("slots-granted"),
   ...pushed,
   handles: z.array(z.string()),
 });
 
-/** They wait no longer and have no slot; `unknown`: the journal never heard of them, so ask again. */
+/** These requests no longer wait and have no slots; `unknown`: the journal does not know the request, so the agent
+ *  must ask again. */
 export const slotWaitsEndedPushSchema = z.object({
   type: z.literal("slot-waits-ended"),
   ...pushed,
   waits: z.array(z.object({ handle: z.string(), reason: z.enum([...slotEndings, "unknown"]) })),
 });
 
-/** The agent believes to hold them and does not: whatever uses these slots must stop. */
+/** The agent believes that it holds these slots, but does not: their users must stop. */
 export const slotsRevokedPushSchema = z.object({
   type: z.literal("slots-revoked"),
   ...pushed,
@@ -140,7 +140,7 @@ export const slotsRevokedPushSchema = z.object({
 const party = z.object({
   agent: z.string(),
   handle: z.string(),
-  /** Since the grant, or since it asked. */
+  /** Time since the grant or the request. */
   forMs: z.number(),
 });
 
@@ -152,17 +152,17 @@ export const resourceStatusSchema = z.object({
   /** More than `slots` only after their number was lowered. */
   inUse: z.int(),
   waiting: z.int(),
-  /** Sum of the weights that wait. */
+  /** Sum of the waiting requests' weights. */
   waitingWeight: z.number(),
   /** Releases so far. */
   tick: z.int(),
   grants: z.int(),
   /** Share of the slots that was in use, over the time since the resource was first set. */
   utilisation: z.number(),
-  /** As it is now, where it moves by itself. */
+  /** Current value, if adjusted automatically. */
   alpha: z.number(),
   autoTune: z.boolean(),
-  /** Whose α it is. */
+  /** Origin of α. */
   alphaFrom: z.enum(["resource", "policy"]),
   /** The oldest few of each. */
   holders: z.array(party),

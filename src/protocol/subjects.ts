@@ -1,5 +1,5 @@
-// The subjects of the wire, v1 (docs/protocol.md). What a server must be able to permit is a subject token,
-// and a message never overrides it.
+// The subjects of the wire, v1 (docs/protocol.md). Everything that a server must be able to permit is a subject
+// token, and a message never overrides its subject.
 
 import { INBOX_PATTERN, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
 
@@ -39,9 +39,9 @@ export function subjectsOf(swarm: SwarmId) {
     query: (project: ProjectId | string, what: QueryName) => `${prefix}.project.${project}.query.${what}`,
     operator: (verb: OperatorVerb) => `${prefix}.operator.${verb}`,
     agent: (group: string, agent: string, verb: AgentVerb) => `${prefix}.agent.${group}.${agent}.${verb}`,
-    /** Leader to agent: assign, revoke, drain, fenced, rejoin, and what becomes of its slots. */
+    /** Leader to agent: assign, revoke, drain, fenced, rejoin, and changes of its slots. */
     assign: (group: string, agent: string) => `${prefix}.agent.${group}.${agent}.assign`,
-    /** Leader to agent, a request: what attempts wrote. */
+    /** Leader to agent, as a request: logs of attempts. */
     agentLog: (group: string, agent: string) => `${prefix}.agent.${group}.${agent}.log`,
     event: (project: ProjectId | string, noun: string, verb: string) =>
       `${prefix}.event.${project}.${noun}.${verb}`,
@@ -54,7 +54,7 @@ export function subjectsOf(swarm: SwarmId) {
     segment: (number: number | "*") => `${prefix}.journal.${number}`,
     segmentOpened: (number: number) => `${prefix}.journal.${number}.opened`,
     segmentSealed: (number: number) => `${prefix}.journal.${number}.sealed`,
-    /** What only a leader subscribes to. */
+    /** Subjects that only a leader subscribes to. */
     leaderPatterns: [
       `${prefix}.project.*.submit`,
       `${prefix}.project.*.cancel`,
@@ -69,25 +69,25 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.agent.*.*.acquire`,
       `${prefix}.agent.*.*.release`,
     ],
-    /** What any coordinator answers. */
+    /** Queries that every coordinator answers. */
     queryPattern: `${prefix}.project.*.query.*`,
   } as const;
 }
 
-/** Leader to a waiting client, below the inbox that the client names with `notify`: how tasks ended… */
+/** Leader to a waiting client, below the client's inbox from `notify`: outcomes of tasks… */
 export function doneSubject(inbox: string): string {
   return `${inbox}.done`;
 }
 
-/** …and how far running ones are. */
+/** …and progress of running tasks. */
 export function progressSubject(inbox: string): string {
   return `${inbox}.progress`;
 }
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
-/** A reply subject that an asker may name: an inbox, of the common prefix or one of the asker's own as `_INBOX_ann`,
- *  without wildcards. Everything else could reach the journal or the server's own interface. */
+/** A valid reply subject: an inbox, with the common prefix or an own prefix such as `_INBOX_ann`, without wildcards.
+ *  Any other subject could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
   return INBOX_PATTERN.test(reply);
 }

@@ -1,4 +1,4 @@
-// The list of tasks on the wire: what is asked for, and a page of it.
+// The list of tasks on the wire: the query, and a page of its answer.
 
 import { z } from "zod";
 import { limits } from "../limits.ts";
@@ -21,7 +21,7 @@ export type TaskSort = (typeof taskSorts)[number];
 const some = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1).max(limits.filterNamesMax).optional();
 
-/** Every condition that is given must hold; of a list, one. */
+/** Every given condition must hold; within a list, one of its values. */
 export const taskFilterShape = {
   states: some(z.enum(taskStates)),
   kinds: some(kindSchema),

@@ -29,7 +29,7 @@ it("a rate that is used up: whose, how much of what, until when, and what raises
 it("a journal with little room: how full it is, and what gives it more", () => {
   const tight = { reason: "journal-tight", bytes: 939, bytesMax: 1_000 } as const;
   expect(describeObstacle({ ...tight, remedy: "buy a disk" }, { agents: [] })).toMatch(
-    /^The journal is 93 % full: nothing is assigned until it has room, .*; if it stays so, buy a disk$/,
+    /^The journal is 93 % full: no task is assigned until it has room, .*; if it stays full, buy a disk$/,
   );
   expect(describeObstacle(tight, { agents: [] })).toMatch(/if it stays full, run `waggle doctor`$/);
 });
@@ -38,10 +38,10 @@ it("a limit on open attempts: one must end, or a command allows more", () => {
   const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);
   expect(told({ reason: "swarm-limit", open: 4, topN: 4 })).toMatch(
-    /4 of 4: one must end, or `waggle policy set --top-n N` allows more$/,
+    /4 of 4: an attempt must end, or `waggle policy set --top-n N` raises the maximum$/,
   );
   expect(told({ reason: "project-concurrency", project: "acme", open: 2, maxConcurrent: 2 })).toMatch(
-    /2 of 2: one must end, or `waggle project set acme --max-concurrent N` allows more$/,
+    /2 of 2: an attempt must end, or `waggle project set acme --max-concurrent N` raises the maximum$/,
   );
 });
 
@@ -51,7 +51,7 @@ describe("agents serve it, and none may have it now", () => {
 
   it("when all are full: whose turn is next, and what makes more places", () => {
     expect(told({ reason: "all-full", agents: 2, taken: 3, capacity: 3 })).toBe(
-      "Every agent of its kind is full: 2 agents, capacity 3 of 3 in use; no task is before it; start another agent of its kind, or restart them with a higher --max-concurrent",
+      "Every agent of its kind is full: 2 agents, capacity 3 of 3 in use; no task is before it; start another agent of its kind, or restart an agent with a higher --max-concurrent",
     );
   });
 
@@ -61,7 +61,7 @@ describe("agents serve it, and none may have it now", () => {
       "No agent of its kind is eligible now: 1 suspended, 2 unresponsive; start another agent of its kind",
     );
     expect(told({ reason: "none-eligible", counts, until: 5 })).toMatch(
-      /; the first may from noon, or start another agent of its kind$/,
+      /; the first from noon, or start another agent of its kind$/,
     );
   });
 });
@@ -89,14 +89,14 @@ describe("a budget in its way", () => {
     expect(told(0, 800)).toMatch(/reservations end, or `waggle project set acme --budget N` raises it$/);
     const swarms = { reason: "global-budget", ...full, needed: 2_000, spent: 0, reserved: 0 } as const;
     expect(describeObstacle(swarms, { agents: [] }, noon)).toMatch(
-      /; that never fits: `waggle policy set --budget N` raises it$/,
+      /; the task never fits: `waggle policy set --budget N` raises it$/,
     );
   });
 
   it("of which the rest is kept for another: for which, and what makes room for both", () => {
     const kept = { reason: "room-kept", task: "big", project: "acme", user: "ann" } as const;
     expect(describeObstacle(kept, { agents: [] }, noon)).toMatch(
-      /kept for big of acme\/ann, .* goes after that, or when `waggle project set acme --budget N`, or/,
+      /reserved for big of acme\/ann, .* goes after it, or when `waggle project set acme --budget N`, or/,
     );
   });
 });
@@ -111,7 +111,9 @@ describe("nobody serves its kind", () => {
     );
 
   it("when there is none: one is to be started, or the name is wrong", () => {
-    expect(told(0, 0, ["aks"])).toBe("Nobody serves ask: start an agent with --kind ask — did you mean aks?");
+    expect(told(0, 0, ["aks"])).toBe(
+      "No agent serves ask: start an agent with --kind ask — did you mean aks?",
+    );
   });
 
   it("when those there are drain: names one that can be taken back", () => {
@@ -144,7 +146,7 @@ describe("nobody of the type that a budget has it go to serves it", () => {
 
   it("when there is none: one is to be started, and why others may not have it", () => {
     expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
-      "Nobody serves ask by type haiku: start an agent with --kind ask --type haiku (2 agents of other types may not: a budget is used up)",
+      "No agent serves ask by type haiku: start an agent with --kind ask --type haiku (2 agents of other types cannot run it: a budget is used up)",
     );
   });
 
@@ -162,7 +164,7 @@ describe("nobody serves it in its role", () => {
 
   it("when there is none: one is to be started, and what others serve it as", () => {
     expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
-      "Nobody serves ask in role editor: start an agent with --kind ask --role editor (2 agents serve it in no role or another)",
+      "No agent serves ask in role editor: start an agent with --kind ask --role editor (2 agents serve it without this role)",
     );
   });
 

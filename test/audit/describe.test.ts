@@ -43,7 +43,7 @@ describe("a line", () => {
     ["a1 joined: count, digest; max concurrent 4", samples.AgentJoined],
     ["a1 was silent too long and counts as lost", samples.AgentLeft],
     ["3 tasks of acme refused: project queue full", samples.TasksRefused],
-    ["the record begins at batch 40 from now on: it was kept for as long as asked", samples.AuditTrimmed],
+    ["the journal now begins at batch 40: the retention time has passed", samples.AuditTrimmed],
   ])("reads %j", (line, event) => {
     expect(describeEvent(event)).toBe(line);
   });

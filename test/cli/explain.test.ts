@@ -47,12 +47,12 @@ it("three things keep a task, and each is said", async () => {
 mistyped  queued for …
 transalte for default/ann, no attempt yet, as of …
 
-why         Nobody serves transalte: start an agent with --kind transalte — did
-            you mean translate?
+why         No agent serves transalte: start an agent with --kind transalte —
+            did you mean translate?
 
-turn of          place    waited  starvation limit  goes by  clock  virtual time
-project default  1 of 1  0 ticks                20  rule       1.0           0.0
-user ann         1 of 1  0 turns                20  rule       1.0           0.0
+turn of          place    waited  starvation limit  basis  clock  virtual time
+project default  1 of 1  0 ticks                20  rule     1.0           0.0
+user ann         1 of 1  0 turns                20  rule     1.0           0.0
 task mistyped    1 of 1  0 turns                20
 
 2 agents that do not serve transalte (--full lists them)
@@ -60,13 +60,13 @@ $ waggle explain waits
 waits  queued for …
 translate for default/ann, no attempt yet, as of …
 
-why         Every agent of its kind is full: 1 agent, 1 of 1 place taken; the
-            next place goes to it; start another agent of its kind, or these
-            with a higher --max-concurrent
+why         Every agent of its kind is full: 1 agent, capacity 1 of 1 in use;
+            the next free agent gets it; start another agent of its kind, or
+            restart an agent with a higher --max-concurrent
 
-turn of          place    waited  starvation limit  goes by  clock  virtual time
-project default  1 of 1  0 ticks                20  rule       1.0           0.0
-user ann         1 of 1  0 turns                20  rule       1.0           0.0
+turn of          place    waited  starvation limit  basis  clock  virtual time
+project default  1 of 1  0 ticks                20  rule     1.0           0.0
+user ann         1 of 1  0 turns                20  rule     1.0           0.0
 task waits       1 of 1  0 turns                20
 
   agent  eligible    free  score  success  load  backlog  speed
@@ -80,9 +80,9 @@ why         The budget of project acme has too little left: 800 spent of
             1,000 tokens in 1 h; this task needs about 300; room again from
             …, or \`waggle project set acme --budget N\` raises it
 
-turn of       place    waited  starvation limit  goes by  clock  virtual time
-project acme  1 of 1  0 ticks                20  rule       1.0           0.0
-user ann      1 of 1  0 turns                20  rule       1.0           0.0
+turn of       place    waited  starvation limit  basis  clock  virtual time
+project acme  1 of 1  0 ticks                20  rule     1.0           0.0
+user ann      1 of 1  0 turns                20  rule     1.0           0.0
 task dear     1 of 1  0 turns                20
 
   agent  eligible      free  score  success  load  backlog  speed

@@ -107,7 +107,7 @@ describe("one snapshot", () => {
 
   it.each([
     ["{", /standard input: is not JSON/],
-    ["  \n", /there is no snapshot/],
+    ["  \n", /no snapshot/],
     [`${JSON.stringify(good)}\n${JSON.stringify(good)}`, /add --lines/],
   ])("is refused when it is %j", async (stdin, sentence) => {
     const { code, stderr } = await plan(stdin);

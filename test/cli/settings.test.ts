@@ -73,7 +73,7 @@ exit 5
 `);
 });
 
-it("α of a resource: its own, refused, moving by itself, and the policy's again", async () => {
+it("α of a resource: its own, refused, adjusted automatically, and the policy's again", async () => {
   expect(
     await transcript(
       "resource set lat --slots 1 --optimize-for latency",
@@ -116,7 +116,7 @@ $ waggle resource set lat --alpha 0.4 --auto-tune
 resource lat set
   slots        1
   max waiters  7
-  α            0.4, moving by itself (own)
+  α            0.4, adjusted automatically (own)
 $ waggle resource set lat --alpha 0.6
 error WAGGLE_INVALID_VALUE: --alpha: automatic tuning keeps α within 0 to 0.5; α cannot start at 0.6
 exit 2
@@ -124,7 +124,7 @@ $ waggle resource set lat --alpha 0.1 --optimize-for latency
 error WAGGLE_USAGE: option '--optimize-for <preset>' cannot be used with option '--alpha <n>'; see waggle resource set --help
 exit 2
 $ waggle resource set lat --alpha fast
-error WAGGLE_USAGE: option '--alpha <n>' argument 'fast' is invalid. it must be a number from 0 to 1, or policy. see waggle resource set --help
+error WAGGLE_USAGE: option '--alpha <n>' argument 'fast' is invalid. must be a number from 0 to 1, or policy. see waggle resource set --help
 exit 2
 $ waggle resource set lat --optimize-for speed
 error WAGGLE_USAGE: option '--optimize-for <preset>' argument 'speed' is invalid. Allowed choices are latency, balanced, throughput. see waggle resource set --help
@@ -138,7 +138,7 @@ $ waggle resource show lat
 resource lat
   slots        1
   max waiters  7
-  α            0.4, moving by itself (own)
+  α            0.4, adjusted automatically (own)
 $ waggle policy set --no-auto-tune --json
 beware: resources with an α of their own keep it (lat): resource set --alpha policy gives them the policy's
 $ waggle resource set lat --alpha policy
@@ -216,7 +216,7 @@ $ waggle resource list
 resource  slots  max waiters  α
 gpt-4o        8          100  0.25 (policy)
 $ waggle resource show gpt-4
-there is no resource gpt-4; waggle resource set gpt-4 --slots N creates it
+unknown resource gpt-4; waggle resource set gpt-4 --slots N creates it
 exit 5
 $ waggle rate set claude --window per_minute --tokens 10000
 rate of type claude set
@@ -248,7 +248,7 @@ rate of type claude removed
 $ waggle rate remove claude
 rate of type claude was not set
 $ waggle rate show claude
-no rate is set for agents of type claude: they are not limited
+no rate is set for agents of type claude: no limit
 exit 5
 $ waggle resource remove gpt-4o
 resource gpt-4o removed
@@ -262,7 +262,7 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
     "policy set --rules lucio --user-turn fifo --lambda 0.5 --top-n 200 --auto-tune",
   );
   expect(stdout).toMatch(/^policy set\n {2}rules +lucio\n {2}project turn +none\n {2}user turn +fifo\n/);
-  expect(stdout).toMatch(/λ +0\.5\n.*\n {2}α +0\.25, moving by itself\n/);
+  expect(stdout).toMatch(/λ +0\.5\n.*\n {2}α +0\.25, adjusted automatically\n/);
   expect(stdout).toMatch(/top N +200\n/);
   expect(await transcript("policy set --alpha 0.75")).toContain(
     "error WAGGLE_INVALID_VALUE: --alpha: α moves by itself",
@@ -281,16 +281,16 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
 it("pauses and their ends, of a project and of the swarm, are told in status too", async () => {
   expect(await transcript("pause acme", "pause", "pause", "resume acme", "pause acme", "resume")).toBe(
     `$ waggle pause acme
-project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; what runs goes on
+project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; running attempts continue
 $ waggle pause
-the whole swarm is paused: nothing is assigned until \`waggle resume\`; what runs goes on
+the whole swarm is paused: nothing is assigned until \`waggle resume\`; running attempts continue
 $ waggle pause
-the whole swarm was paused before: nothing is assigned until \`waggle resume\`; what runs goes on
+the whole swarm was paused before: nothing is assigned until \`waggle resume\`; running attempts continue
 $ waggle resume acme
 project acme goes on
 the whole swarm is paused all the same: \`waggle resume\` without a name ends that
 $ waggle pause acme
-project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; what runs goes on
+project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; running attempts continue
 $ waggle resume
 the swarm goes on
 still paused by name: acme
@@ -316,7 +316,7 @@ it("a refusal names the flag that was typed, or that is missing", async () => {
       "policy set --project-turn none",
     ),
   ).toMatch(
-    /--budget-window: say how long a window is; .*\n(.*\n)+.*--budget: say.*\n(.*\n)+.*--tokens: say.*\n(.*\n)+.*--project-turn: where projects/,
+    /--budget-window: say how long a window is; .*\n(.*\n)+.*--budget: say.*\n(.*\n)+.*--tokens is required.*\n(.*\n)+.*--project-turn: where projects/,
   );
   const { stderr } = await waggle("project set new --budget 1000 --json");
   expect(JSON.parse(stderr).error).toMatchObject({
@@ -333,7 +333,7 @@ describe("where projects are declared", () => {
     expect(await transcript("pause typo")).toContain(refused);
     expect(await waggle("project show typo")).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining("project typo does not exist: it has no task and no setting."),
+      stderr: expect.stringContaining("unknown project typo: no tasks and no settings."),
     });
     await waggle("project set typo");
     expect(await waggle("submit --kind k --project typo --id t1")).toMatchObject({ code: 0, stdout: "t1\n" });

@@ -227,7 +227,7 @@ describe("a picture", () => {
       "loco-burst",
       ["waggle", "loco", "loco-starvation-limit"],
       [3, 4, 5],
-      "seed 3 of 3–5; α 0.25 for loco, loco-starvation limit",
+      "seed 3 of 3–5; α 0.25 for loco, loco-starvation-limit",
     ],
     ["loco-burst", ["waggle"], [3], "seed 3 alone"],
     ["lucio-1", ["waggle", "loco"], [0, 1], "deterministic: every seed gives the same; α 0.25 for loco"],
@@ -268,7 +268,7 @@ describe("a request that makes no sense", () => {
     ["a name like none", ["xyz"], "waggle simulate list"],
     ["an unknown rule", ["lucio-1", "--rules", "lucoi"], "or lucio?"],
     ["a rule the scenario has not", ["lucio-1", "--compare", "waggle,two-choices"], "it has waggle, loco"],
-    ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "one of the two"],
+    ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "give one of them"],
     ["an α above 1", ["lucio-1", "--alpha", "1.1"], "a number from 0 to 1"],
     ["an α that is none", ["lucio-1", "--alpha", "half"], "a number from 0 to 1"],
     [

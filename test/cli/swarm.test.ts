@@ -275,10 +275,10 @@ describe("a swarm on the development broker", () => {
 
     await workplace.run("submit", "--kind", "nobody", "--id", "waiting");
     const waiting = await workplace.run("task", "waiting");
-    expect(waiting.stdout).toMatch(/^queued since .*\nNobody serves nobody: start an agent/m);
+    expect(waiting.stdout).toMatch(/^queued since .*\nNo agent serves nobody: start an agent/m);
     await workplace.run("submit", "--kind", "coutn", "--id", "typo");
     expect((await workplace.run("task", "typo")).stdout).toContain(
-      "Nobody serves coutn: start an agent with --kind coutn — did you mean count?",
+      "No agent serves coutn: start an agent with --kind coutn — did you mean count?",
     );
     expect(await workplace.run("task", "nope")).toMatchObject({
       code: 5,
@@ -438,7 +438,7 @@ describe("the life of a broker", () => {
     expect(code).toBe(7);
     expect(stdout).toMatch(/^fail +journal .*record \d+ of segment 1 cannot be read: .* damaged at byte/m);
     expect(stdout).toMatch(
-      /^fail +leader +nobody leads the swarm default\n.*see to what is said of the journal/m,
+      /^fail +leader +no coordinator leads the swarm default\n.*first fix the journal problem/m,
     );
     expect(stdout).not.toContain("waggle up");
   });

@@ -54,7 +54,7 @@ describe("one task", () => {
     expect(await tasksOf({ kind: "k", model }, ["@bytes"], aShell({ cwd }))).toMatchObject([
       { task: { weight: 5 } },
     ]);
-    await expect(tasksOf({ kind: "k", model, weight: 2 })).rejects.toThrow("keep one of them");
+    await expect(tasksOf({ kind: "k", model, weight: 2 })).rejects.toThrow("exclude each other");
     const lines = ['{"weight":3}', '{"model":"opus"}', "{}", '{"model":"opus","weight":3}', '{"model":4}'];
     const stdin = lines.join("\n");
     expect(await tasksOf({ kind: "k", model, ndjson: true }, ["-"], aShell({ stdin }))).toEqual([

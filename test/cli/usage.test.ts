@@ -106,18 +106,18 @@ describe("a command line that makes no sense", () => {
     ["a flag without its value", ["submit", "--kind"], "argument missing"],
     ["too many arguments", ["down", "now"], "too many arguments"],
     ["a coordinator without its flag", ["leader", "transfer", "c2"], "waggle leader transfer --to c2"],
-    [
-      "two ages to keep",
-      ["up", "--retain", "7d", "--retain", "8d"],
-      "one duration, one size, or one of each",
-    ],
+    ["two ages to keep", ["up", "--retain", "7d", "--retain", "8d"], "one duration, one size, or both"],
     ["a missing argument", ["task"], "missing required argument 'id'"],
     [
       "a number out of bounds",
       ["submit", "--kind", "k", "--max-attempts", "0"],
       "a whole number from 1 to 100",
     ],
-    ["a duration without a unit", ["submit", "--kind", "k", "--timeout", "30"], "write it with a unit"],
+    [
+      "a duration without a unit",
+      ["submit", "--kind", "k", "--timeout", "30"],
+      "a number with a unit is required",
+    ],
     ["a time that is none", ["submit", "--kind", "k", "--deadline", "tomorrow"], "is no time"],
     [
       "a deadline that has passed",
@@ -132,12 +132,12 @@ describe("a command line that makes no sense", () => {
     ["tasks in no file", ["submit", "@nofile"], "cannot read nofile"],
     ["payloads of which one is in no file", ["submit", "--kind", "k", "@.", "@nofile"], "cannot read ."],
     ["an agent's kind with a space", ["agent", "--kind", "a b", "--exec", "cat"], "the kind 'a b' must be"],
-    ["nothing to submit", ["submit"], "say what to submit"],
-    ["two payloads", ["submit", "--kind", "k", "--text", "a", "--payload", "1"], "keep one of them"],
+    ["nothing to submit", ["submit"], "nothing to submit: give"],
+    ["two payloads", ["submit", "--kind", "k", "--text", "a", "--payload", "1"], "exclude each other"],
     ["a payload that is not JSON", ["submit", "--kind", "k", "--payload", "{"], "--payload is not JSON"],
     ["words in place of a file", ["submit", "--kind", "k", "hello"], "--text 'hello'"],
-    ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id is of one task"],
-    ["--watch for many", ["submit", "-", "--watch"], "--watch is for one task"],
+    ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id requires a single task"],
+    ["--watch for many", ["submit", "-", "--watch"], "--watch requires a single task"],
     ["an agent without a kind", ["agent", "--exec", "cat"], "--kind KIND"],
     ["an agent that does nothing", ["agent", "--kind", "k"], "--exec COMMAND or --http URL"],
     [
@@ -149,7 +149,7 @@ describe("a command line that makes no sense", () => {
     [
       "a label without a value",
       ["agent", "--kind", "k", "--exec", "cat", "--label", "zone"],
-      "write name=value",
+      "name=value is required",
     ],
     ["an unknown type of event", ["events", "--type", "TaskAsigned"], "did you mean TaskAssigned?"],
     ["a place in the journal that is none", ["events", "--from", "yesterday"], "neither 'start'"],
@@ -160,11 +160,11 @@ describe("a command line that makes no sense", () => {
     [
       "a budget both taken away and described",
       ["project", "set", "p", "--budget", "none", "--budget-mode", "alert"],
-      "--budget none takes the budget away",
+      "--budget none removes the budget",
     ],
     ["a window too short", ["policy", "set", "--budget-window", "1ms"], "from 1s to 366d"],
     ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "Allowed choices are wait, reject, alert"],
-    ["nothing to set", ["policy", "set"], "say what to set"],
+    ["nothing to set", ["policy", "set"], "no setting given"],
     ["nothing to set for a kind", ["kind", "set", "k"], "waggle kind set --help"],
     ["deficits of users", ["policy", "set", "--user-turn", "deficit"], "Allowed choices are"],
     [
@@ -185,7 +185,7 @@ describe("a command line that makes no sense", () => {
     [
       "no server's URL",
       ["up", "--nats", ""],
-      "--nats: must be the URL of a NATS server, or several with commas between, like nats://",
+      "--nats: must be the URL of a NATS server, or several separated by commas, like nats://",
     ],
     ["no server's URL to look at", ["doctor", "--nats", ""], "--nats: must be the URL of a NATS server"],
     ["a coordinator's name with a dot", ["up", "--name", "a.b"], "--name: must be 1–64 characters of"],

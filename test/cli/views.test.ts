@@ -116,12 +116,12 @@ describe("status", () => {
     [{ bytes: 80, bytesMax: 100 }, undefined],
     [
       { bytes: 122_500_000, bytesMax: 134_217_728 },
-      "tasks are refused: the journal is 91 % full: `waggle doctor`",
+      "tasks are refused: the journal is 91 % full: run `waggle doctor`",
     ],
     [{ bytes: 262_000, bytesMax: 300_000 }, "tasks are refused: the journal is 87 % full"],
     [
       { bytes: 134_000_000, bytesMax: 134_217_728 },
-      "the journal is full: tasks are refused, and nothing is answered",
+      "the journal is full: tasks are refused, and requests that need room are not answered",
     ],
     [{ bytes: 134_000_000 }, undefined],
   ])("says whether tasks are refused for want of room: %j", (usage, said) => {
@@ -152,7 +152,7 @@ describe("status", () => {
     const twice = { ...anAgent("a-3"), fencedAt: 1, outlivedMs: 3_000 };
     const text = renderStatus(aStatus([...agents, twice]), { ...view, showsAll: false });
     expect(text).toMatch(/^a-3 +online, started twice/m);
-    expect(text).toContain("two processes were started as a-3: the earlier was fenced, and heard 3 s ago");
+    expect(text).toContain("two processes use the id a-3: the earlier was fenced and was last heard 3 s ago");
     expect(text).not.toContain("started as a-2");
   });
 
@@ -192,7 +192,7 @@ describe("who is left behind by down", () => {
     expect(lines([])[0]).toMatch(/^the coordinator l still runs and waits for a broker: /);
     expect(lines(["c2", "c3"])).toEqual([
       "the coordinators l, c2, c3 still run and wait for a broker: end each with Ctrl-C in its terminal",
-      "1 agent still runs: a1; end it likewise",
+      "1 agent still runs: a1; end it with Ctrl-C, too",
     ]);
   });
 });
@@ -221,10 +221,10 @@ describe("a transfer of the lead", () => {
 
   it("that nobody took says who did not answer", () => {
     expect(notTransferredText({ leader: "c1", to: undefined })).toContain(
-      "nobody took over. The chosen standby did not answer: look at its log; `waggle status`",
+      "no standby took over. The chosen standby did not answer: see its log; `waggle status`",
     );
     expect(notTransferredText({ leader: "c1", to: "c2" })).toContain(
-      "nobody took over. c2, which was to lead, did not answer: look at its log",
+      "no standby took over. c2 did not answer: see its log",
     );
   });
 });
@@ -272,7 +272,7 @@ describe("the swarm in status", () => {
     });
     expect(text).toMatch(/^full while tasks waited, of the last 10 min: a1 88 %, a2 10 %$/m);
     expect(text).toMatch(/^a3 got 71 % of the last 340 count tasks, above 40 %$/m);
-    expect(text).toMatch(/^served by one agent alone: review \(a4\), index \(a5\)$/m);
+    expect(text).toMatch(/^served by a single agent: review \(a4\), index \(a5\)$/m);
   });
 });
 
@@ -390,7 +390,7 @@ describe("a task's story", () => {
     const waits = [{ state: "queued", from: 0, to: 5_000 }];
     const explained = (state: string) => explanationText({ state, endedIdx: 2, endedAt: 5_000, waits });
     expect(explained("cancelled")).toMatch(
-      /never assigned, as of .*\n\nwhy +It was cancelled at [\d:. -]+, 5 s after it was submitted: it was never assigned$/,
+      /never assigned, as of .*\n\nwhy +It was cancelled at [\d:. -]+, 5 s after it was submitted: the task was never assigned$/,
     );
     expect(explained("expired")).toMatch(/why +Its deadline passed at [\d:. -]+, 5 s after/);
   });
@@ -431,14 +431,14 @@ describe("a task's story", () => {
     const text = renderExplanation({ explanation, showsAll: false, firstIdx: 1 }, { ...view, columns: 60 });
     expect(text.split("\n").filter((line) => line.length > 60)).toEqual([]);
     expect(text).not.toContain("…");
-    expect(text).toMatch(/not due before \d{4}-\d\d-\d\d \d\d:/);
+    expect(text).toMatch(/Not due before \d{4}-\d\d-\d\d \d\d:/);
     expect(text).toContain(`attempt 2 at ${agent}, `);
     expect(text).toMatch(/^ {2}agent +eligible +free +score$/m);
     expect(text).toMatch(/^ {4}.*many words/m);
   });
 
   it("of which the beginning is no longer kept says so, and counts the attempts that it had", () => {
-    const cut = "the beginning of its record is no longer kept (the journal begins at batch 917)";
+    const cut = "the beginning of this task's record is no longer kept (the journal begins at batch 917)";
     const status = { state: "running", submittedIdx: 5 };
     const story = { ...aStory({ ...status, attempts: 2 }), attempts: [anAttempt] } as unknown as TaskStory;
     expect(told(story, undefined, 917)).toMatch(/running, 2 attempts\n/);
@@ -450,7 +450,7 @@ describe("a task's story", () => {
 
   it("offers to replay an assignment only where the journal has its beginning", () => {
     const assigned = { state: "running", submittedIdx: 940, attemptCount: 1, attempts: [anAttempt] };
-    expect(explanationText(assigned)).toContain("waggle explain t --attempt 1 has every agent");
+    expect(explanationText(assigned)).toContain("waggle explain t --attempt 1 shows every agent");
     expect(explanationText(assigned, 917)).not.toMatch(/--attempt|no longer kept/);
   });
 
@@ -491,10 +491,10 @@ describe("a task's story", () => {
     expect(shown({ ...asItIs, receipt })).not.toContain("budget");
     const both = { ...used, budget: { project: "downgrade", global: "downgrade" } };
     expect(shown({ ...asItIs, cheaperType: "haiku", receipt: both })).toContain(
-      "  runs only by type haiku, the cheaper one: its project's budget and the swarm's budget had",
+      "  runs only by the cheaper type haiku: its project's budget and the swarm's budget had",
     );
     expect(shown({ ...open, cheaperType: "haiku" })).toContain(
-      "  runs as ask-mini, the cheaper kind, and only by type haiku, the cheaper one: its project's",
+      "  runs as ask-mini, the cheaper kind, and only by the cheaper type haiku: its project's",
     );
     expect(shown(asItIs)).toContain(
       "  runs though its project's budget had too little left: nothing cheaper was named for its",
@@ -515,7 +515,7 @@ describe("a task's story", () => {
       agents: [],
     };
     const text = told(aStory({}, [], [{ state: "queued", from: 0 }]), wait);
-    expect(text).toContain("Nobody serves coutn: start an agent with --kind coutn — did you mean count?");
+    expect(text).toContain("No agent serves coutn: start an agent with --kind coutn — did you mean count?");
     expect(text).toContain("waggle explain t ");
   });
 });

@@ -106,7 +106,9 @@ describe("settings", () => {
 
   it("warn who keeps next to nothing of the journal", () => {
     for (const little of ["0s", "59m", "1KiB", "7d,1MiB", "1s,1GiB"])
-      expect(retentionWarning(settings({ flags: { retain: little } }).retention)).toContain("are gone soon");
+      expect(retentionWarning(settings({ flags: { retain: little } }).retention)).toContain(
+        "are removed soon",
+      );
     for (const enough of ["1h", "16MiB", "7d,10GiB"])
       expect(retentionWarning(settings({ flags: { retain: enough } }).retention)).toBeUndefined();
   });
