@@ -170,7 +170,7 @@ describe("nobody serves it in its role", () => {
 
   it("when those there are are away: names one that can be taken back", () => {
     expect(told({ agents: 1, offline: 0, draining: 1, drained: "a1" })).toBe(
-      "The only agent that serves ask in role editor is draining: `waggle undrain a1`, or start another with --kind ask --role editor (1 agent serves it in no role or another)",
+      "The only agent that serves ask in role editor is draining: `waggle undrain a1`, or start another with --kind ask --role editor (1 agent serves it without this role)",
     );
     expect(told({ agents: 0, offline: 2, draining: 0 })).toBe(
       "All 2 agents that serve ask in role editor are offline: start one again, or another with --kind ask --role editor",

@@ -80,7 +80,7 @@ describe("a filter", () => {
       "a1 cancelled\na2 cancelled\na3 cancelled\n",
       expect.any(String),
     ]);
-    expect(stderr).toContain("cancel 3 tasks? Type 3 to go on, anything else to stop:");
+    expect(stderr).toContain("cancel 3 tasks? Type 3 to continue, anything else to stop:");
     expect(await statesOf("a")).toEqual({ a1: "cancelled 1", a2: "cancelled 1", a3: "cancelled 1" });
     expect(await statesOf("b")).toEqual({ b1: "queued 1" });
   });

@@ -188,8 +188,8 @@ describe("a filter of retry and cancel", () => {
     const { code, stderr } = await waggle("cancel --kind a --yes", script, shell);
     expect(code).toBe(130);
     expect(stderr).toBe(
-      "256 of 600 tasks …\n256 of 600 tasks done; of the next 256 no answer came: each may have been done, or not. " +
-        "Run it again to go on with what is left\ninterrupted\n",
+      "256 of 600 tasks …\n256 of 600 tasks done; no answer for the next 256: each may be done or not. " +
+        "Run the command again for the remaining tasks\ninterrupted\n",
     );
   });
 

@@ -173,7 +173,7 @@ for (const { path, version } of natsServersFor("recovery of a journal in JetStre
       const busy = connection.subscribe("waggle.v1.default.project._.query.status"); // as a coordinator that hangs
       expect(await recover(env)).toMatchObject({
         code: 5,
-        stderr: expect.stringContaining("stop all of them"),
+        stderr: expect.stringContaining("stop all coordinators"),
       });
       busy.unsubscribe();
       await connection.flush();

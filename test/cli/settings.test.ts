@@ -287,12 +287,12 @@ the whole swarm is paused: nothing is assigned until \`waggle resume\`; running 
 $ waggle pause
 the whole swarm was paused before: nothing is assigned until \`waggle resume\`; running attempts continue
 $ waggle resume acme
-project acme goes on
-the whole swarm is paused all the same: \`waggle resume\` without a name ends that
+project acme resumed
+the whole swarm is still paused: \`waggle resume\` without a name resumes it
 $ waggle pause acme
 project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; running attempts continue
 $ waggle resume
-the swarm goes on
+the swarm resumed
 still paused by name: acme
 `,
   );
@@ -303,7 +303,7 @@ still paused by name: acme
   expect((await waggle("policy show")).stdout).toContain("paused: nothing is assigned");
   await waggle("resume");
   expect(await transcript("resume acme", "resume acme --json")).toMatch(
-    /project acme goes on\n\$ waggle resume acme --json\n\{"project":"acme","paused":false,"changed":false,/,
+    /project acme resumed\n\$ waggle resume acme --json\n\{"project":"acme","paused":false,"changed":false,/,
   );
 });
 

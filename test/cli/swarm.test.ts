@@ -149,13 +149,13 @@ describe("a swarm on the development broker", () => {
     );
     await waiting.says("accepted");
     const ended = { code: 130, stdout: "" };
-    const again = /task later goes on\. To wait again: node \S*waggle\.js wait later.*\ninterrupted\n$/;
+    const again = /task later continues\. To wait again: node \S*waggle\.js wait later.*\ninterrupted\n$/;
     expect(await waiting.kill("SIGINT")).toMatchObject({ ...ended, stderr: expect.stringMatching(again) });
     const two = workplace.start("wait", "later", "nosuch");
     await two.says("task nosuch is not known here");
     expect(await two.kill("SIGINT")).toMatchObject({
       ...ended,
-      stderr: expect.stringMatching(/task later goes on\. To wait again: node \S*waggle\.js wait later\n/),
+      stderr: expect.stringMatching(/task later continues\. To wait again: node \S*waggle\.js wait later\n/),
     });
   });
 
@@ -181,7 +181,7 @@ describe("a swarm on the development broker", () => {
     );
     const late = await workplace.run("wait", "misspelt", "--timeout", "300ms");
     expect(late).toMatchObject({ code: 6, stdout: "" });
-    expect(late.stderr).toMatch(/task misspelt goes on\. To wait again: /);
+    expect(late.stderr).toMatch(/task misspelt continues\. To wait again: /);
   });
 
   it("results of several files name their files", async () => {
@@ -395,7 +395,7 @@ describe("the life of a broker", () => {
     const ended = await up.kill("SIGINT");
     expect(ended.stdout).toContain("ending: handing over");
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
-    expect(ended.stdout).not.toContain("the broker goes on");
+    expect(ended.stdout).not.toContain("the broker runs");
   });
 
   it.each(brokers)("is started again by its coordinator when it is killed: $name", async ({ binary }) => {
@@ -505,7 +505,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
 
       expect(await first.kill("SIGINT")).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining("the broker goes on"),
+        stderr: expect.stringContaining("the broker runs"),
       });
       await second.says("leading");
       expect(await workplace.run("status")).toMatchObject({

@@ -163,7 +163,7 @@ describe("NDJSON", () => {
     ["prio", "did you mean priority?"],
     ["timeout", "did you mean timeoutMs?"],
     ["text", "did you mean payload?"],
-    ["colour", "there are id, kind,"],
+    ["colour", "the fields are id, kind,"],
   ])("refuses the field %s, which the wire would pass over", async (field, hint) => {
     const shell = aShell({ stdin: JSON.stringify({ kind: "k", [field]: 1 }) });
     const [task] = await tasksOf({}, ["-"], shell);

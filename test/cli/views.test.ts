@@ -400,7 +400,7 @@ describe("a task's story", () => {
 
   it("whose record is no longer kept is said to have ended all the same, and where the journal begins", () => {
     const ended = { state: "completed", submittedIdx: 5, endedIdx: 9 };
-    const gone = "its record is no longer kept (the journal begins at batch 1,917)";
+    const gone = "the record of this task is no longer kept (the journal begins at batch 1,917)";
     const text = told(aStory({ ...ended, attempts: 2 }), undefined, 1_917);
     expect(text).toMatch(/^t {2}completed, 2 attempts\n/);
     expect(text).toContain(`events\n  ${gone}`);
@@ -497,7 +497,7 @@ describe("a task's story", () => {
       "  runs as ask-mini, the cheaper kind, and only by the cheaper type haiku: its project's",
     );
     expect(shown(asItIs)).toContain(
-      "  runs though its project's budget had too little left: nothing cheaper was named for its",
+      "  runs though its project's budget had too little left: its kind has no cheaper kind or",
     );
     const noted = { ...receipt, budget: { project: "downgrade", global: "alert" } };
     expect(shown({ ...open, receipt: noted })).toContain(
