@@ -36,9 +36,9 @@ async function statesOf(kind: string) {
 
 describe("what is not clear is refused before anything is touched", () => {
   it.each([
-    ["neither a task nor a filter", "cancel", "name the tasks, or a filter"],
-    ["both", "cancel a1 --state queued", "name tasks, or filter them, not both"],
-    ["a dry run of named tasks", "cancel a1 --dry-run", "leave it out where ids are given"],
+    ["neither a task nor a filter", "cancel", "give task ids or filters"],
+    ["both", "cancel a1 --state queued", "give task ids or filters, not both"],
+    ["a dry run of named tasks", "cancel a1 --dry-run", "leave it out with task ids"],
     ["a state like none", "cancel --state queud", "Did you mean queued?"],
     [
       "no terminal to confirm at",

@@ -82,8 +82,8 @@ describe("Ctrl-C while a submission has no answer", () => {
     const { code, stdout, stderr } = await waggle("submit --kind a --id t1 --swarm default", script, shell);
     expect([code, stdout]).toEqual([130, ""]);
     expect(stderr).toBe(
-      "no answer came for task t1: it may have been accepted, or not. `waggle task t1 --swarm default` tells. " +
-        "Submitted again with --id t1 it does not run twice\ninterrupted\n",
+      "no answer for task t1: accepted or not, unknown. Check with `waggle task t1 --swarm default`. " +
+        "A repeated submit with --id t1 does not run the task twice\ninterrupted\n",
     );
   });
 
@@ -91,7 +91,7 @@ describe("Ctrl-C while a submission has no answer", () => {
     const { shell, script } = interruptedAt(1, "submit");
     const { stderr } = await waggle("submit --kind a --text x --wait", script, shell);
     const [id] = leader.of("submit").map(({ body }) => body.tasks[0].id);
-    expect(stderr).toContain(`\`waggle task ${id}\` tells`);
+    expect(stderr).toContain(`Check with \`waggle task ${id}\`.`);
   });
 
   it("gives programs the ids and the command", async () => {
@@ -119,8 +119,8 @@ describe("Ctrl-C while a submission has no answer", () => {
     expect(code).toBe(130);
     expect(stderr).not.toContain("rejected");
     expect(stderr).toContain("0 accepted · 3 without an answer");
-    expect(stderr).toContain("no answer came for 3 tasks");
-    expect(stderr).toContain("`waggle task ID` tells");
+    expect(stderr).toContain("no answer for 3 tasks");
+    expect(stderr).toContain("Check with `waggle task ID`.");
     expect(stderr).toContain("Ids: t1, t2, t3\n");
   });
 });
