@@ -1,5 +1,5 @@
-// What `npm test` runs: everything but test/process, whose suites kill real processes for minutes
-// (vitest.process.config.ts), and the suites below, a third of the time (vitest.long.config.ts). CI runs all.
+// Suites of `npm test`: all but test/process (vitest.process.config.ts: kills real processes for minutes) and the
+// suites below, a third of the time (vitest.long.config.ts). CI runs all.
 
 import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
@@ -40,8 +40,8 @@ export const shared = {
   isolate: false,
   // Tests wait for servers and timers for half of their time: on two cores four files at once.
   maxWorkers: Math.max(4, availableParallelism()),
-  // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
-  // limit is for what hangs, not for what is slow.
+  // Integration suites start servers and child processes on machines of two cores, often under other
+  // load: a limit is for hanging tests, not for slow tests.
   testTimeout: 60_000,
   hookTimeout: 60_000,
 } satisfies ViteUserConfig["test"];

@@ -1,4 +1,4 @@
-// What `npm run test:long` runs: the suites that take a third of the time, beside `npm test`.
+// Suites of `npm run test:long`: a third of the time, beside `npm test`.
 
 import { defineConfig } from "vitest/config";
 import { longSuites, shared } from "./vitest.config.ts";

@@ -1,9 +1,9 @@
-// What `npm run test:process` runs: whole swarms of real processes that are killed in mid-load.
+// Suites of `npm run test:process`: whole swarms of real processes, killed under load.
 
 import { defineConfig } from "vitest/config";
 import { shared } from "./vitest.config.ts";
 
-/** They measure time, on two cores. */
+/** These suites measure time, on two cores. */
 const timed = ["equal-agents", "herd", "scaling", "standby"].map((name) => `test/process/${name}.test.ts`);
 
 const each = {

@@ -1,5 +1,5 @@
-// What `npm run test:quick` runs: the pure parts, and what talks over the memory transport. It starts no process and
-// compiles nothing.
+// Suites of `npm run test:quick`: the pure parts, and parts over the memory transport. Starts no process and compiles
+// nothing.
 
 import { defineConfig } from "vitest/config";
 import { longSuites, shared } from "./vitest.config.ts";
@@ -16,7 +16,7 @@ export default defineConfig({
       "test/core/{slots-vectors,snapshot-damage,crowded}.test.ts",
       "test/scheduling/{assignments,explain,fairness,starvation}.test.ts",
       "test/state/{clock-queue,near-miss,task-rows}.test.ts",
-      // They start processes and brokers.
+      // These suites start processes and brokers.
       "test/client/connect.test.ts",
       "test/protocol/docs.test.ts",
     ],

@@ -1,6 +1,6 @@
-// What a client that asks for 1,000 pages of the journal a second does to everybody else: others' submits beside those
-// of a quiet time, the server's memory and its consumers, and whether a follower of the journal loses anything. Real
-// processes on real nats-servers. How it is called: `USAGE`.
+// The effect of a client that asks for 1,000 pages of the journal per second. Measured are the submits of a second
+// client, the server's memory and consumers, and a follower of the journal. Real processes on real nats-servers. Usage:
+// `USAGE`.
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// A swarm's state of any size, driven as a coordinator would drive it: every place taken, then some attempts end and
-// as many tasks arrive, and the production planner assigns what became free. No journal, no wire, no clock of its own.
+// A swarm's state of any size, driven like by a coordinator. All capacity is used. Then some attempts end, as many
+// tasks arrive, and the production planner assigns the free capacity. No journal, no wire, no clock.
 
 import { randomBytes } from "node:crypto";
 import { apply } from "../src/core/apply.ts";
@@ -13,13 +13,13 @@ export interface Sizes {
   readonly agents: number;
   readonly users: number;
   readonly projects: number;
-  /** Tasks that wait before each round. */
+  /** Waiting tasks before each round. */
   readonly queued: number;
 }
 
 const kinds: readonly Kind[] = ["a", "b", "c", "d"].map((name) => kind(`kind-${name}`));
 const kindsPerAgent = 2;
-/** Places in all: enough that a round of the largest size finds that many free. */
+/** Capacity of all agents: enough free capacity for a round of the largest size. */
 const placesMin = 6_400;
 const payloadCharacters = 100;
 
@@ -47,12 +47,12 @@ export class LoadedSwarm {
     }
   }
 
-  /** Tasks arrive until `share` of those that are to wait do. */
+  /** Tasks arrive until `share` of the wanted tasks wait. */
   fill(share = 1): void {
     while (this.state.counts.queued < this.#sizes.queued * share) this.#submit();
   }
 
-  /** Assigns until every place is taken, and lets new tasks take the places of those that went. */
+  /** Assigns until all capacity is used, and adds new waiting tasks for the assigned ones. */
   start(): void {
     const round = this.planner.open(this.#at);
     for (let event = round.next(); event !== undefined; event = round.next()) this.#assign(event);
@@ -60,8 +60,8 @@ export class LoadedSwarm {
   }
 
   /**
-   * One turn: so many attempts end, as many tasks arrive, and what can be assigned is. `observe` is told the time
-   * of each decision; the round's opening counts to the first and its ending to the last.
+   * One turn: `grants` attempts end, as many tasks arrive, and a round assigns. `observe` gets the time of each
+   * decision. The opening of the round counts to the first decision, the ending to the last.
    *
    * @returns ms spent applying the assignments
    */
@@ -102,7 +102,7 @@ export class LoadedSwarm {
       maxAttempts: 3,
       timeoutMs: 3_600_000,
     };
-    // As it comes from the wire or the journal: no string shared with another task.
+    // Like from the wire or the journal: tasks share no strings.
     const task = JSON.parse(JSON.stringify(spec)) as TaskSpec;
     this.#apply({ type: "TaskSubmitted", task, hash: randomBytes(32).toString("hex") });
   }
@@ -139,5 +139,5 @@ export class LoadedSwarm {
   }
 }
 
-/** What one of its tasks carries: not the scheduler's to save. */
+/** Payload of a task: the scheduler cannot save these bytes. */
 export const payloadBytes = payloadCharacters;

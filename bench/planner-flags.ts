@@ -1,4 +1,4 @@
-// What was asked of `npm run bench:planner`, and what a requirement came to. Not here: what is measured (planner.ts).
+// Flags of `npm run bench:planner`, and its requirements. Not here: the measurements (planner.ts).
 
 import { parseArgs } from "node:util";
 import type { Sizes } from "./loaded-swarm.ts";
@@ -28,7 +28,7 @@ export const sizesMeasured: Readonly<Record<keyof Sizes, readonly number[]>> = {
 export const usage =
   "usage: npm run bench:planner -- [--all | --required | --only AGENTS/USERS/QUEUED/PROJECTS] [--repetitions N] [--json]";
 
-/** @returns the flags, or the sentence that says what is wrong with them */
+/** @returns the flags, or a sentence about the wrong flag */
 export function readFlags(argv: readonly string[]): PlannerFlags | string {
   try {
     const { values } = parseArgs({
@@ -67,7 +67,7 @@ function sizesText(): string {
     .join(" / ");
 }
 
-/** @param isPartial one combination was asked for: what lies outside it is not missed */
+/** @param isPartial only one combination was measured: requirements outside of the combination count as met */
 export function isMet({ value, max }: Requirement, isPartial: boolean): boolean {
   return value === undefined ? isPartial : value <= max;
 }

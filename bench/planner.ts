@@ -1,14 +1,14 @@
-// What a decision of the planner costs, by how many agents, users, projects and tasks there are and how many places
-// are free in a round; and how much memory a task that waits takes. docs/benchmarks.md holds the results.
-//   npm run bench:planner             the corners that are required and the axes through the middle; exits 1 when a
-//                                     requirement is not met
-//   npm run bench:planner -- --all    every combination
-//   npm run bench:planner -- --required   only what is required
-//   npm run bench:planner -- --json   one object with all figures
+// Cost of a decision of the planner, by the number of agents, users, projects and tasks, and by the free capacity in a
+// round. Memory of a waiting task. docs/benchmarks.md holds the results.
+//     npm run bench:planner             the required corners and the axes through the middle; exits 1 if a requirement
+//                                       is not met
+//     npm run bench:planner -- --all    every combination
+//     npm run bench:planner -- --required   only the required corners
+//     npm run bench:planner -- --json   one object with all figures
 //
-// A decision is the round's opening and all its calls of `next`, divided by what was granted; the opening counts to
-// the round's first decision, which is what p99 shows in rounds of 64. Applying the assignment is measured beside
-// it. Each figure is the median of several repetitions in one run, with its spread.
+// A decision is the opening of the round and all calls of `next`, divided by the number of grants. The opening counts
+// to the round's first decision, and so p99 in rounds of 64 shows the opening. Applying assignments is measured
+// separately. Each figure is the median of several repetitions in a run, with the spread.
 
 import { cpus } from "node:os";
 import { Presets, SingleBar } from "cli-progress";

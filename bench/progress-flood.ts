@@ -1,11 +1,11 @@
-// What one agent that reports progress 10,000 times a second does to everybody else's tasks: their p99, from submit to
-// result, with the flood over without it. Within a round a second with and a second without take turns, so that
-// whatever else the machine does meets both alike. Real processes on a real nats-server.
+// The effect of an agent that reports progress 10,000 times a second on tasks of other users: p99 from submit to
+// result, with the flood over without. Within a round, seconds with and without the flood alternate, so that other load
+// on the machine affects both alike. Real processes on a real nats-server.
 //
-//   npm run bench:progress-flood                     seven rounds; exits 1 where the median ratio is above 2, or more
-//                                                    reports are passed on than one place may make
-//   npm run bench:progress-flood -- --rate 50000     a worse agent
-//   npm run bench:progress-flood -- --verb result    one that floods with heartbeat, join, result or release
+//     npm run bench:progress-flood                     seven rounds; exits 1 if the median ratio is above 2, or if more
+//                                                      reports are passed on than the limit allows
+//     npm run bench:progress-flood -- --rate 50000     a larger flood
+//     npm run bench:progress-flood -- --verb result    a flood of heartbeat, join, result or release
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "5" },
     /** Messages a second. */
     rate: { type: "string", default: "10000" },
-    /** What is sent so often: progress, heartbeat, join, result, release. */
+    /** The flood: progress, heartbeat, join, result, release. */
     verb: { type: "string", default: "progress" },
     /** Tasks of the others a second. */
     tasks: { type: "string", default: "200" },

@@ -1,11 +1,11 @@
-// How long a restart takes on real stores: reading a base of so many live tasks, and a segment of so many events, from
-// files and from JetStream (the nats-server on the PATH).
-//   npm run bench:restart                     all; some minutes; exits 1 when a requirement is not met
-//   npm run bench:restart -- --tasks N        bases of only so many live tasks
-//   npm run bench:restart -- --events N       a segment of only so many events
-//   npm run bench:restart -- --store file     only one of file, nats
+// Duration of a restart on real stores: reading a base with N live tasks, and a segment with N events. The stores are
+// files and JetStream (the nats-server on the PATH).
+//     npm run bench:restart                     all; some minutes; exits 1 if a requirement is not met
+//     npm run bench:restart -- --tasks N        bases of only N live tasks
+//     npm run bench:restart -- --events N       a segment of only N events
+//     npm run bench:restart -- --store file     only file, or only nats
 //
-// Not here: what writing and reading a state costs without a store (snapshot.ts).
+// Not here: the cost of writing and reading a state without a store (snapshot.ts).
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,9 +1,9 @@
 // Throughput of no-op tasks against a bare NATS round trip (`request` and `respond` of the NATS client, keeping
-// nothing), in one run: one nats-server, two agent processes, a coordinator, and this process as the client.
-// Rounds alternate, because machines are shared and noisy; only the ratio within a round means anything.
-//   npm run bench:smoke                    the rounds and the median ratio; exits 1 below 0.35, far under what a
-//                                          quiet machine gives, so that noise passes and a loss of half does not
-//   npm run bench:smoke -- --require 0.6   holds it to more
+// nothing). One run has a nats-server, two agent processes, a coordinator, and the client in the present process.
+// Rounds alternate, because machines are shared and noisy: only the ratio within a round is meaningful.
+//     npm run bench:smoke                    the rounds and the median ratio; exits 1 below 0.35. A quiet machine gives
+//                                            much more, so that noise passes and a loss of half does not
+//     npm run bench:smoke -- --require 0.6   a higher bound
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";

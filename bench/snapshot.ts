@@ -1,10 +1,10 @@
-// What it costs to write a swarm's state as a snapshot and to read it again, by how many tasks are live.
-//   npm run bench:snapshot               100,000 and 1,000,000 tasks; exits 1 when a requirement is not met
-//   npm run bench:snapshot -- --tasks N  only so many
+// Cost of writing a swarm's state as a snapshot and of reading the snapshot, by the number of live tasks.
+//     npm run bench:snapshot               100,000 and 1,000,000 tasks; exits 1 if a requirement is not met
+//     npm run bench:snapshot -- --tasks N  only N tasks
 //
-// The lines lie in a file meanwhile, in chunks as a stream would keep them: what is read is not what was written, and
-// what is measured holds one chunk at a time.
-// Heap is what is in use after a collection; the peak of the whole process is its resident set.
+// Meanwhile the lines lie in a file, in chunks as in a stream. So the reader does not read the written objects, and the
+// measured process holds one chunk at a time. Heap is in use after a collection. The peak of the whole process is the
+// resident set.
 
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command `waggle`: starts the compiled command line. Committed, not built, so that npm can link it
-// before there is a dist. Plain JavaScript without dependencies: it is what tells an old Node that it is old.
+// The command `waggle`: starts the compiled command line. Committed, not built, so that npm can link the command before
+// dist exists. Plain JavaScript without dependencies, so that an old Node can print its error.
 
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
-// An agent of another make that sends messages of one sort far too often, while its parent says so, with a rate a
-// second (0: rests). What it reports progress of is a task of its own, which it awaits, so that every report is passed
-// on to somebody; its results are of an attempt that it never had, its joins are those of the life that it has.
+// A foreign agent that sends messages of one sort too often. The parent process gives the rate per second (0: rests).
+// Progress reports are of an awaited task of the agent, so that every report is passed on. Results are of an attempt
+// that never existed, and joins repeat the present session.
 
 import { connect, createInbox } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";

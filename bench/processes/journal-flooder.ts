@@ -1,5 +1,5 @@
-// A client that asks for pages of the journal far too often, while its parent says so, with a rate a second (0: rests).
-// Half of its questions are about the oldest quarter, which no coordinator has in memory; the others about all of it.
+// A client that asks for pages of the journal too often. The parent process gives the rate per second (0: rests). Half
+// of the questions are about the oldest quarter, outside of any coordinator's memory, and half about the whole journal.
 
 import { connect } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";

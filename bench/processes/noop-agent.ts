@@ -1,4 +1,4 @@
-// An agent whose handler does nothing: what is left is the swarm's own cost.
+// An agent with a handler that does nothing: the measured time is the swarm's own cost.
 
 import { connect } from "waggledance";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";

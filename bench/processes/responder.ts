@@ -1,5 +1,5 @@
-// The other end of a bare NATS round trip with the NATS client's own API: answers each request with a few bytes,
-// keeps nothing.
+// The far end of a bare NATS round trip with the NATS client's own API: answers each request with a few bytes, keeps
+// nothing.
 
 import { connect } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";

@@ -1,4 +1,4 @@
-// What every process of a benchmark is told: where the server is, as its one argument.
+// The only argument of every process of a benchmark: the server's address.
 
 /** @returns the server's address, from `argv[2]` */
 export function serverFromArguments(): { readonly urls: readonly string[] } {
