@@ -1,7 +1,7 @@
-// The agent as a chart: the session runs it (src/agent/session.ts) and its state is what the heartbeat reports. What a
-// state does is an invoked actor: it starts with the state, stops with it, and nothing it says later is heard. The
-// session provides the actors and answers the guards. Load comes as signals on edges (the first task, the last free
-// slot), never for each task; `loadSignals` says which. The chart counts nothing.
+// The agent as a chart: the session runs the chart (src/agent/session.ts), and the heartbeat reports the chart's state.
+// The work of a state is an invoked actor. The actor starts and stops with the state, and the chart drops later signals
+// of the actor. The session provides the actors and answers the guards. Load signals come at the limits (the first task,
+// the last free slot), never for each task: see `loadSignals`. The chart counts nothing.
 //
 //   offline ─START→ alive: one incarnation, in a state of each region at once; LAPSED begins the next incarnation
 //     membership   joining ─JOINED→ online          waiting ─SLOT_FREED→ returning
@@ -21,11 +21,11 @@ export type AgentSignal =
   | { readonly type: "JOINED" }
   /** A handler of an earlier incarnation ended: a slot is free. */
   | { readonly type: "SLOT_FREED" }
-  /** A leader gave the attempts of this incarnation away, or does not know it. */
+  /** A leader gave the attempts of the incarnation away, or does not know the incarnation. */
   | { readonly type: "LAPSED"; readonly why: string }
-  /** Another process joined under the id. */
+  /** A second process joined under the id. */
   | { readonly type: "FENCED" }
-  /** The agent cannot go on: its connection was closed, a leader refuses it, or an actor failed. */
+  /** The agent cannot continue: the connection was closed, a leader refuses the agent, or an actor failed. */
   | { readonly type: "FAILED"; readonly error: unknown }
   // Load.
   /** From nothing in flight to something. */
@@ -37,23 +37,23 @@ export type AgentSignal =
   /** Nothing is in flight any more. */
   | { readonly type: "IDLE" }
   // Intake.
-  /** An operator drains the agent, or ends that. */
+  /** An operator drains the agent, or ends the drain. */
   | { readonly type: "DRAIN" }
   | { readonly type: "UNDRAIN" }
   /** The agent's program asks: take nothing new, finish, leave. */
   | { readonly type: "FINISH" }
-  /** The agent's program asks: abort what runs, leave. */
+  /** The agent's program asks: abort all attempts, leave. */
   | { readonly type: "STOP" }
-  /** A leader confirmed a heartbeat that says that the agent finishes. */
+  /** A leader confirmed a heartbeat of the draining agent. */
   | { readonly type: "DRAIN_HEARD" }
-  /** Nothing is held any more, and no leader has heard of it for long. */
+  /** The agent holds nothing, and no leader has confirmed the drain for long. */
   | { readonly type: "UNHEARD" }
-  /** Every attempt has ended and its result is answered. */
+  /** Every attempt has ended, and every result has an answer. */
   | { readonly type: "SETTLED" }
-  /** A leader knows that the agent leaves. */
+  /** A leader confirmed the departure. */
   | { readonly type: "LEFT" };
 
-// Each sends signals to the chart while the state that invokes it is active, and does nothing until it is provided.
+// Each actor sends signals to the chart while its state is active. Without a session, actors do nothing.
 const actor = fromCallback<EventObject>(() => undefined);
 const heartbeatActor = fromCallback<EventObject, { readonly isUrgent: boolean }>(() => undefined);
 const nothing = () => undefined;
@@ -61,7 +61,7 @@ const nothing = () => undefined;
 export const agentMachine = setup({
   types: {
     events: {} as AgentSignal,
-    /** `error`: why the agent ended, where its program did not ask for that. */
+    /** `error`: why the agent ended without a request of its program. */
     context: {} as { readonly error: unknown },
   },
   actors: {
@@ -69,15 +69,15 @@ export const agentMachine = setup({
     connection: actor,
     /** Listens to the leader's pushes. */
     pushes: actor,
-    /** Aborts what runs before its lease could expire. */
+    /** Aborts attempts before their leases could expire. */
     leases: actor,
-    /** Asks to join until a leader answers: JOINED, or what a refusal means. */
+    /** Asks to join until a leader answers: JOINED, or the signal for the refusal. */
     join: actor,
-    /** Obeys what waited for the join, and asks for slots in the name of this incarnation. */
+    /** Obeys requests that waited for the join, and asks for slots in the name of the incarnation. */
     service: actor,
-    /** Sends heartbeats: DRAIN_HEARD, or what a refusal means. `isUrgent`: the first is sent at once. */
+    /** Sends heartbeats: DRAIN_HEARD, or the signal for a refusal. `isUrgent`: the first is sent at once. */
     heartbeat: heartbeatActor,
-    /** Logs what the drain waits for, when that changes. */
+    /** Logs the reason why the drain waits, at each change. */
     drainLog: actor,
     /** Sends a heartbeat at once. UNHEARD when nothing has been held for `limits.agentDrainUnheardMs`. */
     announcement: actor,
@@ -89,29 +89,29 @@ export const agentMachine = setup({
   actions: {
     /** The old incarnation has ended. */
     nextIncarnation: nothing,
-    /** Aborts what runs and forgets what is owed. */
+    /** Aborts all attempts, and forgets unanswered results. */
     endIncarnation: (_, _params: { readonly signal: AgentSignal }) => undefined,
     logWait: nothing,
     abortAttempts: nothing,
     reportTheRest: nothing,
-    /** Tells a leader once, and does not wait for its answer. */
+    /** Tells a leader once, without waiting for an answer. */
     sayFarewell: nothing,
     logUnheard: nothing,
     keepError: assign({ error: (_, params: { readonly error: unknown }) => params.error }),
   },
   guards: {
-    /** Handlers of this incarnation and those before it leave a slot free. */
+    /** The handlers of all incarnations together leave a slot free. */
     hasFreeSlot: () => true,
     /** No attempt runs, and no result waits for an answer. */
     isSettled: () => true,
-    /** No leader knows the agent, and there is nothing to settle. */
+    /** No leader knows the agent, and nothing is left to settle. */
     isUnknown: and([not(stateIn("#online")), "isSettled"]),
   },
   delays: { stopGrace: limits.agentStopMs, leaveWait: limits.agentLeaveMs },
 }).createMachine({
   id: "agent",
   description:
-    "An agent takes tasks while it is online and its intake is open. Draining, it finishes what it has and leaves.",
+    "An agent takes tasks while it is online and its intake is open. A draining agent finishes its tasks and leaves.",
   context: { error: undefined },
   initial: "offline",
   invoke: { src: "connection" },
@@ -140,7 +140,7 @@ export const agentMachine = setup({
       },
       states: {
         membership: {
-          description: "Whether a leader knows it.",
+          description: "Whether a leader knows the agent.",
           initial: "joining",
           states: {
             joining: {
@@ -151,23 +151,23 @@ export const agentMachine = setup({
             online: {
               id: "online",
               tags: "online",
-              description: "A leader knows it and hears its heartbeats.",
+              description: "A leader knows the agent and hears its heartbeats.",
               invoke: [{ src: "service" }, { src: "heartbeat", input: { isUrgent: false } }],
             },
             waiting: {
-              description: "Waits for a slot: handlers of earlier incarnations use all of them.",
+              description: "Waits for a slot: handlers of earlier incarnations use all slots.",
               entry: "logWait",
               on: { SLOT_FREED: "returning" },
             },
             returning: {
               description:
-                "Learns by a heartbeat whether another process has joined under its id: FENCED if so, else LAPSED.",
+                "Learns by a heartbeat whether a second process has joined under the id: FENCED if so, else LAPSED.",
               invoke: { src: "heartbeat", input: { isUrgent: true } },
             },
           },
         },
         load: {
-          description: "What is in flight, joined or not.",
+          description: "Attempts in flight, before and after the join.",
           initial: "ready",
           states: {
             ready: {
@@ -186,7 +186,7 @@ export const agentMachine = setup({
                 },
                 saturated: {
                   tags: "saturated",
-                  description: "Every slot is taken: nothing is assigned to it.",
+                  description: "Every slot is taken: the coordinator assigns nothing.",
                   on: { FREED: "available" },
                 },
               },
@@ -194,7 +194,7 @@ export const agentMachine = setup({
           },
         },
         intake: {
-          description: "Whether it takes tasks.",
+          description: "Whether the agent takes tasks.",
           initial: "serving",
           states: {
             serving: {
@@ -217,14 +217,14 @@ export const agentMachine = setup({
                 },
                 drained: {
                   tags: "draining",
-                  description: "An operator drains it: it takes nothing new until that ends.",
+                  description: "An operator drains the agent: it takes nothing new until the drain ends.",
                   on: { UNDRAIN: "open" },
                 },
               },
             },
             draining: {
               tags: ["draining", "ending"],
-              description: "Takes nothing new, finishes what it has, and leaves.",
+              description: "Takes nothing new, finishes its tasks, and leaves.",
               initial: "unheard",
               invoke: { src: "drainLog" },
               on: { STOP: "stopping", LAPSED: "#agent.closed" },
@@ -243,14 +243,14 @@ export const agentMachine = setup({
             },
             stopping: {
               tags: ["draining", "ending", "stopping"],
-              description: "Aborts what runs, reports how it ends, and leaves.",
+              description: "Aborts all attempts, reports their ends, and leaves.",
               initial: "aborting",
               entry: "abortAttempts",
               invoke: { src: "debts" },
               on: { SETTLED: "#agent.leaving", LAPSED: "#agent.closed" },
               states: {
                 aborting: {
-                  description: "Waits for its handlers to end.",
+                  description: "Waits until the handlers end.",
                   after: { stopGrace: "reporting" },
                 },
                 reporting: {
@@ -266,20 +266,24 @@ export const agentMachine = setup({
     },
     leaving: {
       tags: "draining",
-      description: "Holds nothing and takes nothing; tells a leader that it leaves.",
+      description: "Holds nothing and takes nothing; tells a leader about the departure.",
       invoke: { src: "goodbye" },
       on: { LEFT: "closed" },
       after: { leaveWait: { target: "closed", actions: "logUnheard" } },
     },
     closed: { type: "final", description: "Ended, as asked or by an error." },
-    fenced: { type: "final", description: "Ended: another process has its id. It does not join again." },
+    fenced: {
+      type: "final",
+      description: "Ended: a second process has the id. The agent does not join again.",
+    },
   },
 });
 
 export type AgentSnapshot = SnapshotFrom<typeof agentMachine>;
 export type AgentStatus = "ready" | "busy" | "offline";
 
-/** What is said of an agent: by itself in its heartbeats, and by the coordinator from its row. */
+/** The status of an agent: the agent reports the status in heartbeats, and the coordinator derives the status from a
+ *  row. */
 export interface AgentStanding {
   /** `ready` has nothing in flight, `busy` has something, `offline` has not joined. */
   readonly status: AgentStatus;
@@ -296,8 +300,8 @@ export function agentStanding(snapshot: AgentSnapshot): AgentStanding {
   return { status, saturated: snapshot.hasTag("saturated"), draining };
 }
 
-/** The signals for a change of what is in flight; none when no edge is crossed. `places` is how many attempts
- *  the agent has room for, at least 1. */
+/** The signals for a change of the attempts in flight; none between the limits. `places`: maximum concurrent attempts
+ *  of the agent, at least 1. */
 export function loadSignals(change: {
   readonly before: number;
   readonly after: number;

@@ -1,6 +1,6 @@
-// The coordinator as a chart: the process runs it (src/coordinator/coordinator.ts provides the actors). What a state
-// does is an invoked actor. The actor starts with the state and stops with it, and the chart drops what the actor says
-// later.
+// The coordinator as a chart: the process runs the chart, and src/coordinator/coordinator.ts provides the actors. The
+// work of a state is an invoked actor. The actor starts and stops with the state, and the chart drops later signals of
+// the actor.
 //
 //   restoring ─→ following ←─────── another coordinator leads ──┐
 //       │            │ the leader is silent                     │
@@ -13,13 +13,13 @@ import { assign, fromCallback, fromPromise, type SnapshotFrom, sendTo, setup } f
 import { limits } from "../src/limits.ts";
 
 export type CoordinatorSignal =
-  /** Another coordinator leads. Batches that were decided and not committed are void; committed batches stay. */
+  /** Another coordinator leads. Decided batches without a commit are void; committed batches stay. */
   | { readonly type: "DEPOSED" }
-  /** The leader closed its segment for another coordinator, and becomes a standby. */
+  /** The leader closed its segment for a standby, and becomes a standby. */
   | { readonly type: "HANDED_OVER" }
-  /** The leader closed its segment, or failed to. */
+  /** The leader closed its segment, or could not close the segment. */
   | { readonly type: "ENDED" }
-  /** The process is asked to end. The second signal ends it without finishing. */
+  /** The process is asked to end. The second signal ends the process without finishing. */
   | { readonly type: "STOP" }
   /** The journal is damaged, or an invariant is broken. */
   | { readonly type: "HALT"; readonly error: unknown };
@@ -46,11 +46,11 @@ export const coordinatorMachine = setup({
     events: {} as CoordinatorSignal,
   },
   actors: {
-    /** Reads the log. `alone`: no other coordinator is there, so waiting for a leader's silence is pointless. */
+    /** Reads the log. `alone`: no other coordinator runs, so waiting for a leader's silence is pointless. */
     restore: fromPromise<"alone" | "accompanied">(unprovided),
     /** Reads on in the log until the leader is silent, or closed its segment to hand over. */
     follow: fromPromise<void>(unprovided),
-    /** Opens the next segment, unless another coordinator goes first. */
+    /** Opens the next segment, unless a rival goes first. */
     takeLead: fromPromise<"won" | "stands-by">(unprovided),
     /** Leads: DEPOSED, HANDED_OVER, ENDED or HALT. */
     lead: fromCallback<EndTerm>(unprovided),

@@ -1,4 +1,4 @@
-// The public names of the charts (`waggledance/machines`): definitions to draw, test or run, and the
+// The public names of the charts (`waggledance/machines`): definitions to draw, test or run, and
 // functions that read a snapshot. Names of states are not part of the interface and may change.
 
 export {

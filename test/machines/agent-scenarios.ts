@@ -1,5 +1,5 @@
-// What an agent's session does, as short stories: a real session on the memory transport, a scripted leader, virtual
-// time. Each part of the agent's chart is needed by one of them (agent-mutants.test.ts).
+// The behaviour of an agent's session as short stories: a real session on the memory transport, a scripted leader,
+// virtual time. Each part of the agent's chart is needed by a story (agent-mutants.test.ts).
 
 import { expect } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -218,7 +218,7 @@ function isDraining(fixture: SessionFixture): boolean | undefined {
   return fixture.noticesOf("status").at(-1)?.draining;
 }
 
-/** A session that a leader does not answer, neither when it joins nor when it leaves. */
+/** A session without answers from a leader, both for the join and for the departure. */
 async function unjoined(): Promise<SessionFixture> {
   const leader: NonNullable<ConstructorParameters<typeof SessionFixture>[0]>["leader"] = ({ script }) => {
     script.join = () => "silence";

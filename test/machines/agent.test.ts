@@ -1,5 +1,5 @@
-// The agent's chart and the coordinator's row say the same of an agent, wherever the chart is led; and which signals a
-// change of load is. That the chart does what it shows is proved by mutation (agent-mutants.test.ts).
+// The agent's chart and the coordinator's row give the same status after any signals. Also: the signals for a change of
+// load. The proof that the chart is the program is agent-mutants.test.ts.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const step = fc.oneof(
 );
 
 describe("the agent's chart", () => {
-  it("says of an agent what the coordinator says of its row", () => {
+  it("gives the same status of an agent as the coordinator's row", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const chart = new Chart();
@@ -54,7 +54,7 @@ class Chart {
     for (const signal of signals) this.#snapshot = getNextSnapshot(agentMachine, this.#snapshot, signal);
   }
 
-  /** Whether the agent's life ends by it: nothing is said of it any more. */
+  /** Whether the signal ends the agent: a status has no meaning afterwards. */
   isOverBy(signal: AgentSignal): boolean {
     return !getNextSnapshot(agentMachine, this.#snapshot, signal).matches("alive");
   }
@@ -66,7 +66,7 @@ class Chart {
 
 type Known = { online: boolean; isOwnDrain: boolean; draining: boolean; inFlight: number };
 
-/** The coordinator's row of an agent after a signal of that agent arrived. */
+/** The coordinator's row of an agent after a signal of the agent arrived. */
 function rowAfter(row: Known, { type }: AgentSignal): Known {
   switch (type) {
     case "JOINED":
@@ -87,7 +87,7 @@ function rowAfter(row: Known, { type }: AgentSignal): Known {
 
 function rowOf({ online, draining, inFlight }: Known): AgentRow {
   const open = new Map(Array.from({ length: inFlight }, (_, at) => [`t${at}`, {}]));
-  // The function reads no more of a row than this.
+  // The function reads only these fields of a row.
   return {
     online,
     draining: online && draining,

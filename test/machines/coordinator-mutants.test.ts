@@ -1,4 +1,4 @@
-// Each part of the coordinator's chart does something: without the part, a scenario that runs the product fails.
+// Each part of the coordinator's chart does something: without the part, a scenario fails, which runs the product.
 
 import { describe } from "vitest";
 import { coordinatorMachine } from "../../machines/coordinator.ts";

@@ -1,5 +1,5 @@
-// What a coordinator does, as short stories: production coordinators on one journal, virtual time. Each part of the
-// coordinator's chart is needed by one of them (coordinator-mutants.test.ts).
+// The behaviour of a coordinator as short stories: production coordinators on a shared journal, virtual time. Each part
+// of the coordinator's chart is needed by a story (coordinator-mutants.test.ts).
 
 import { expect } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
@@ -186,7 +186,7 @@ async function ledAndFollowed() {
   return { fixture, leader, standby: await fixture.start("c2") };
 }
 
-/** A leader that another coordinator deposed, and that has no answer from the journal. */
+/** A leader that a rival deposed. The leader waits for the journal's answer. */
 async function deposed() {
   const { fixture, leader } = await CoordinatorFixture.led();
   new Rival(fixture.store).takeLead(fixture.watched.settled().tail);

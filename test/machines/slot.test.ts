@@ -1,5 +1,5 @@
-// The chart of a slot lease: every edge against a table, and every edge against `apply`. In each state each event
-// of the journal is tried: what the chart allows, `apply` does with the same result; what it does not, stops `apply`.
+// The chart of a slot lease: every edge against a table, and every edge against `apply`. The test tries each event of the journal in
+// each state. `apply` gives the same result for allowed events, and throws for the rest.
 
 import { describe, expect, it } from "vitest";
 import { getNextSnapshot } from "xstate";
@@ -18,7 +18,7 @@ const handle = slotHandle("h1");
 const resources = [resourceName("r"), resourceName("s")];
 const slotLease = { ...life, handle, resources, weightThousandths: 1_000 };
 
-/** Each signal of the chart with the event of the journal that it stands for. */
+/** Each signal of the chart with the matching event of the journal. */
 const cases = {
   SLOT_AWAITED: {
     signal: { type: "SLOT_AWAITED" },

@@ -1,5 +1,5 @@
-// The task's chart: every edge against a table, and every edge against `apply`. In each state each event of the
-// journal is tried: what the chart allows, `apply` does with the same result; what it does not, stops `apply`.
+// The task's chart: every edge against a table, and every edge against `apply`. The test tries each event of the journal in
+// each state. `apply` gives the same result for allowed events, and throws for the rest.
 
 import { describe, expect, it } from "vitest";
 import { getNextSnapshot } from "xstate";
@@ -29,7 +29,7 @@ const ref = { project: projectId("p"), task: taskId("t1") };
 const agent = agentId("a1");
 const attempt = attemptNumber(1);
 
-/** Each signal of the chart with the event of the journal that it stands for. */
+/** Each signal of the chart with the matching event of the journal. */
 const cases = {
   TASK_SUBMITTED: {
     signal: { type: "TASK_SUBMITTED", startsLater: false },

@@ -1,15 +1,15 @@
-// Following: reads the log as the leader writes it, until it is time to take the lead.
+// Following: reads the log as the leader writes, until the time to take the lead.
 //
-//   read on in the live segment ─ the segment is sealed and read to its end → look for the next live segment
-//                               ─ the segment cannot be read → tell the leader, look for the next live segment
+//   read on in the live segment ─ sealed and read to the end → look for the next live segment
+//                               ─ unreadable                 → tell the leader, look for the next live segment
 //
-// The standby measures silence on its own monotonic clock, from the last batch that it applied. The silence begins
-// again when the process stalled or the connection was lost: a standby must not take its own isolation for the
-// leader's silence. A foreign record is no sign of life. It is time to lead:
+// A standby measures silence on its own monotonic clock, from the last applied batch. The measure begins again after the
+// process stalled or the connection was lost: a standby must not mistake its own isolation for the leader's silence. A
+// foreign record is no sign of life. The time to lead:
 //
-//   the leader closed its segment to hand over → at once, unless the leader is this coordinator or names another one
-//   the leader is silent → unless a leader announces a full journal, or announces that it leads a segment that this
-//                          coordinator cannot read, for 2·T
+// - The leader closed its segment to hand over: at once, unless the leader was this coordinator or names a rival.
+// - The leader is silent: unless a leader announces a full journal, or, for 2·T, announces that it leads while its segment
+//   is unreadable here.
 
 import type { Logger } from "pino";
 import { Aborts } from "../../abort.ts";
@@ -46,17 +46,17 @@ export interface FollowingDeps {
 
 export interface FollowingHooks {
   readonly onBatch: (batch: Batch, bytes: Uint8Array) => void;
-  /** The log was read again from its base: `log` replaces the log that was followed before. */
+  /** The log was read again from a base: `log` replaces the followed log. */
   readonly onRestored: (log: Replay) => void;
-  /** The following continues in another segment. */
+  /** The following continues in a new segment. */
   readonly onSegment: () => void;
 }
 
-/** Follows until it is time to take the lead.
+/** Follows until the time to take the lead.
  *  @param log read before; undefined when no segment was live
- *  @param signal ends it: it rejects with the signal's reason
- *  @returns the live segment whose leader is silent or handed over; 0 when no segment is live
- *  @throws JournalDamagedError when the log differs from the batches that were read here */
+ *  @param signal ends the following: the promise rejects with the signal's reason
+ *  @returns the segment of the leader that is silent or handed over; 0 when no segment is live
+ *  @throws JournalDamagedError when the journal differs from the log in memory */
 export async function follow(
   log: Replay | undefined,
   deps: FollowingDeps,
@@ -179,7 +179,7 @@ class Following {
     this.#hooks.onRestored(this.#log);
   }
 
-  /** Returns when the segment is sealed and read to its end. @returns whether the leader handed over to this
+  /** Returns once the segment is sealed and read to its end. @returns whether the leader handed over to this
    *  coordinator */
   async #readSegment(live: LiveSegment): Promise<boolean> {
     const log = this.#log;
@@ -242,16 +242,16 @@ class Following {
     }
   }
 
-  /** Whether a leader announces that it leads, and its segment cannot be read here: the leader continues in a new
-   *  segment. Bounded, because the leader may not reach the journal. */
+  /** Whether a leader announces that it leads a segment that is unreadable here: the leader continues in a new
+   *  segment. Limited in time, because the leader may not reach the journal. */
   #isLedUnreadably(): boolean {
     if (this.#unreadable === undefined || !this.#isLed()) return false;
     const { clock, timing } = this.#deps;
     return clock.monotonicMs() - this.#unreadable.sinceMonotonicMs <= 2 * timing().timeoutMs;
   }
 
-  /** Whether the journal has no room for the leader's next batch: no other coordinator could append either. When there
-   *  is room again, the leader has T to notice. Bounded, because the leader may be unable to make room. */
+  /** Whether the journal has no room for the leader's next batch: no coordinator could append. After room is free the
+   *  leader has T to notice. Limited in time, because the leader may be unable to make room. */
   async #isLeaderStuck(): Promise<boolean> {
     const { journal, announcements, clock } = this.#deps;
     if (!this.#isLed()) return false;
@@ -275,7 +275,7 @@ class Following {
   }
 }
 
-/** The log continues differently from the batches that were read here. */
+/** The journal differs from the log in memory. */
 class PartedError extends JournalDamagedError {
   constructor(cause: JournalDamagedError) {
     super(
