@@ -1,4 +1,4 @@
-// Agents as a program has them, in a swarm with the production coordinator.
+// Agents in user programs, in a swarm with the production coordinator.
 
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What a handler is called with, for tests that call one themselves.
+// Arguments of a handler, for tests that call handlers directly.
 
 import { type Logger, pino } from "pino";
 import { type HandlerContext, HandlerTask } from "../../src/agent/handler.ts";
@@ -30,7 +30,7 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
   };
 }
 
-/** A logger that keeps the sentences of its warnings. */
+/** A logger that keeps the text of warnings. */
 export function aLogger(): { readonly logger: Logger; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
   const sink = { write: (line: string) => void warnings.push(JSON.parse(line).msg) };

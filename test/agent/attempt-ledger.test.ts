@@ -1,4 +1,4 @@
-// What an agent notes of its assignments, whatever the wire does to them. The model is a set of numbers.
+// The agent's record of assignments, whatever the network loses or repeats. The model is a set of numbers.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

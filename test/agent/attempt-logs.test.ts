@@ -1,4 +1,4 @@
-// What attempts write: kept by their agent within bounds, shown to their project alone, also while they run.
+// Logs of attempts: kept by the agent within bounds, readable for the project only, also during the attempt.
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

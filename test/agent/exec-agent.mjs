@@ -1,5 +1,5 @@
-// A process that runs one attempt by the compiled exec handler, to be killed by a test.
-// argv: the command. Prints nothing itself: what the command prints to files is what the test looks at.
+// A process that runs one attempt with the compiled exec handler, to be killed by a test. argv: the command.
+// The process prints nothing; the test reads the files that the command writes.
 
 import { execHandler } from "../../dist/src/agent/exec.js";
 

@@ -1,4 +1,4 @@
-// Commands as handlers, with real processes: verdicts, limits, and that nothing outlives its attempt.
+// Commands as handlers, with real processes: verdicts, limits, and no process outlives its attempt.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -140,7 +140,7 @@ describe("an attempt's processes", () => {
     const go = join(folder, "go-on");
     const running = run(`sleep 5 & echo $$ > ${ready}; while [ ! -e ${go} ]; do sleep 0.05; done; kill $!`);
     const group = await groupIn(ready);
-    // While the command runs, no process of its group is a child of init.
+    // While the command runs, no process of the group is a child of init.
     const parents = processes().flatMap((row) => (row.group === group ? [row.parent] : []));
     writeFileSync(go, "");
     await running;
@@ -237,7 +237,7 @@ describe("an attempt's processes", () => {
   });
 });
 
-/** The number a command writes into a file, as soon as it is there. */
+/** The number that a command writes into a file, as soon as the file exists. */
 async function pidIn(file: string): Promise<number> {
   const read = () => (existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
   if (read() > 0) return read();
@@ -252,7 +252,7 @@ async function pidIn(file: string): Promise<number> {
   }
 }
 
-/** Whether any process of the group runs; one that only waits to be reaped does not. */
+/** True if a process of the group runs; zombies do not count. */
 function groupExists(group: number): boolean {
   return processes().some((row) => row.group === group && row.state !== "Z");
 }

@@ -1,5 +1,5 @@
-// A leader that an agent's test scripts: it answers as a leader would unless told otherwise, remembers every
-// message, and pushes what the test wants. For what a real leader cannot be brought to do at will.
+// A scripted leader for an agent's tests: answers as a leader unless scripted otherwise, records every message,
+// and pushes on demand. For behaviour that a real leader does not show on demand.
 
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
@@ -42,7 +42,7 @@ export class FakeLeader {
   term = 1;
   heartbeatMs = 1_000;
   leaseTtlMs = 10_000;
-  /** What it says instead of what a leader would; undefined: as a leader would. */
+  /** Scripted answer. `undefined`: the answer of a leader. */
   readonly script: { [Verb in AgentVerb]?: (body: Bodies[Verb]) => Answer | undefined } = {};
   readonly #transport: Transport;
   readonly #agent: string;
@@ -64,7 +64,7 @@ export class FakeLeader {
     this.appear();
   }
 
-  /** From here on there is a leader. */
+  /** A leader appears. */
   appear(term = this.term): void {
     this.term = term;
     if (this.#subscriptions.length > 0) return;
@@ -75,7 +75,7 @@ export class FakeLeader {
     );
   }
 
-  /** From here on there is none: requests have no responders. */
+  /** The leader disappears: requests have no responders. */
   vanish(): void {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     this.#subscriptions = [];
@@ -91,7 +91,7 @@ export class FakeLeader {
     return last.body;
   }
 
-  /** The messages of a verb as they came over the wire. */
+  /** The received messages of a verb. */
   raw(verb: AgentVerb): string[] {
     return this.#heard[verb].map(({ bytes }) => bytes);
   }
@@ -105,7 +105,7 @@ export class FakeLeader {
     return this.last("join").incarnation;
   }
 
-  /** The next assignment to the present life, not sent yet. */
+  /** The next assignment to the present incarnation, not sent yet. */
   assignment(overrides: Partial<Assignment> = {}): Assignment {
     this.#number += 1;
     return {
@@ -123,7 +123,7 @@ export class FakeLeader {
     };
   }
 
-  /** Assignment numbers begin anew with each life. */
+  /** Assignment numbers begin anew with each incarnation. */
   countFromOne(): void {
     this.#number = 0;
   }

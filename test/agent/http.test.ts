@@ -1,4 +1,4 @@
-// HTTP endpoints as handlers, with a real server: verdicts, headers, limits, and what is never said.
+// HTTP endpoints as handlers, with a real server: verdicts, headers, limits, and secrecy of credentials.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";

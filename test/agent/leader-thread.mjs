@@ -1,6 +1,5 @@
-// A leader in a thread of its own, so that it hears agents while the test's thread is blocked. It assigns one
-// task to whoever joins and answers as a leader would. To the test it says when each heartbeat came, and what
-// the result was.
+// A leader in a separate thread, which hears agents while the test's thread is blocked. Assigns one task to
+// each agent that joins, answers as a leader, and reports heartbeat times and results to the test.
 
 import { parentPort, workerData } from "node:worker_threads";
 import { connect } from "@nats-io/transport-node";

@@ -1,23 +1,23 @@
-// The session on a wire that loses, repeats and reorders assignments, and loses answers, in any way that chance
-// finds; the leader sends again what has not been seen. Whatever happens: every attempt is started once,
-// reported with one content, and answered.
+// The session on a connection that randomly loses, repeats and reorders assignments and loses answers. The
+// leader repeats assignments that were not seen. Every attempt is started once, reported with one content, and
+// answered.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { SessionFixture, settled } from "./session-fixture.ts";
 
-/** What becomes of one message: lost, or delivered so many times. */
+/** The fate of a message: lost, or delivered a number of times. */
 const fate = fc.constantFrom("lost" as const, "once" as const, "once" as const, "twice" as const);
 const sabotage = fc.record({
   tasks: fc.integer({ min: 1, max: 12 }),
-  /** Of assignment messages, in turn. */
+  /** For assignment messages, in turn. */
   fates: fc.array(fate, { maxLength: 40 }),
-  /** Which messages a group of assignments is cut into, and where each is put. */
+  /** How a group of assignments is cut into messages and reordered. */
   shuffles: fc.array(fc.nat(), { minLength: 4, maxLength: 20 }),
-  /** Whether an answer to a result or heartbeat arrives, in turn. */
+  /** Whether answers to results and heartbeats arrive, in turn. */
   answered: fc.array(fc.boolean(), { maxLength: 30 }),
-  /** Heartbeat after which a rival leads. */
+  /** Number of the heartbeat after which a rival leads. */
   newLeaderAfter: fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
 });
 
@@ -77,7 +77,7 @@ it("loses nothing and starts nothing twice", async () => {
   );
 });
 
-/** Cuts a list into messages in an order that `shuffles` says. */
+/** Cuts a list into messages in the order given by `shuffles`. */
 function cut(list: readonly Assignment[], shuffles: readonly number[]): Assignment[][] {
   const order = list
     .map((assignment, at) => ({ assignment, rank: shuffles[at % shuffles.length] ?? 0 }))

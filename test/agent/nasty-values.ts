@@ -1,4 +1,4 @@
-// Values that throw, or answer oddly, when they are read: what user code may throw, return or pass on.
+// Values of user code that throw or misbehave when read.
 
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ class ApiError extends Error {
   }
 }
 
-/** Every trap throws, those that `instanceof` and `typeof` need included. */
+/** Every trap throws, including the traps of `instanceof` and `typeof`. */
 function throwingProxy(target: object): object {
   const traps = Object.fromEntries(
     Object.getOwnPropertyNames(Reflect)
@@ -92,7 +92,7 @@ export const nastyValues: readonly (readonly [string, () => unknown])[] = [
   ),
 ];
 
-/** The named ones, each also wrapped in an object, a list or an error, and anything that fast-check makes. */
+/** The named values, each also wrapped in an object, a list or an error, and arbitrary values of fast-check. */
 export const aNastyValue: fc.Arbitrary<() => unknown> = fc.oneof(
   fc
     .tuple(

@@ -1,4 +1,4 @@
-// What an agent says of itself: plain means at first, and faded as the coordinator's are.
+// An agent's own statistics: plain means at first, then faded like the coordinator's.
 
 import { describe, expect, it } from "vitest";
 import type { AttemptEnd } from "../../src/agent/link.ts";

@@ -1,4 +1,4 @@
-// A session, a leader that the test scripts, a clock that the test moves, and what the session told its agent.
+// A session with a scripted leader, a manual clock, and a record of its notices.
 
 import type {
   AgentProfile,
@@ -16,7 +16,7 @@ import { FakeLeader } from "./fake-leader.ts";
 
 export interface SessionFixtureOptions {
   readonly profile?: Partial<AgentProfile>;
-  /** Default true: a leader is there from the start. */
+  /** Default true: a leader is present from the start. */
   readonly hasLeader?: boolean;
   readonly leader?: (leader: FakeLeader) => void;
   readonly maxPayloadBytes?: number;
@@ -29,7 +29,7 @@ export class SessionFixture {
   readonly leader: FakeLeader;
   readonly session: AgentSession;
   readonly notices: SessionNotice[] = [];
-  /** What it said of itself, at `info` and above. */
+  /** Log lines of the session, at `info` and above. */
   readonly lines: string[] = [];
 
   constructor({ profile = {}, hasLeader = true, leader, maxPayloadBytes }: SessionFixtureOptions = {}) {
@@ -53,7 +53,7 @@ export class SessionFixture {
     this.session.start();
   }
 
-  /** Starts one and waits until it has joined. */
+  /** Starts a session and waits until joined. */
   static async joined(options: SessionFixtureOptions = {}): Promise<SessionFixture> {
     const fixture = new SessionFixture(options);
     await settled();
@@ -64,12 +64,12 @@ export class SessionFixture {
     return this.notices.filter((notice) => notice.type === type) as never;
   }
 
-  /** What the session had started, in order. */
+  /** Started tasks, in order. */
   get started(): AttemptOrder[] {
     return this.noticesOf("run").flatMap(({ attempts }) => attempts);
   }
 
-  /** Tasks whose handlers were told to end, with the reason. */
+  /** Tasks whose handlers were aborted, with the reason. */
   get aborted(): string[] {
     const taskByKey = new Map(this.started.map(({ key, task }) => [key, task]));
     return this.noticesOf("abort").flatMap(({ keys, reason }) =>
@@ -86,7 +86,7 @@ export class SessionFixture {
     return this.noticesOf("closed")[0];
   }
 
-  /** The handler of a task ends. */
+  /** Ends the handler of a task. */
   async end(task: string, end: Partial<AttemptEnd> = {}): Promise<void> {
     const order = this.started.findLast((each) => each.task === task);
     if (order === undefined) throw new Error(`${task} was not started`);
@@ -97,7 +97,7 @@ export class SessionFixture {
     await settled();
   }
 
-  /** Pushes assignments and waits until they have arrived. */
+  /** Pushes assignments and waits for their arrival. */
   async assign(count = 1): Promise<string[]> {
     const assignments = Array.from({ length: count }, () => this.leader.assignment());
     this.leader.assign(...assignments);

@@ -1,4 +1,4 @@
-// An agent's session against a leader that is scripted, push by push and answer by answer.
+// An agent's session against a leader, scripted push by push and answer by answer.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -167,7 +167,7 @@ describe("heartbeats", () => {
     for (let at = 0; at < assigned.length; at += limits.itemsPerMessageMax)
       leader.assign(...assigned.slice(at, at + limits.itemsPerMessageMax));
     await settled();
-    leader.script.result = () => "silence"; // it has heard them, and given their places to others
+    leader.script.result = () => "silence"; // has received the results, and reused their capacity
     const keys = fixture.started.slice(0, heard).map(({ key }) => key);
     for (const key of keys)
       fixture.session.tell({ type: "ended", ends: [{ key, outcome: "completed", latencyMs: 5 }] });
@@ -505,7 +505,7 @@ describe("leases", () => {
     const { leader, clock } = await join();
     await clock.advance(1_000);
     await fixture.assign();
-    await clock.advance(1_000); // the last heartbeat that is answered was sent now
+    await clock.advance(1_000); // the last answered heartbeat was sent now
     leader.script.heartbeat = () => "silence";
     await clock.advance(7_900);
     expect(fixture.aborted).toEqual([]);
@@ -771,7 +771,7 @@ describe("lives", () => {
     const { leader, clock } = await join();
     leader.appear(5);
     await clock.advance(30_000);
-    leader.appear(1); // the journal was thrown away and begun again
+    leader.appear(1); // the journal was deleted and recreated
     await clock.advance(9_000);
     expect(leader.all("join")).toHaveLength(1);
     await clock.advance(3_000);

@@ -1,4 +1,4 @@
-// The session's part in slots, on a wire that loses answers and pushes, with leaders that change and lives that end.
+// The session's part in slots, with lost answers and pushes, changes of leader and ending incarnations.
 
 import { describe, expect, it } from "vitest";
 import type { AcquireOrder } from "../../src/agent/link.ts";

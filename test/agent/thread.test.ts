@@ -1,4 +1,5 @@
-// The session in its own thread, over a real server: a handler that blocks the main thread costs no heartbeat.
+// The session in a separate thread, over a real server: a handler may block the main thread without losing
+// heartbeats.
 
 import { Worker } from "node:worker_threads";
 import { pino } from "pino";

@@ -1,4 +1,4 @@
-// Ports for servers that come back at the same one.
+// Ports for servers that restart at the same port.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";

@@ -1,4 +1,4 @@
-// The life of a data folder's broker, with real detached processes.
+// A data folder's broker from start to stop, with real detached processes.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -212,7 +212,7 @@ describe("the broker of a data folder", () => {
   });
 });
 
-/** On a quiet machine it takes one second. */
+/** Takes one second on a quiet machine. */
 const BACK_MS_MAX = 5_000;
 
 describe("a broker that is kept running", () => {
@@ -240,7 +240,7 @@ describe("a broker that is kept running", () => {
     keepWith(transport, found);
     return transport;
   }
-  /** The broker answers this connection, which was made before. */
+  /** The broker answers the connection, which was made before. */
   const comesBack = (transport: NatsTransport) =>
     expect
       .poll(async () => (await transport.request("nobody", new Uint8Array(0), { timeoutMs: 1_000 })).kind, {
@@ -283,7 +283,7 @@ describe("a broker that is kept running", () => {
     const found = await find();
     const transport = await connectTo(found);
     await killBroker(found);
-    // A process whose threads are still ending holds its port for a moment.
+    // A process with ending threads holds the port for a moment.
     const stranger = await vi.waitFor(() => listenAt(Number(found.local?.url.split(":").at(-1)), []));
     keepWith(transport, found);
     await expect
@@ -363,7 +363,7 @@ interface Starter {
   readonly brokerPid: number;
 }
 
-/** A process, in a group of its own, that starts the broker and then stays. */
+/** A process in a separate group that starts the broker and then stays. */
 async function startElsewhere(): Promise<Starter> {
   const module = fileURLToPath(new URL("../../dist/src/broker/find-broker.js", import.meta.url));
   const code = `

@@ -1,4 +1,4 @@
-// A server that somebody named, by URL or by a context of the nats tool.
+// Servers named by URL or by a context of the nats tool.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// The parser by itself, for all inputs: what it reads does not depend on how the bytes were cut, and no bytes
-// make it throw, hang or go on after a violation.
+// The parser for arbitrary input. The result does not depend on the cuts between chunks. No bytes make the
+// parser throw, hang or continue after a violation.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { limits } from "../../src/limits.ts";
 
 const MAX_PAYLOAD_BYTES = 300;
 
-/** What a parser told its sink, as text that can be compared. */
+/** The parser's output as comparable text. */
 class Transcript implements ProtocolSink {
   readonly events: string[] = [];
   readonly parser = new ProtocolParser(this, MAX_PAYLOAD_BYTES);
@@ -20,7 +20,7 @@ class Transcript implements ProtocolSink {
   feed(bytes: Uint8Array, cuts: readonly number[] = []): this {
     let at = 0;
     for (const cut of [...cuts].sort((a, b) => a - b).concat(bytes.length)) {
-      // A copy: the broker's chunks are its own, and what is held must not depend on a neighbour.
+      // A copy: the broker never reuses a chunk, and held data must not depend on neighbouring bytes.
       this.parser.feed(Buffer.from(bytes.subarray(at, cut)));
       at = cut;
     }
@@ -35,7 +35,7 @@ class Transcript implements ProtocolSink {
       frame;
     const text = (start: number, stop: number) => buffer.toString("latin1", start, stop);
     const reply = replyStart < 0 ? "-" : text(replyStart, replyEnd);
-    // What follows the subject is passed on as it is: it must be in the usual form.
+    // The rest after the subject is passed on unchanged, so it must be in the usual form.
     const size = end - 2 - payloadStart;
     const sizes = hasHeaders ? `${headerBytes} ${size}` : `${size}`;
     const isUsual = text(subjectEnd, payloadStart) === ` ${replyStart < 0 ? "" : `${reply} `}${sizes}\r\n`;
@@ -69,7 +69,7 @@ const word = fc.stringMatching(/^[A-Za-z0-9_.*>$-]{1,12}$/);
 const gap = fc.constantFrom(" ", "  ", "\t", " \t ");
 const lineBreak = fc.constantFrom("\r\n", "\r\n", "\n");
 const spelled = (name: string) => fc.constantFrom(name, name, name.toLowerCase());
-/** Any bytes, line breaks and words of the protocol among them. */
+/** Arbitrary bytes, with line breaks and words of the protocol. */
 const payload = fc.oneof(
   fc.uint8Array({ maxLength: MAX_PAYLOAD_BYTES }),
   fc.constantFrom("\r\n", "PING\r\n", "PUB a 1\r\nx\r\n").map((text) => Buffer.from(text)),
@@ -170,7 +170,7 @@ describe("the protocol parser", () => {
           if (violations.length === 1) expect(events.at(-1)).toBe(violations[0]);
           if (!isAuthorized)
             expect(events.filter((event) => !/^(connect|violation)/.test(event))).toEqual([]);
-          // The cut may decide how early a line that will never be whole is refused, nothing else.
+          // The cut may only decide how early an endless line is refused.
           const whole = new Transcript({ isAuthorized }).feed(bytes).events;
           const said = events.filter((event) => !event.startsWith("violation"));
           expect(whole.filter((event) => !event.startsWith("violation"))).toEqual(said);

@@ -1,4 +1,4 @@
-// The development broker from the outside, byte by byte: what a client library would never send.
+// The development broker from the outside, byte by byte, with input that no client library sends.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker, type DevelopmentBrokerOptions } from "../../src/broker/server.ts";
@@ -310,7 +310,7 @@ describe("frames cut anywhere", () => {
     const client = await login();
     for (const byte of script) {
       client.send(byte);
-      await new Promise((resolve) => setImmediate(resolve)); // a segment of its own
+      await new Promise((resolve) => setImmediate(resolve)); // a separate TCP segment
     }
     expect(await client.settled()).toBe(wanted);
   });

@@ -1,4 +1,4 @@
-// A client of the broker that is nothing but a socket: what it sends is what the test says, byte by byte.
+// A client of the broker on a plain socket: the test controls every byte.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -46,7 +46,7 @@ export class RawClient {
     this.#socket.write(text);
   }
 
-  /** What came since the last `clear`. */
+  /** Input since the last `clear`. */
   get received(): string {
     return this.#received;
   }
@@ -67,7 +67,7 @@ export class RawClient {
     this.#socket.resume();
   }
 
-  /** Resolves when what came matches. @throws Error when the broker hangs up before that */
+  /** Resolves when the input matches. @throws Error when the broker hangs up before */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#received)) {
       if (this.#isClosed) throw new Error(`closed after ${JSON.stringify(this.#received.slice(0, 500))}`);
@@ -76,7 +76,7 @@ export class RawClient {
     return this.#received;
   }
 
-  /** Resolves when so much came since the last `clear`. @throws Error when the broker hangs up before that */
+  /** Resolves after a number of bytes since the last `clear`. @throws Error when the broker hangs up before */
   async untilLength(characters: number): Promise<string> {
     while (this.#received.length < characters) {
       if (this.#isClosed) throw new Error(`closed after ${this.#received.length} characters`);
@@ -85,7 +85,7 @@ export class RawClient {
     return this.#received;
   }
 
-  /** Everything that the broker said until now, it having answered a PING. */
+  /** All output of the broker up to its answer to a PING. */
   async settled(): Promise<string> {
     this.send("PING\r\n");
     const received = await this.until(/PONG\r\n$/);
@@ -93,7 +93,7 @@ export class RawClient {
     return received.replace(/PONG\r\n$/, "");
   }
 
-  /** What came until the broker hung up. */
+  /** Input until the broker hung up. */
   async untilClosed(): Promise<string> {
     while (!this.#isClosed) await this.#change();
     return this.#received;

@@ -1,4 +1,4 @@
-// The lock that lets one process start a folder's broker.
+// The lock that admits one starter of a folder's broker.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** No such folder exists: only its path counts. */
+/** The folder does not exist: only the path counts. */
 function aFolder(): string {
   folders += 1;
   return `/nowhere/${process.pid}/${folders}`;
@@ -33,7 +33,7 @@ async function occupy(port: number, greeting: string): Promise<void> {
   });
 }
 
-/** Takes the lock once, and notes when it had it and when it let go. */
+/** Takes the lock once, and records the times of acquisition and release. */
 async function takeTurn(folder: string, notes: string[]): Promise<void> {
   const lock = await acquireStartLock(folder);
   notes.push("taken");

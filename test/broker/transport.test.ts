@@ -1,4 +1,4 @@
-// The NATS transport against the development broker, in this process.
+// The NATS transport against the development broker, in the test's process.
 
 import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { connectNats } from "../../src/transport/nats.ts";

@@ -1,4 +1,4 @@
-// One signal of the caller's for many waits.
+// A single signal of the caller for many waits.
 
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
@@ -84,7 +84,7 @@ describe("what failed", () => {
   });
 });
 
-/** Counts what listens. */
+/** Counts listeners. */
 class CountedAborts extends Aborts {
   open = 0;
 

@@ -1,4 +1,5 @@
-// One question to the swarm: repeated while that is harmless, and never answered with more than is known.
+// Requests to the swarm: repeated while harmless, and never reported with more certainty than the answers
+// allow.
 
 import { describe, expect, it } from "vitest";
 import {

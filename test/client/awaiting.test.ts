@@ -1,4 +1,4 @@
-// Waiting for outcomes: notices, and what replaces them when they do not come.
+// Waiting for outcomes: notifications, and requests that replace lost notifications.
 
 import { describe, expect, it } from "vitest";
 import {
@@ -412,7 +412,7 @@ describe("ending a wait", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  /** A wait for t1 has been given up, and the leader has yet to answer its question. */
+  /** A wait for t1 has been given up, and the leader has not answered the request yet. */
   async function aWaitGivenUpUnanswered() {
     const { swarm, leader, clock } = await aClient();
     const { told, script } = heldAnswers();
@@ -490,7 +490,7 @@ describe("bad messages", () => {
 
 const goesOn = { term: 1, idx: 5, answers: [{ ok: true, live: true }] };
 
-/** Whoever awaits is answered when a test says so: one function for each question. */
+/** Requests whose answers the test releases: one function per request. */
 function heldAnswers() {
   const told: ((answer: object) => void)[] = [];
   const script: FakeLeader["script"] = ({ verb }) =>

@@ -1,4 +1,4 @@
-// A client for tests: over a hub, on a clock that a test moves, with ids one can read.
+// A client for tests: over a hub, on a manual clock, with readable ids.
 
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -9,7 +9,7 @@ import type { Transport } from "../../src/transport/transport.ts";
 import { FakeLeader } from "./fake-leader.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-/** Chance that never varies, and ids in order. */
+/** Constant randomness, and ids in order. */
 export function plainRandom(): Random {
   let made = 0;
   return {
@@ -48,7 +48,7 @@ export function aTask(overrides: Partial<TaskRequest> = {}): TaskRequest {
   return { kind: "count", payload: "hello", ...overrides };
 }
 
-/** How a promise stands now, without waiting for it. */
+/** The present state of a promise, without waiting. */
 export function watch<Value>(promise: Promise<Value>): {
   state: "pending" | "fulfilled" | "rejected";
   value?: Value;

@@ -1,4 +1,4 @@
-// Connecting over a real wire: the development broker, a coordinator, and an agent in a thread of its own.
+// Connecting over a real network: the development broker, a coordinator, and an agent in a separate thread.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -96,7 +96,7 @@ describe("connect", () => {
     const swarm = await aConnection();
     const other = await aConnection();
     let finish: (() => void) | undefined;
-    // A task may reach its handler before the agent's start resolves, and what is starting is given up by `close`.
+    // A task may reach its handler before the agent's start resolves, and `close` aborts pending starts.
     await swarm.agent({
       id: "closer",
       kinds: ["slow"],
@@ -233,7 +233,7 @@ describe("a connection that is lost and found again", () => {
   });
 });
 
-/** A way to the broker that a test can cut. */
+/** A relay to the broker, which the test can cut. */
 class Relay {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
@@ -246,7 +246,7 @@ class Relay {
         [far, near],
       ] as const) {
         this.#sockets.add(from);
-        from.on("error", () => to.destroy()); // the other end was cut
+        from.on("error", () => to.destroy()); // the opposite end was cut
         from.pipe(to);
       }
     });

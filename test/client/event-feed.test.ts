@@ -1,4 +1,4 @@
-// Reading a journal that is not as it should be, or slow to be shown: a scripted one.
+// Reading a damaged or slow journal, which the test scripts.
 
 import { describe, expect, it } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
@@ -23,7 +23,7 @@ function aBatch(idx: number, overrides: Partial<FakeBatch> = {}): FakeBatch {
 const batches = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => aBatch(from + at));
 
-/** Shows `journal` in pages of `size`; `last` is how far the answering coordinator has read. */
+/** Returns `journal` in pages of `size`; `last` is the position of the answering coordinator. */
 function showing(
   fixture: Fixture,
   journal: FakeBatch[],

@@ -28,7 +28,7 @@ afterEach(async () => {
   await test.stop();
 });
 
-/** What the journal holds, read past the client. */
+/** The journal's content, read without the client. */
 async function journal(): Promise<JournaledEvent[]> {
   const events: JournaledEvent[] = [];
   for await (const { bytes } of new LogReader(new MemoryJournal(test.store)).replay(1)) {
@@ -44,7 +44,7 @@ async function collect(events: AsyncIterable<JournaledEvent>): Promise<Journaled
   return all;
 }
 
-/** Collects until an event of this type about this task has come. */
+/** Collects until an event of the given type about the task has come. */
 async function collectUntil(
   events: AsyncIterable<JournaledEvent>,
   type: string,
@@ -59,13 +59,13 @@ async function collectUntil(
   return all;
 }
 
-/** Does whatever is assigned, until told to stop. */
+/** Completes all assigned tasks until stopped. */
 function serve(agent: WireAgent): () => void {
   let isServing = true;
   const loop = async () => {
     while (isServing) await agent.complete(await agent.assignment());
   };
-  loop().catch(() => undefined); // its coordinator is gone: the test is over
+  loop().catch(() => undefined); // the coordinator is gone: the test is over
   return () => {
     isServing = false;
   };
@@ -138,7 +138,7 @@ describe("reading", () => {
   });
 });
 
-/** Sorting by the order in which the types were seen: what comes first depends on batches. */
+/** Sorted by the first appearance of each type, because the order within batches varies. */
 function byFirst(events: readonly JournaledEvent[]) {
   const order = types(events);
   return (one: string, other: string) => order.indexOf(one as never) - order.indexOf(other as never);
@@ -228,7 +228,7 @@ describe("following", () => {
   });
 });
 
-/** A connection that may not hear events and beats. */
+/** A connection without permission for events and heartbeats. */
 function withoutPushes(inner: Transport): Transport {
   return new Proxy(inner, {
     get(target, name) {

@@ -1,4 +1,5 @@
-// `swarm.explain` and `swarm.replayAssignment` against a real coordinator: all of one moment, and refused with a code.
+// `swarm.explain` and `swarm.replayAssignment` against a real coordinator: one moment per answer, and coded
+// refusals.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { describeWait } from "../../src/audit/describe-wait.ts";

@@ -1,5 +1,5 @@
-// A leader that does what a test scripts: says nothing, refuses, forgets, leads an older journal. For what a
-// real coordinator cannot be brought to do at will; the others run against the real one.
+// A scripted leader: silent, refusing, forgetful, or with an older journal. For behaviour that a real
+// coordinator does not show on demand; all further tests use a real coordinator.
 
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
@@ -26,8 +26,8 @@ export class FakeLeader {
   idx = 1;
   readonly asked: AskedFor[] = [];
   readonly tasks = new Map<string, FakeTask>();
-  /** Looked at first; what it leaves undefined is answered as a leader would, `silence` is not answered, and a
-   *  promise when it resolves. */
+  /** Asked first. `undefined`: the answer of a leader; `silence`: no answer; a promise: the answer when it
+   *  resolves. */
   script: (asked: AskedFor) => object | Promise<object> | "silence" | undefined = () => undefined;
   readonly #transport: Transport;
   readonly #subjects: Subjects;
@@ -38,7 +38,7 @@ export class FakeLeader {
     this.#subjects = subjectsOf(swarmId(swarm));
   }
 
-  /** From here on there is a leader. */
+  /** A leader appears. */
   start(term = this.term): this {
     this.term = term;
     const { prefix } = this.#subjects;
@@ -49,7 +49,7 @@ export class FakeLeader {
     return this;
   }
 
-  /** From here on there is none: requests have no responders. */
+  /** The leader disappears: requests have no responders. */
   stop(): void {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     this.#subscriptions = [];
@@ -81,7 +81,7 @@ export class FakeLeader {
     this.#transport.publish(doneSubject(token), encode({ term: this.term, idx: this.idx, ended }));
   }
 
-  /** Messages of one verb so far. */
+  /** Messages of the verb so far. */
   of(verb: string): AskedFor[] {
     return this.asked.filter((asked) => asked.verb === verb);
   }

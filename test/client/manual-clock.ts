@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it. `soon` is real, so that promises and messages go on.
+// A clock moved by the test. `soon` is real, so promises and messages proceed.
 
 import type { Clock } from "../../src/clock.ts";
 
@@ -15,7 +15,7 @@ export class ManualClock implements Clock {
     return this.#nowMs;
   }
 
-  /** Time passes in which the process does nothing: timers are late. */
+  /** Time passes while the process stands still: timers are late. */
   stall(ms: number): void {
     this.#nowMs += ms;
   }
@@ -38,7 +38,7 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Lets `ms` pass: each timer at its instant, with everything that follows from it before the next. */
+  /** Lets `ms` pass: each timer fires at its instant, and all consequences run before the next timer. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await settled();
@@ -60,7 +60,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Resolves when whatever runs by itself, without time passing, has run. */
+/** Resolves when all work that needs no time has run. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 12; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

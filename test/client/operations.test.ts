@@ -1,5 +1,5 @@
-// What an operator asks through the SDK, against a real coordinator: patches in, complete settings out, and nothing
-// sent that JSON would turn into another wish.
+// Operators' requests through the SDK, against a real coordinator: patches in, complete settings out. Values
+// that JSON would change are never sent.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";

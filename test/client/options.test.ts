@@ -1,5 +1,5 @@
-// Every public call refuses options and arguments of a wrong name or type. The tables are typed by the calls and by
-// their options: a call or an option that is added without a line here does not compile, and one without a check fails.
+// Every public call refuses options and arguments of a wrong name or type. The types of the tables come from
+// the calls and their options. A new call or option without a row here does not compile; a missing check fails.
 
 import { describe, expect, it } from "vitest";
 import type { AgentOptions } from "../../src/agent/agent.ts";
@@ -41,7 +41,7 @@ const invalidDate = new Date(Number.NaN);
 const revoked = Proxy.revocable({}, {});
 revoked.revoke();
 
-/** Nothing but the right type passes, and nothing is converted to it. */
+/** Only the right type passes, and no value is converted. */
 const wrong = {
   text: [null, 5, Number.NaN, true, ["a"], {}, invalidDate],
   name: [null, 5, Number.NaN, true, ["a"], {}, "", "two words"],
@@ -72,13 +72,13 @@ type Values<Options> = { readonly [Name in keyof Required<Options>]: readonly un
 interface Options<On> {
   readonly values: Readonly<Record<string, readonly unknown[]>>;
   readonly run: Run<On>;
-  /** Right options that wrong ones are added to. */
+  /** Valid options, to combine with wrong options. */
   readonly base: object;
 }
 
 interface Call<On> {
   readonly options?: Options<On>;
-  /** By name: wrong values, and the call with one of them. */
+  /** By name: wrong values, and the call with a value. */
   readonly args?: Readonly<Record<string, readonly [values: readonly unknown[], run: Run<On>]>>;
 }
 

@@ -1,4 +1,4 @@
-// A swarm seen from one project, and what a submitter is warned of.
+// The view of a swarm for one project, and warnings to submitters.
 
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Slots as a program has them: acquired, lost, given back, however the work under them ends. The swarm is the
-// production coordinator over the memory transport; each connection contends in the name of its own agent.
+// Slots in a user's program: acquired, lost, released, however the work ends. The swarm is the production
+// coordinator over the memory transport; each connection contends as a separate agent.
 
 import { once } from "node:events";
 import { pino } from "pino";
@@ -368,7 +368,7 @@ describe("inside a wrap", () => {
 });
 
 describe("options that there are not", () => {
-  // What plain JavaScript may hand over.
+  // Values that plain JavaScript may pass.
   // biome-ignore lint/suspicious/noExplicitAny: that is what is tested
   const any = (value: unknown): any => value;
 
@@ -488,7 +488,10 @@ describe("in a handler", () => {
     await clock.settle();
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0, tick: 1 });
     expect(lines).toContainEqual(
-      expect.objectContaining({ resources: ["gpu"], msg: expect.stringContaining("without releasing all its slots") }),
+      expect.objectContaining({
+        resources: ["gpu"],
+        msg: expect.stringContaining("without releasing all its slots"),
+      }),
     );
   });
 

@@ -1,4 +1,4 @@
-// Submitting: what becomes one message, what is repeated, and what is said when it is given up.
+// Submitting: messages, repetitions, and the errors of submissions that are given up.
 
 import { describe, expect, it } from "vitest";
 import type { TaskRequest } from "../../src/client/task-request.ts";
@@ -24,7 +24,7 @@ describe("coalescing", () => {
     const handle = await swarm.submit(aTask());
     expect(handle.ack).toMatchObject({ taskId: handle.id, term: 1, idx: 2, duplicate: false, warnings: [] });
     expect(sizes(leader)).toEqual([1]);
-    expect(clock.pendingTimers).toBeLessThanOrEqual(before + 1); // the sweep of what is awaited
+    expect(clock.pendingTimers).toBeLessThanOrEqual(before + 1); // the sweep of awaited tasks
   });
 
   it("makes one message of calls made together, and cuts it at the most a message may hold", async () => {
@@ -193,7 +193,7 @@ describe("retrying", () => {
     await settled();
     expect(leader.of("submit")).toHaveLength(1);
     leader.term = 2;
-    leader.beat({ leading: false }); // read of it, and leads not yet
+    leader.beat({ leading: false }); // has read the journal, and does not lead yet
     await settled();
     expect(leader.of("submit")).toHaveLength(1);
     leader.script = () => undefined;
@@ -231,7 +231,7 @@ describe("retrying", () => {
     leader.beat();
     await settled();
     expect(submitted.state).toBe("fulfilled");
-    expect(cancelled.state).not.toBe("pending"); // answered, whatever a fake leader makes of it
+    expect(cancelled.state).not.toBe("pending"); // answered, whatever the fake leader's answer
   });
 
   it("ends in its time behind messages that are not answered: it was not sent, and they are unknown", async () => {
@@ -525,7 +525,7 @@ describe("a task that is none", () => {
 });
 
 it("a submit that was given up leaves no timer behind, however long it might have waited", async () => {
-  const { swarm, clock } = await aClient(); // nobody leads
+  const { swarm, clock } = await aClient(); // no leader
   const before = clock.pendingTimers;
   const giving = new AbortController();
   const submit = swarm.submit(aTask(), { timeoutMs: 3_600_000, signal: giving.signal });
@@ -533,7 +533,7 @@ it("a submit that was given up leaves no timer behind, however long it might hav
   giving.abort(new Error("enough"));
   await expect(submit).rejects.toMatchObject({ code: "WAGGLE_NO_LEADER" });
   for (let passedMs = 0; passedMs < 10_000; passedMs += 500) {
-    await clock.advance(500); // it is asked no more, and the last question ends
+    await clock.advance(500); // no further request is sent, and the last request ends
     await settled();
   }
   expect(clock.pendingTimers).toBe(before);

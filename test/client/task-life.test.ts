@@ -1,4 +1,4 @@
-// A task through the client, against a real coordinator and an agent that does exactly what it is told.
+// A task through the client, against a real coordinator and an obedient agent.
 
 import { lastValueFrom, takeWhile, toArray } from "rxjs";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -20,7 +20,7 @@ afterEach(async () => {
   await test.stop();
 });
 
-/** Every update until this one, itself included. */
+/** Every update up to and including the named update. */
 function updatesUntil(updates: Promise<TaskUpdate[]>): Promise<TaskUpdate["type"][]> {
   return updates.then((all) => all.map(({ type }) => type));
 }

@@ -1,4 +1,4 @@
-// Each example as its reader runs it: a process of its own, in a folder where `waggle up` runs.
+// Each example as its reader runs it: in a separate process, in a folder where `waggle up` runs.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ afterAll(async () => {
   await workplace?.clear();
 });
 
-/** A running example and what it has printed. */
+/** A running example and its output. */
 class Example {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
@@ -132,7 +132,7 @@ it("shared-slots runs two calls at once and gives everything back", async () => 
   expect(await program.finish()).toBe(0);
   expect(program.printed.match(/has a slot/g)).toHaveLength(4);
   expect(program.printed).toContain("wrapped: AND REST");
-  // Two have a slot before the first of them is done.
+  // Two tasks have a slot before the first ends.
   expect(program.printed).toMatch(/^\w+: has a slot\n\w+: has a slot\n\w+: [A-Z]+\n/);
   const status = JSON.parse((await workplace.run("status", "--json")).stdout);
   expect(status.resources).toMatchObject([{ resource: "gpt-4o", slots: 2, inUse: 0, waiting: 0, grants: 5 }]);

@@ -1,5 +1,5 @@
-// The agent in Python, on plain sockets, against the production coordinator over a real connection: what
-// docs/protocol.md says is enough to join from any language.
+// The agent in Python, on plain sockets, against the production coordinator over a real connection:
+// docs/protocol.md is enough to join from any language.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

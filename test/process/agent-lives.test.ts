@@ -1,5 +1,5 @@
-// Lives of agents as real processes on a real server: started twice under one id, restarted, killed by what they run,
-// and blocked by it for longer than H.
+// Agents as real processes on a real server: started twice under one id, restarted, killed by their work, and
+// blocked by their work for longer than H.
 
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 const [server] = natsServersFor("lives of agents");
 const agentFile = fileURLToPath(new URL("./failing-agent.mjs", import.meta.url));
 
-/** Until what a lost agent ran has run elsewhere. */
+/** Maximum time until a lost agent's attempts run elsewhere. */
 const ELSEWHERE_MS_MAX = 6_000;
 
 let workplace: Workplace;
@@ -69,7 +69,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch {
-    return false; // no such process
+    return false; // no process with the id
   }
 }
 

@@ -1,5 +1,5 @@
-// kill -9 on a coordinator whose journal is compacted all the while, on each kind of journal: each session begins at a
-// base, nothing that was accepted is lost, nothing ends twice; also where the newest base is damaged.
+// kill -9 on a coordinator that compacts its journal continuously, on each kind of journal. Each session begins
+// at a base, no accepted task is lost, and no task ends twice, even when the newest base is damaged.
 
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const CYCLES = 8;
 const TASKS_PER_CYCLE = 300;
-/** Some two bases a cycle; no machine loses power here. */
+/** About two bases per cycle; no machine loses power here. */
 const env = { WAGGLE_SNAPSHOT_EVENTS: "400", WAGGLE_SNAPSHOT_SYNC: "100ms" };
 /** Long enough for results to be asked for, short enough to be removed in the test. */
 const retain = ["--retain", "5s"];
@@ -39,8 +39,8 @@ async function startLeading(): Promise<RunningWaggle> {
   return coordinator;
 }
 
-/** How often each task ended, as a follower is told. One that was behind by more than what is kept goes on where the
- *  record begins now. */
+/** How often each task ended, as a follower sees. A follower that lags behind the kept part continues at the
+ *  present beginning of the journal. */
 function countEndings(of: Swarm, endings = new Map<string, number>()): Map<string, number> {
   const types = ["TaskCompleted", "TaskFailed", "TaskDeadLettered", "TaskCancelled", "TaskExpired"] as const;
   of.events({ from: "start", follow: true, types }).subscribe({
@@ -84,13 +84,13 @@ describe.each(brokers)("kill -9 while $name is compacted", ({ binary }) => {
     for (let cycle = 1; cycle <= CYCLES; cycle += 1) {
       const working = work(swarm, cycle);
       await new Promise((resolve) => setTimeout(resolve, 200 + cycle * 100)); // somewhere in the middle
-      // A session may be too short for a base; not every one is.
+      // A session may be too short for a base, so not every session has a base.
       if (cycle % 2 === 0) await coordinator.says("the journal goes on in a new segment");
       await coordinator.kill("SIGKILL");
       coordinator = await startLeading();
       accepted.push(...(await working));
     }
-    // A session may also end before segments are removed. The last one goes on until that is recorded.
+    // A session may also end before segments are removed. The last session runs until the removal is recorded.
     for (let cycle = CYCLES + 1; (await swarm.status()).journal.auditFirstIdx === 1; cycle += 1)
       accepted.push(...(await work(swarm, cycle)));
     expect((await swarm.status()).tasks["completed"]).toBe(accepted.length);

@@ -1,6 +1,6 @@
-// Two agents that are equally quick share the work, on a real server with real processes: after one was slow once, and
-// when one joins beside another that has done all work so far. test/scheduling/lockout.test.ts has the same in virtual
-// time, up to two minutes and with latencies that vary.
+// Two equally quick agents share the work, on a real server with real processes: after one was slow once, and
+// when one joins after the first has done all work. test/scheduling/lockout.test.ts tests the same in virtual
+// time, up to two minutes and with varying latencies.
 
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const QUICK_MS = 20;
 const SLOW_MS = 4_000;
-/** Ten tasks a second: at most one runs at a time, so that the agent with the best score takes every task. */
+/** Ten tasks per second: at most one runs at a time, so the agent with the best score takes every task. */
 const EVERY_MS = 100;
 const BEFORE = 40;
 const OBSERVED_MS = 26_000;
@@ -51,14 +51,14 @@ async function agentOfNap(ms: number): Promise<string> {
   return (await task.result()).agent;
 }
 
-/** Runs so many quick tasks, one after the other. @returns the agent of each */
+/** Runs a number of quick tasks, one after another. @returns the agent of each */
 async function runInTurn(count: number): Promise<string[]> {
   const by: string[] = [];
   for (let n = 0; n < count; n += 1) by.push(await agentOfNap(QUICK_MS));
   return by;
 }
 
-/** Submits quick tasks at an even pace, for so long. @returns the agent of each */
+/** Submits quick tasks at an even pace for `ms`. @returns the agent of each */
 async function runPaced(ms: number): Promise<string[]> {
   const startedAt = performance.now();
   const by: Promise<string>[] = [];

@@ -1,5 +1,5 @@
-// An agent whose handler does what the payload says: `block:<ms>` keeps this thread busy, `exit` ends the process,
-// anything else is done at once. argv: the data folder, the agent's id, its kind.
+// An agent that follows its payload: `block:<ms>` blocks the thread, `exit` ends the process, any other payload
+// completes at once. argv: the data folder, the agent's id, its kind.
 
 import { connect } from "../../dist/src/index.js";
 

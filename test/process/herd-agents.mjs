@@ -1,5 +1,6 @@
-// Many agents in one process, each over a connection of its own. They join when a line arrives on standard input.
-// argv: the server, a prefix for ids, how many. Says `connected`, `joined` when all have, `ended <id> <code>` for any.
+// Many agents in one process, each with its own connection. They join when a line arrives on standard input.
+// argv: the server, a prefix for ids, the number of agents. Prints `connected`, `joined` when all have joined,
+// and `ended <id> <code>` for each end.
 
 import { once } from "node:events";
 import { startAgent } from "../../dist/src/agent/agent.js";

@@ -1,5 +1,5 @@
-// Two hundred agents that join in one moment, and that lose the server in one moment: nobody is taken for dead, and
-// what runs goes on.
+// Two hundred agents that join at the same moment, and lose the server at the same moment: no agent is declared
+// lost, and running tasks go on.
 
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const AGENTS = 200;
 const PROCESSES = 4;
-/** On a quiet machine the first takes 0.2 s and the second one. */
+/** On a quiet machine, joining takes 0.2 s and reconnecting one second. */
 const JOIN_MS_MAX = 3_000;
 const RECONNECT_MS_MAX = 6_000;
 const [binary] = natsServersFor("a herd of agents");
@@ -44,7 +44,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** Lets all agents join at once. @returns how long it took until the last had, ms */
+/** Lets all agents join at once. @returns the time until the last had joined, ms */
 async function join(): Promise<number> {
   const startedAt = performance.now();
   for (const herd of herds) herd.child.stdin?.write("go\n");
@@ -74,7 +74,7 @@ async function occupyAll(ms: number) {
   throw new Error("the events ended");
 }
 
-/** Resolves when each agent has beaten once more, by its own word on the wire. */
+/** Resolves when each agent has sent one more heartbeat. */
 async function allBeat(): Promise<void> {
   const transport = await connectNats({ urls: [server.url], name: "watching" });
   const heard = new Set<string>();

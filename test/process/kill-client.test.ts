@@ -1,5 +1,5 @@
-// kill -9 of a client between its submits: what it was told to be accepted is done, once, and whoever comes later
-// learns how it ended.
+// kill -9 of a client between its submits: each acknowledged task is done once, and later clients can read the
+// outcome.
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";

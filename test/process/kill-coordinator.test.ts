@@ -1,5 +1,5 @@
-// kill -9 on the coordinator in mid-load, again and again, on each kind of journal: every task that was accepted
-// ends, and ends exactly once on the record.
+// Repeated kill -9 on the coordinator under load, on each kind of journal: every accepted task ends, exactly
+// once in the journal.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -95,7 +95,7 @@ async function endingsByTask(swarm: Swarm): Promise<Map<string, number>> {
   return endings;
 }
 
-/** Counts what happens, and says when so much more has. */
+/** Counts events, and resolves after a number of them. */
 function countdown() {
   let happened = 0;
   const waiting: { at: number; resolve: () => void }[] = [];

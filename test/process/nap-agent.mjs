@@ -1,5 +1,5 @@
-// An agent that does one task at a time: its payload says how many milliseconds that takes. Says `joined`.
-// argv: the server, the agent's id.
+// An agent that runs one task at a time. The payload is the duration in ms. Prints `joined`. argv: the server,
+// the agent's id.
 
 import { connect } from "../../dist/src/index.js";
 

@@ -1,5 +1,5 @@
-// More agents, more throughput: exec agents in processes of their own against the ideal time; and an agent that
-// is killed, whose attempts run elsewhere.
+// More agents give more throughput: exec agents in separate processes against the ideal time. The attempts of a
+// killed agent run elsewhere.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -9,7 +9,7 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const TASK_MS = 200;
 const TASKS = 200;
-/** The best of so many counts: what else the machine does makes a round longer, and none shorter. */
+/** The best round counts: other load of the machine only makes rounds longer. */
 const ROUNDS = 5;
 const RATIO_MAX = 1.15;
 

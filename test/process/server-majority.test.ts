@@ -1,6 +1,6 @@
-// Three nats-servers with replicas, of which the one that leads the journal's stream is killed, and then one more:
-// while two stand the swarm goes on, while one does nothing is accepted and nothing definite said, and when a majority
-// is back all that was accepted is there.
+// Three nats-servers with replicas. The leader of the journal's stream is killed, then a second server. With
+// two servers the swarm goes on. With one server nothing is accepted, and no definite answer is given. When a
+// majority returns, all accepted tasks are present.
 
 import { expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -14,9 +14,9 @@ import { natsServersFor } from "../support/nats-server.ts";
 import { Workplace } from "../support/waggle-process.ts";
 
 const [binary] = natsServersFor("a majority of servers");
-/** Some 7 s in the middle and 17.5 s at most where the others were up to date (docs/reliability.md). */
+/** Median about 7 s, at most 17.5 s with up-to-date replicas (docs/reliability.md). */
 const NEXT_ACCEPT_MS_MAX = 45_000;
-/** For a majority that is back; replicas that lag may take a minute. */
+/** For a majority that returned; lagging replicas may take a minute. */
 const BACK_MS_MAX = 90_000;
 
 it.skipIf(binary === undefined)(
@@ -64,7 +64,7 @@ function memberNamed({ members }: Servers, name: string) {
   return members.find((member) => member.name === name) ?? expect.fail(`there is ${name}`);
 }
 
-/** How long it took until a task was accepted, ms. Whatever is unknown is asked again under the same id. */
+/** Time until a task was accepted, ms. After an unknown outcome, repeats under the same id. */
 async function acceptedMs(swarm: Swarm, id: string, msMax: number): Promise<number> {
   const startedAt = performance.now();
   for (;;) {

@@ -1,5 +1,5 @@
-// A process that contends for a slot and says what becomes of it, a line each: `joined`, `has`, `lost`, `released`.
-// argv: the data folder, the resource, how often to hold it (0: once, until killed), for how many ms.
+// A process that contends for a slot and prints changes, one per line: `joined`, `has`, `lost`, `released`.
+// argv: the data folder, the resource, how often to hold the slot (0: once, until killed), the duration in ms.
 
 import { connect } from "../../dist/src/index.js";
 

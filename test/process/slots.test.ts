@@ -1,5 +1,5 @@
-// Agents in different processes contend for slots over NATS, and some are killed -9 in the middle: no slot is held
-// twice, none is lost, and the next one has it within H.
+// Agents in separate processes contend for slots over NATS, and some are killed with kill -9. No slot is held
+// twice, none is lost, and the next holder has the slot within H.
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -58,7 +58,7 @@ describe.each(brokers)("slots on $name", ({ binary }) => {
 
   const gpu = async () => (await swarm.status()).resources.find(({ resource }) => resource === "gpu");
 
-  /** Holdings at each moment of the record; @returns the most there ever were, and those at the end. */
+  /** Held slots at each moment of the journal; @returns the maximum, and the number at the end */
   async function replayHoldings(): Promise<{ most: number; left: number; grants: number }> {
     const held = new Set<string>();
     let most = 0;
@@ -100,7 +100,7 @@ describe.each(brokers)("slots on $name", ({ binary }) => {
     const killedAt = performance.now();
     await victim.kill("SIGKILL");
     await next.says("released");
-    // H after the last heartbeat, which may be a second old, and then a pulse and two trips.
+    // H after the last heartbeat, up to a second old, then a pulse and two network trips.
     expect(performance.now() - killedAt).toBeLessThan(limits.agentLostMs + 2_000);
     expect(performance.now() - killedAt).toBeGreaterThan(limits.agentLostMs - 2 * limits.heartbeatMs);
     await held;

@@ -1,5 +1,5 @@
-// The leader of two coordinators on JetStream goes: killed (-9), asked to end (SIGTERM), or told to let the other lead.
-// The standby leads, soon, and slots that are held and waited for are held and waited for as before.
+// The leader of two coordinators on JetStream goes: killed (-9), stopped (SIGTERM), or asked to transfer the
+// lead. The standby leads soon, and held and awaited slots stay held and awaited.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -9,7 +9,7 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const [server] = natsServersFor("a standby");
 const T = 1_000;
-/** Twice T is what is asked of a quiet machine (docs/reliability.md has the figures); this one may be busy. */
+/** A quiet machine takes at most twice T (docs/reliability.md has the figures); the test machine may be busy. */
 const NEXT_ACCEPT_MS_MAX = 5 * T;
 
 describe.skipIf(server === undefined)("a standby", () => {

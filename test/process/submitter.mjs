@@ -1,4 +1,4 @@
-// A client that submits and says what was accepted, a line each, until it is killed. argv: the data folder.
+// A client that submits and prints accepted tasks, one per line, until it is killed. argv: the data folder.
 
 import { connect } from "../../dist/src/index.js";
 

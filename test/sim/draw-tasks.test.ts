@@ -1,4 +1,5 @@
-// Tasks drawn for simulations: what one purpose draws shifts no other, and the stream is as dense as was asked.
+// Tasks drawn for simulations: draws of one purpose shift no other draws, and the stream has the requested
+// rate.
 
 import { describe, expect, it } from "vitest";
 import { drawTasks } from "../../src/sim/policy/draw-tasks.ts";

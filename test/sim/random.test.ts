@@ -1,4 +1,4 @@
-// That chance is seeded, split by purpose, and distributed as it says.
+// Randomness is seeded, split by purpose, and distributed as documented.
 
 import { describe, expect, it } from "vitest";
 import { meanOf } from "../../src/sim/policy/statistics.ts";

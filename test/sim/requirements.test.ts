@@ -1,5 +1,5 @@
-// What docs/results.md claims, on fewer seeds and smaller runs than there: each bound with the slack that
-// requirements.ts gives it. `npm run simulate:all` checks the claims themselves.
+// The claims of docs/results.md, on fewer seeds and smaller runs: each bound with its slack from
+// requirements.ts. `npm run simulate:all` checks the claims themselves.
 
 import { describe, expect, it } from "vitest";
 import { holds, meansOf, type Runs, requirements, runsKey } from "../../src/sim/policy/requirements.ts";
@@ -8,7 +8,7 @@ import { type RuleReport, reportsOf, runOnce } from "../../src/sim/policy/simula
 
 /** Of the 20 seeds of a full run. */
 const SEEDS = 8;
-/** Larger scenarios are run so much smaller, on fewer seeds. */
+/** Larger scenarios are reduced to this many tasks, on fewer seeds. */
 const TASKS_MAX = 8_000;
 
 function reportOf({ scenario: name, rule, alpha = 0.25 }: Runs): RuleReport {

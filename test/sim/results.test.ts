@@ -1,5 +1,5 @@
-// docs/results.md is what the code gives today, as far as that can be seen in a second: every figure of the
-// scenarios that draw nothing. After a change of a rule it is written anew by `npm run simulate:all`.
+// docs/results.md matches the code, as far as a second of computing can show: every figure of the scenarios
+// without randomness. After a change of a rule, `npm run simulate:all` rewrites the page.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Virtual time: what happens in which order at one instant, where a task waits, and what is logged.
+// Virtual time: the order of events at one instant, the place where a task waits, and the log.
 
 import { describe, expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
@@ -183,7 +183,7 @@ describe("early binding", () => {
       attemptOf: ({ agent }) => ({ ms: agent.index === 0 ? 100 : 10, succeeds: true }),
     });
     const log = runTasks(load, new EarlyBinding({ ...binding(load), choose: leastInFlight }));
-    // The third went to the first agent, which is slow, although the other is free at 10.
+    // The third task went to the first agent, which is slow, although the second agent is free at 10.
     expect(log.tasks[2]?.startedAt).toBe(100);
     expect([log.assignments, log.assignmentsAbove]).toEqual([3, 1]);
   });

@@ -1,11 +1,11 @@
-// Threads change nothing but how long it takes: the same results in the same order, and none is left behind when
-// a run fails or is told to end.
+// Threads change only the duration: the results and their order stay, and no thread outlives a failed or
+// aborted run.
 
 import { describe, expect, it } from "vitest";
 import { runAll } from "../../src/sim/policy/seed-threads.ts";
 import { type RunRequest, runOnce } from "../../src/sim/policy/simulate.ts";
 
-/** So many that threads pay, whatever the scenario. */
+/** Enough for threads to be worthwhile, whatever the scenario. */
 const MANY_TASKS = 1_000_000;
 
 const runs = Array.from(

@@ -1,4 +1,4 @@
-// Our rules on snapshots of the budget document's shape.
+// Waggle's rules on snapshots in the budget document's form.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ interface Overrides extends Partial<Omit<BudgetSnapshot, "projects">> {
   readonly projects?: readonly Partial<SnapshotProject>[];
 }
 
-/** Project p unless said otherwise, one ready task each of p and q, one idle agent. */
+/** Project p by default, one ready task each of p and q, one idle agent. */
 function aSnapshot(overrides: Overrides = {}): BudgetSnapshot {
   return {
     tasks: ["p", "q"].map((project) => aTask(`t-${project}`, project)),
@@ -107,7 +107,7 @@ describe("planSnapshot", () => {
       projectTokenUsage: { used: 500, light: 200 },
       tasksCompletedInWindow: { used: 5, light: 2 },
     });
-    // Clocks, in tasks of 100 tokens: used 5, light 2, new 0. Equal ones: served longest ago.
+    // Clocks, in tasks of 100 tokens: used 5, light 2, new 0. Ties go to the project served longest ago.
     expect(tasksOf(snapshot)).toEqual([
       ...["new1", "new2", "light1", "new3", "light2", "light3"],
       ...["used1", "used2", "used3"],

@@ -1,4 +1,4 @@
-// Reading a recorded trace: what is a request, and which line is none.
+// Reading a recorded trace: valid requests, and invalid lines.
 
 import { describe, expect, it } from "vitest";
 import { InvalidValueError } from "../../src/errors.ts";

@@ -1,17 +1,17 @@
-// What every transport must do, whatever carries it: one suite, run against the in-process hub, the
-// development broker and each nats-server found.
+// The conformance suite of transports: runs against the in-process hub, the development broker and each
+// nats-server found.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { InvalidMessageError, UnreachableError } from "../../src/errors.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { bytesOf, Received, statusOf, textOf } from "./received.ts";
 
-/** A server of its own for one suite, with max payload of its default. */
+/** A server for a suite, with default max payload. */
 export interface TransportServer {
   connect(): Promise<Transport>;
-  /** Every connection breaks, and none can be made. */
+  /** Breaks every connection, and refuses new connections. */
   cut(): Promise<void>;
-  /** The server is back where it was. */
+  /** The server is back at its address. */
   heal(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export function describeTransport(name: string, makeServer: () => Promise<Transp
       opened.push(transport);
       return transport;
     };
-    /** Two connections, the usual case: one listens, one speaks. */
+    /** Two connections, the usual case: a listener and a speaker. */
     const connectTwo = async () => ({ listener: await connect(), speaker: await connect() });
     const listen = async (transport: Transport, subject: string, queue?: string) => {
       const received = new Received(transport, subject, queue === undefined ? {} : { queue });

@@ -1,4 +1,4 @@
-// The in-process hub: the conformance suite, and what only it promises (hand-over, cut and heal).
+// The in-process hub: the conformance suite, and properties of the hub alone (hand-over, cut and heal).
 
 import { describe, expect, it } from "vitest";
 import { MemoryHub } from "../../src/transport/memory.ts";

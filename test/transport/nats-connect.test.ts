@@ -1,5 +1,4 @@
-// Making a NATS connection: who we are, how it fails, what it says then. And what the wire does when the
-// server goes on without us.
+// Connecting to NATS: credentials, failures and their messages, and reconnecting to a server that was replaced.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +28,7 @@ async function startBroker(port = 0): Promise<DevelopmentBroker> {
   closing.push(() => broker.close());
   return broker;
 }
-/** A server that is not NATS: says `greeting` and nothing else. */
+/** A server that is not NATS: sends `greeting` and nothing else. */
 async function startStranger(greeting: string): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -51,7 +50,7 @@ async function connect(options: Partial<NatsOptions> & Pick<NatsOptions, "urls">
 }
 const token = { kind: "token", token: SECRET } as const;
 
-/** The error with everything that a log would show of it. */
+/** The error with all data that a log would show. */
 async function failureOf(options: Partial<NatsOptions> & Pick<NatsOptions, "urls">): Promise<WaggleError> {
   const error = await connect(options).then(
     () => new Error("connected"),
@@ -169,7 +168,7 @@ describe("a lost server", () => {
     const received = new Received(transport, "after");
     await broker.close();
     await statusOf(transport, "reconnecting");
-    // A stranger first: it refuses, hangs up or says nothing that makes sense, and must not end the search.
+    // A foreign server first: refusals, hang-ups and nonsense must not end the search.
     const stranger = createServer((socket) => {
       socket.on("error", () => socket.destroy());
       socket.end("-ERR 'Authorization Violation'\r\n");

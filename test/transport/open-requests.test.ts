@@ -1,11 +1,11 @@
-// Time-outs of many requests under one timer, with time in the test's hands.
+// Timeouts of many requests under a single timer, on a manual clock.
 
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import { OpenRequests } from "../../src/transport/open-requests.ts";
 
-/** Timers run when the test says that time has passed. */
+/** Timers run when the test lets time pass. */
 class TestClock implements Clock {
   monotonic = 0;
   timers: { at: number; run: () => void }[] = [];

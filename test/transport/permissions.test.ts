@@ -1,5 +1,5 @@
-// What a server does not permit, on real nats-servers with users: a request ends within a second with
-// WAGGLE_FORBIDDEN and the subject, for publishing and for hearing the answer; an agent and a wait end, too.
+// Permissions, on real nats-servers with users. A forbidden request ends within a second with WAGGLE_FORBIDDEN
+// and the subject, whether publishing or the reply subject is forbidden. Agents and waits end likewise.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAgent } from "../../src/agent/agent.ts";
@@ -57,7 +57,7 @@ for (const { path, version } of natsServersFor("permissions")) {
     const swarmOf = (user: string, inboxPrefix: string | undefined, project: string): Promise<Swarm> =>
       connect({ nats: urlOf(user), inboxPrefix, project });
 
-    /** What a call throws, and after how long. */
+    /** The error of a call, and the time until it came. */
     async function refusal(
       call: Promise<unknown>,
     ): Promise<{ readonly error: unknown; readonly ms: number }> {

@@ -1,4 +1,4 @@
-// What a subscription received, to be waited for: tests name the count they need, never a time.
+// Records the messages of a subscription. Tests wait for a count, never for a time.
 
 import type { Message, SubscribeOptions, Subscription, Transport } from "../../src/transport/transport.ts";
 
@@ -33,7 +33,7 @@ export class Received {
   }
 }
 
-/** The next status of a connection that is one of `wanted`; the present one counts. */
+/** The next status of a connection among `wanted`; the present status counts. */
 export async function statusOf(transport: Transport, ...wanted: readonly string[]): Promise<void> {
   if (wanted.includes(transport.status())) return;
   await new Promise<void>((resolve) => {

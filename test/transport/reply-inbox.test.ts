@@ -1,4 +1,4 @@
-// Where a connection's requests are answered.
+// Reply subjects of a connection.
 
 import { describe, expect, it } from "vitest";
 import { ReplyInbox } from "../../src/transport/reply-inbox.ts";

@@ -1,5 +1,5 @@
-// A server that is stopped keeps its connections open and says nothing: whoever is connected leaves it for another one
-// of the cluster by itself, soon enough that an agent is not given up.
+// A server that is stopped (SIGSTOP) keeps its connections open and silent. Clients leave it for a live server
+// of the cluster by themselves, before a leader would declare an agent lost.
 
 import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
