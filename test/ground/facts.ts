@@ -1,5 +1,5 @@
-// What the journal's segments stand on, asked of real servers: sealing by a setting and by a record, a rival that
-// meets either, rivals at the first record, deletion; each also while the server that leads the stream is killed.
+// The facts that the journal's segments rely on, checked on real servers: sealing by a setting and by a record,
+// rivals before and at the first record, and deletion. Each is also checked while the stream's leader is killed.
 // docs/adr/0024 has the table of answers.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -48,7 +48,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
       );
     });
 
-    /** A stream with records `r1`, …, and its probe. */
+    /** A stream with records `r1`, …, and a probe. */
     async function aStream(records = RECORDS): Promise<StreamProbe> {
       const probe = await site.probe(site.newName());
       expect(await measure("create ms", () => insist(() => probe.create()))).toMatchObject(done);
@@ -67,7 +67,8 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
       expect(await readWhole(probe)).toEqual(texts(RECORDS));
     }
 
-    /** Kills the stream's leader, looks, lets it come back, and looks again; then the same with its successor. */
+    /** Kills the stream's leader, checks, restarts the server and checks again; then repeats with the next
+     *  leader. */
     async function throughKills(probe: StreamProbe, look: () => Promise<void>): Promise<void> {
       for (let round = 0; round < 2; round += 1) {
         await site.strike(probe.stream);
@@ -130,7 +131,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
       });
     });
 
-    /** Rule 5b: appends until one is refused as sealed, and watches whether the end moves after that. */
+    /** Rule 5b: appends until an append is refused as sealed, and checks that the end stays. */
     async function expectSettled(probe: StreamProbe, rival: Rival): Promise<void> {
       const end = await settledEnd(probe);
       await delay(WATCH_MS);
@@ -206,7 +207,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
         }
       });
 
-      /** Another server of the cluster may not know the new stream's subject for a moment. */
+      /** The other servers of the cluster may not know the new stream's subject for a moment. */
       async function appendHeard(probe: StreamProbe, text: string): Promise<Said> {
         for (;;) {
           const said = await probe.append(text, 0);
@@ -214,7 +215,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
         }
       }
 
-      /** Both create the stream, as two coordinators that take the lead do. */
+      /** Both create the stream, like two coordinators that take the lead. */
       async function rivals(): Promise<[StreamProbe, StreamProbe]> {
         const name = site.newName();
         const both = [await site.probe(name), await site.probe(name)] as [StreamProbe, StreamProbe];

@@ -1,4 +1,4 @@
-// The facts that segments stand on, on one server of each version that is supported.
+// The facts that segments rely on, on one server of each supported version.
 
 import { natsServersFor } from "../support/nats-server.ts";
 import { describeGround } from "./facts.ts";

@@ -1,5 +1,4 @@
-// A writer that does not know that it is not alone: it appends as fast as it is answered, two at a time, until it is
-// told to stop.
+// A writer unaware of a rival: keeps two appends in flight until stopped.
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { StreamProbe } from "./stream-probe.ts";
@@ -11,11 +10,11 @@ interface Acknowledged {
 }
 
 export class Rival {
-  /** In the order of the sequences. */
+  /** In order of sequence. */
   readonly acknowledged: Acknowledged[] = [];
   /** When an append was first refused because the stream is sealed, as of `performance.now()`. */
   sealedAtMs: number | undefined;
-  /** Appends that were acknowledged after one was refused as sealed. */
+  /** Appends acknowledged after a refusal as sealed. */
   passed = 0;
   readonly #probe: StreamProbe;
   readonly #name: string;
@@ -34,7 +33,7 @@ export class Rival {
     await this.#ended;
   }
 
-  /** Resolves when so many appends are acknowledged. */
+  /** Resolves when `count` appends are acknowledged. */
   async reaches(count: number): Promise<void> {
     while (this.acknowledged.length < count) await delay(5);
   }
@@ -47,7 +46,7 @@ export class Rival {
     }
   }
 
-  /** @returns its sequence if it was acknowledged */
+  /** @returns the sequence of an acknowledged append */
   async #append(expected: number): Promise<number | undefined> {
     this.#count += 1;
     const text = `${this.#name} ${this.#count}`;

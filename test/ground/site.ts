@@ -1,5 +1,5 @@
-// Where the ground is tested: one nats-server, or three that keep a stream together, with a way to strike the server
-// that leads a stream.
+// The servers of the ground tests: one nats-server, or three that replicate a stream, with a way to kill the
+// stream's leader.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { type Servers, startReadyServers, startServers } from "../chaos/servers.ts";
@@ -28,7 +28,7 @@ export class Site {
     return new Site(servers, replicas);
   }
 
-  /** A name that no stream had yet. */
+  /** A name that no stream had before. */
   newName(): string {
     this.#streams += 1;
     return `G_${this.#streams}`;
@@ -40,7 +40,8 @@ export class Site {
     return probe;
   }
 
-  /** Kills (-9) the server that leads the stream. One server starts again at once; of three, two go on until `mend`. */
+  /** Kills (-9) the stream's leader. A single server restarts at once; of three servers, two go on until
+   *  `mend`. */
   async strike(stream: string): Promise<void> {
     const { members } = this.#servers;
     const [only] = members;
@@ -51,7 +52,7 @@ export class Site {
     await this.#struck.kill("SIGKILL");
   }
 
-  /** Starts the struck server. With `stream`, resolves when every server has all of that stream. */
+  /** Restarts the killed server. With `stream`, resolves when every server has the whole stream. */
   async mend(stream?: string): Promise<void> {
     await this.#struck?.restart();
     this.#struck = undefined;
@@ -69,7 +70,7 @@ export class Site {
     }
   }
 
-  /** What all servers logged. */
+  /** The logs of all servers. */
   log(): string {
     return this.#servers.members.map((member) => member.log()).join("\n");
   }
@@ -89,8 +90,8 @@ export class Site {
   }
 }
 
-/** Asks until a server answers for good: no silence, and no error of a fail-over.
- *  @param isEnough what is waited for besides */
+/** Asks until a server gives a definite answer: no silence, and no error of a fail-over.
+ *  @param isEnough an additional condition */
 export async function insist<Answer extends Said>(
   ask: () => Promise<Answer>,
   isEnough: (answer: Answer) => boolean = () => true,
@@ -106,7 +107,7 @@ export async function insist<Answer extends Said>(
   }
 }
 
-/** All texts of a stream. A reader that a fail-over interrupts is opened again. */
+/** All texts of a stream. After an interruption by a fail-over, opens a new reader. */
 export async function readWhole(probe: StreamProbe): Promise<string[]> {
   const endMs = performance.now() + INSIST_MS;
   for (;;) {

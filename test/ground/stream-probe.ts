@@ -1,5 +1,6 @@
-// Asks a real nats-server for one stream, and gives each answer as the server said it: the error's number and words, or
-// that no server answered. It repeats nothing and translates nothing; the product's own client is src/journal/stream.
+// Sends requests about one stream to a real nats-server, and returns each answer unchanged: number and text of
+// the error, or no answer. Repeats nothing and translates nothing. The product's own client is
+// src/journal/stream.
 
 import {
   connect,
@@ -49,7 +50,7 @@ export class StreamProbe {
     void this.#watch();
   }
 
-  /** @param urls of one server or of a cluster; of a cluster the connection follows whichever server is up */
+  /** @param urls of one server or of a cluster; in a cluster, the connection moves to a running server */
   static async connect(urls: readonly string[], name: string, replicas: number): Promise<StreamProbe> {
     const connection = await connect({
       servers: [...urls],
@@ -92,7 +93,7 @@ export class StreamProbe {
     return await this.#api("PURGE");
   }
 
-  /** @param expected the last sequence that the stream must have; any without it */
+  /** @param expected the required last sequence of the stream; absent: any */
   async append(text: string, expected?: number): Promise<Said> {
     const fields = headers();
     if (expected !== undefined) fields.set("Nats-Expected-Last-Sequence", String(expected));
@@ -137,7 +138,7 @@ export class StreamProbe {
     return new StreamReader(this.#connection, `$JS.API.CONSUMER.MSG.NEXT.${this.stream}.${name}`);
   }
 
-  /** @throws Error if there is no such stream */
+  /** @throws Error if the stream does not exist */
   async lastSeq(): Promise<number> {
     const said = await this.info();
     if (said.kind === "done" && said.body.state !== undefined) return said.body.state.last_seq;
@@ -155,7 +156,7 @@ export class StreamProbe {
     );
   }
 
-  /** A question ends at once when the connection breaks or comes back: what was sent between is lost. */
+  /** A request ends at once when the connection breaks or returns, because messages sent between are lost. */
   async #ask(subject: string, text: string, fields = headers()): Promise<Said> {
     let onBreak: () => void = () => undefined;
     const broken = new Promise<never>((_, reject) => {
@@ -187,7 +188,7 @@ export class StreamProbe {
   }
 }
 
-/** A pull consumer in memory, as a standby has one. */
+/** A pull consumer in memory, as a standby uses. */
 export class StreamReader {
   readonly #connection: NatsConnection;
   readonly #subject: string;

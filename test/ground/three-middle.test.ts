@@ -1,4 +1,4 @@
-// Three servers of the second version that is found.
+// Three servers of the second installed version.
 
 import { describeThreeServers } from "./three-servers.ts";
 

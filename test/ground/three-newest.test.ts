@@ -1,4 +1,4 @@
-// Three servers of the third version that is found.
+// Three servers of the third installed version.
 
 import { describeThreeServers } from "./three-servers.ts";
 

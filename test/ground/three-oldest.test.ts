@@ -1,4 +1,4 @@
-// Three servers of the oldest version that is found.
+// Three servers of the oldest installed version.
 
 import { describeThreeServers } from "./three-servers.ts";
 

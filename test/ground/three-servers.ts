@@ -1,12 +1,13 @@
-// The facts that segments stand on, on three servers of one version. Each version has a file of its own, for most of
-// the time passes in waiting. A stream sealed by its setting is asked about on 2.15 alone: 2.9 does not restart with
-// one, and a lagging replica of 2.10 loses records by it (docs/adr/0024-segments-on-real-servers.md).
+// The facts that segments rely on, on three servers of one version. Each version has a separate file, because
+// most of the time passes in waiting. Only 2.15 is asked about streams sealed by their setting: 2.9 does not
+// restart with a sealed stream, and a lagging replica of 2.10 loses records
+// (docs/adr/0024-segments-on-real-servers.md).
 
 import { natsServersFor } from "../support/nats-server.ts";
 import { skipSuite } from "../support/programs.ts";
 import { describeGround } from "./facts.ts";
 
-/** @param nth of the versions that are found, oldest first, from 0 */
+/** @param nth index of the installed version, oldest first, from 0 */
 export function describeThreeServers(nth: number): void {
   const suite = "the ground on three servers";
   const servers = natsServersFor(suite);

@@ -1,6 +1,7 @@
-// A coordinator in the model of segments: it restores, follows, takes the lead and leads by the twelve rules of
-// docs/adr (design section 6), as a generator that yields what it asks of the server, of time and of the others. The
-// scheduler (world.ts) decides when each answer comes. `rules` can be switched off one by one: a search must then fail.
+// A coordinator in the model of segments: restores, follows, takes the lead and leads by the twelve rules of
+// docs/adr. A generator that yields its requests to the server, to time and to other coordinators; the
+// scheduler (world.ts) decides when each answer comes. Each of the `rules` can be switched off, and a search
+// must then fail.
 
 import { createHash } from "node:crypto";
 import type { Answer, Operation } from "./log-service.ts";
@@ -16,7 +17,7 @@ import {
   withSegment,
 } from "./segment-view.ts";
 
-/** Each is one sentence of the rules, which a search can leave out. */
+/** Each names a sentence of the rules that a search can leave out. */
 export const rules = [
   "seal-before-reading",
   "nothing-behind-a-seal",
@@ -44,12 +45,12 @@ export type Rule = (typeof rules)[number];
 
 /** T, in steps of the schedule. */
 export const LEADER_TIMEOUT = 60;
-/** How old an acknowledged append may be that an answer stands on: rule 9. */
+/** Maximum age of the acknowledged append behind an answer: rule 9. */
 const FRESH = 0.8 * LEADER_TIMEOUT;
 const SYNC_INTERVAL = 80;
 const IN_FLIGHT_MAX = 2;
 const TRIES = 12;
-/** Batches behind the newest base from which on compaction is due. */
+/** Number of batches behind the newest base that makes a compaction due. */
 const COMPACTION_DUE = 4;
 
 export type Request =
@@ -62,19 +63,19 @@ export type Reply =
   | { readonly reply: "others"; readonly held: readonly Held[] }
   | { readonly reply: "time" };
 
-/** What a coordinator says that it holds. */
+/** A coordinator's report of its log. */
 interface Held {
   readonly term: number;
   readonly idx: number;
 }
 
-/** What a leader read from the step `at` on, before a deletion. */
+/** The records that a leader read from step `at` on, before a deletion. */
 export interface ReadBack {
   readonly at: number;
   readonly recordsBySegment: ReadonlyMap<number, readonly StoredRecord[]>;
 }
 
-/** What the coordinator reads of the world, and tells it. */
+/** The coordinator's interface to the world. */
 export interface Surroundings {
   now(): number;
   /** Grows with each reconnection to the server. */
@@ -82,9 +83,9 @@ export interface Surroundings {
   has(rule: Rule): boolean;
   nextTasks(): readonly string[];
   hasOrder(coordinator: string, order: "compact" | "hand-over"): boolean;
-  /** A client hears that its tasks are accepted. */
+  /** A client learns of accepted tasks. */
   answered(by: Coordinator, batch: Batch): void;
-  /** A client asks which tasks were accepted, and hears what the leader's log says. */
+  /** A client asks for the accepted tasks, and gets the content of the leader's log. */
   asked(of: Coordinator): void;
   /** The coordinator decided to delete `segment`. */
   deletes(by: Coordinator, segment: number, readBack: ReadBack): void;
@@ -93,16 +94,16 @@ export interface Surroundings {
 
 interface Newest {
   readonly view: SegmentView;
-  /** Folded onto the held log where an earlier segment cannot be read. */
+  /** Folded onto the held log when an earlier segment cannot be read. */
   readonly log: Log | "unreadable";
-  /** A restart, which holds nothing, reads it too. */
+  /** A restart, which holds nothing, can read the log as well. */
   readonly isWhole: boolean;
 }
 
 type Steps<Value> = Generator<Request, Value, Reply>;
 type Stop = "stand-by" | "again" | "halt";
 
-/** The connection broke: what was asked before it did is worth nothing. */
+/** The connection broke: earlier requests are void. */
 class Reconnected extends Error {}
 
 export class Coordinator {
@@ -135,7 +136,7 @@ export class Coordinator {
     this.steps = this.#run();
   }
 
-  /** The answer to another coordinator's question of rule 5e. A halted coordinator holds nothing that counts. */
+  /** The answer to a peer's question of rule 5e. The log of a halted coordinator does not count. */
   get held(): Held | undefined {
     if (this.log === undefined || this.role === "halted") return undefined;
     return { term: this.log.terms.at(-1)?.term ?? 0, idx: this.log.line.length };
@@ -183,7 +184,7 @@ export class Coordinator {
 
   // Following
 
-  /** Reads the live segment with the highest number, and takes over what continues the log. */
+  /** Reads the live segment with the highest number, and takes over the batches that continue the log. */
   *#follow(): Steps<void> {
     const newest = yield* this.#newestLive();
     if (newest === undefined) return;
@@ -196,13 +197,13 @@ export class Coordinator {
       this.#halt("the log continued differently");
       return;
     }
-    if (standing === "shorter" && this.#world.has("compare-with-held")) return; // the log lost its end: T will tell
+    if (standing === "shorter" && this.#world.has("compare-with-held")) return; // the log lost its end: T decides
     this.#adopt(view, log);
     this.role = "following";
     if (view.isClosing && !hasGrown) this.#heardAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether its writer wrote since this was last asked. */
+  /** True if the writer wrote since the last call. */
   #hasGrown({ segment, written }: SegmentView): boolean {
     const before = this.#seen;
     this.#seen = { segment, written };
@@ -240,7 +241,7 @@ export class Coordinator {
 
   // Taking the lead: rule 5
 
-  /** @param unsettled batches of an own term whose fate is not known */
+  /** @param unsettled batches of an own term with an unknown outcome */
   *#takeTheLead(unsettled: readonly Batch[]): Steps<"leads" | Stop> {
     this.#world.note(`${this.id} takes the lead`);
     const segments = yield* this.#list();
@@ -272,7 +273,8 @@ export class Coordinator {
     return yield* this.#open({ log, previous, needsBase, listed: segments });
   }
 
-  /** Rule 6: a segment that was claimed and not opened is alive while it grows; then it is sealed and passed over. */
+  /** Rule 6: a claimed, unopened segment is alive while it grows. Afterwards, the segment is sealed and passed
+   *  over. */
   *#passOver(segments: readonly number[]): Steps<"stand-by" | undefined> {
     for (const segment of [...segments].reverse()) {
       const stored = yield* this.#read(segment);
@@ -294,7 +296,7 @@ export class Coordinator {
     return undefined;
   }
 
-  /** Another coordinator wrote since the last look, and may answer by rule 9 until T is over. */
+  /** True if a different writer wrote since the last look, and may still answer by rule 9. */
   #mayLead(view: SegmentView): boolean {
     const hasGrown = this.#hasGrown(view);
     if (!this.#world.has("outwait-the-leader")) return false;
@@ -318,7 +320,7 @@ export class Coordinator {
     return (yield* this.#seal(segment)) ? undefined : "stand-by";
   }
 
-  /** Appends a record that ends the segment, wherever it ends by then. @returns whether it is stored */
+  /** Appends a record that ends the segment, at any position. @returns true if the record is stored */
   *#seal(segment: number): Steps<boolean> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const stored = yield* this.#read(segment);
@@ -349,7 +351,7 @@ export class Coordinator {
     }
   }
 
-  /** Rule 10: batches in flight when the segment was sealed are committed if its end holds them. */
+  /** Rule 10: batches in flight at the seal are committed if the segment's end holds them. */
   #settle(unsettled: readonly Batch[], { line }: Log): void {
     for (const batch of unsettled) if (line[batch.idx - 1]?.hash === batch.hash) this.#settled.push(batch);
   }
@@ -368,7 +370,7 @@ export class Coordinator {
     readonly log: Log;
     readonly previous: number | undefined;
     readonly needsBase: boolean;
-    /** What rule 5a listed: a rival that claimed a number since is met at that number. */
+    /** The segments that rule 5a listed. A rival that claims a number later is met at the number. */
     readonly listed: readonly number[];
   }): Steps<"leads" | Stop> {
     const segment = Math.max(0, ...plan.listed, this.#world.has("number-once") ? this.#highestSeen : 0) + 1;
@@ -474,7 +476,7 @@ export class Coordinator {
     return yield* this.#commit();
   }
 
-  /** Rule 8, after a reconnection or a late answer; and each T, for damage that no append meets. */
+  /** Rule 8, after a reconnection or a late answer; and every T, for damage that no append meets. */
   *#look(): Steps<"goes on" | Stop> {
     this.#epoch = this.#world.epoch();
     this.#inspectedAt = this.#world.now();
@@ -482,7 +484,7 @@ export class Coordinator {
     const newest = yield* this.#newestLive();
     if (newest === undefined) return "again";
     if (newest.view.segment > this.#segment) return "stand-by";
-    // A power loss took the segment, and another coordinator claimed its number again.
+    // A power loss took the segment, and a rival claimed the number again.
     if (newest.view.segment === this.#segment && newest.view.writer !== this.life) return "stand-by";
     if (
       newest.view.segment < this.#segment ||
@@ -498,7 +500,7 @@ export class Coordinator {
     return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition();
   }
 
-  /** New batches for what waits, an empty one as a sign of life. */
+  /** New batches for waiting tasks; an empty batch as a sign of life. */
   #decide(): void {
     while (this.#inFlight.length < IN_FLIGHT_MAX) {
       const line = [...(this.log?.line ?? []), ...this.#inFlight];
@@ -521,7 +523,7 @@ export class Coordinator {
     }
   }
 
-  /** Sends what is in flight, byte for byte, until it is committed or cannot be. */
+  /** Sends the batches in flight, byte for byte, until committed or impossible. */
   *#commit(): Steps<"goes on" | Stop> {
     for (let tries = 0; tries < TRIES && this.#inFlight.length > 0; tries += 1) {
       if (this.#world.epoch() !== this.#epoch) return "goes on"; // looks first: rule 8
@@ -702,8 +704,9 @@ export class Coordinator {
     return answer.kind === "read" ? answer.records : undefined;
   }
 
-  /** Appends one record to a segment of this life. Repeats the append until the position holds this record or another.
-   *  @returns whether the position holds this record */
+  /** Appends a record to a segment of this process. Repeats until the position holds this record or a foreign
+   *  record.
+   *  @returns true if the position holds this record */
   *#put(segment: number, expected: number, record: StoredRecord): Steps<boolean> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const answer = yield* this.#once({ op: "append", segment, expected, record });
@@ -720,7 +723,7 @@ export class Coordinator {
     return false;
   }
 
-  /** Until there is an answer. */
+  /** Repeats until an answer comes. */
   *#send(operation: Operation): Steps<Answer> {
     for (;;) {
       const answer = yield* this.#once(operation);
@@ -735,7 +738,7 @@ export class Coordinator {
     return reply.answers[0] ?? { kind: "unknown" };
   }
 
-  /** What was asked before a reconnection is worth nothing: the procedure begins again. */
+  /** After a reconnection earlier requests are void: the procedure begins again. */
   #mindEpoch(): void {
     if (!this.#world.has("restart-after-reconnection")) return;
     if (this.#world.epoch() !== this.#epoch) throw new Reconnected();

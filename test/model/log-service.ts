@@ -1,6 +1,6 @@
-// The journal's server in the model of segments: streams that take appends at an expected position or at any, are
-// deleted and read. A power loss takes what was not synced: the end of a stream, a new stream. What it does at each
-// uncertain moment is a choice, so that a search can try all of them. Not here: who appends (coordinator.ts).
+// The journal's server in the model of segments. Streams accept appends at an expected position or at any
+// position, and are read and deleted. A power loss takes unsynced data: the end of a stream, a new stream. Each
+// uncertain outcome is a choice, so that a search can try all outcomes.
 
 import type { StoredRecord } from "./records.ts";
 
@@ -14,7 +14,7 @@ type StreamOperation =
   | {
       readonly op: "append";
       readonly segment: number;
-      /** Undefined: wherever the stream ends by then, as a seal is appended (docs/adr/0025). */
+      /** Undefined: at any position, as a seal is appended (docs/adr/0025). */
       readonly expected: number | undefined;
       readonly record: StoredRecord;
     }
@@ -27,7 +27,7 @@ export type Answer =
   | { readonly kind: "stored"; readonly position: number }
   | { readonly kind: "read"; readonly records: readonly StoredRecord[] }
   | { readonly kind: "refused"; readonly why: "wrong-position" | "no-stream" }
-  /** No answer came: the operation may have been done, may be done later, or never. */
+  /** No answer came: the operation may be done, may be done later, or never. */
   | { readonly kind: "unknown" };
 
 interface Stream {
@@ -35,10 +35,10 @@ interface Stream {
   synced: { exists: boolean; length: number };
 }
 
-/** Picks one of `count` outcomes; 0 is the one of a quiet day. */
+/** Picks one of `count` outcomes; 0 is the fault-free outcome. */
 export type Choose = (count: number, label: string) => number;
 
-/** `one`: a single server with a periodic sync. `three`: three replicas, which keep every acknowledged record. */
+/** `one`: a single server with a periodic sync. `three`: three replicas; every acknowledged record is kept. */
 export type Store = "one" | "three";
 
 export class LogService {
@@ -78,7 +78,7 @@ export class LogService {
     }
   }
 
-  /** What is stored, for checkers. */
+  /** The stored records, for checkers. */
   get contents(): ReadonlyMap<number, readonly StoredRecord[]> {
     return new Map([...this.#streams].map(([segment, { records }]) => [segment, records]));
   }
@@ -88,7 +88,7 @@ export class LogService {
       stream.synced = { exists: true, length: stream.records.length };
   }
 
-  /** @param mayLose whether the records from `length` on of a segment may go; the fault model decides */
+  /** @param mayLose true if the records of a segment from `length` on may be lost; the fault model decides */
   losePower(mayLose: (segment: number, length: number) => boolean): string {
     const lost: string[] = [];
     for (const [segment, stream] of [...this.#streams]) {
@@ -111,7 +111,7 @@ export class LogService {
     return lost.join(", ") || "nothing";
   }
 
-  /** A record within a segment is gone; its position stays. */
+  /** A record within a segment is lost; the position stays. */
   loseWithin(segment: number, position: number): void {
     const stream = this.#streams.get(segment);
     if (stream !== undefined && position < stream.records.length) stream.records[position] = { kind: "lost" };

@@ -1,6 +1,6 @@
-// What a segment of the modelled journal holds.
+// The content of a segment in the model.
 
-/** One decision of the leader in the model: it holds the ids of the tasks that it accepts. */
+/** A decision of the leader in the model: the ids of accepted tasks. */
 export interface Batch {
   readonly term: number;
   readonly idx: number;
@@ -10,7 +10,7 @@ export interface Batch {
   readonly life: string;
 }
 
-/** `life` is the coordinator's process that wrote the record. */
+/** `life` names the coordinator's process that wrote the record. */
 export type StoredRecord =
   | { readonly kind: "claim"; readonly segment: number; readonly life: string }
   | {
@@ -31,7 +31,7 @@ export type StoredRecord =
     }
   | { readonly kind: "batch"; readonly life: string; readonly batch: Batch }
   | { readonly kind: "closing"; readonly life: string }
-  /** The first one ends the segment: no record behind it counts. */
+  /** The first seal ends the segment: records behind the seal do not count. */
   | { readonly kind: "seal"; readonly life: string }
   | { readonly kind: "foreign"; readonly life: string }
   | { readonly kind: "lost" };
@@ -42,7 +42,7 @@ export interface SegmentEnd {
   readonly hash: string;
 }
 
-/** A term that batches were committed in: the state keeps all of them (design section 6, rule 11). */
+/** A term with committed batches. The state keeps all terms (rule 11). */
 export interface Term {
   readonly term: number;
   /** The hash of the term's `Opened`. */
@@ -50,7 +50,7 @@ export interface Term {
   readonly firstIdx: number;
 }
 
-/** The log as a coordinator holds it: all committed batches, and the terms that they belong to. */
+/** The log held by a coordinator: all committed batches, and their terms. */
 export interface Log {
   readonly line: readonly Batch[];
   readonly terms: readonly Term[];

@@ -1,5 +1,5 @@
-// Searches schedules of the model of segments: drawn from seeds, or every one with at most so many deviations from the
-// quiet run.
+// Searches schedules of the model of segments: drawn from seeds, or all schedules with a limited number of
+// deviations from the fault-free run.
 
 import { SeededRandom } from "../../src/sim/random.ts";
 import type { Choose } from "./log-service.ts";
@@ -12,7 +12,7 @@ export interface Found {
   readonly violations: readonly Violation[];
 }
 
-/** How likely an outcome other than the quiet one is. */
+/** Probability of outcomes other than 0. */
 const likelihood: Readonly<Record<string, number>> = { turn: 1, fate: 0.08, fault: 0.05, late: 1 };
 const ELSE = 0.5;
 
@@ -37,7 +37,7 @@ export function searchSeeds(setting: Setting, seeds: Iterable<number>, foundMax 
   return found;
 }
 
-/** @param deviations at which choice, counted from 0, which outcome */
+/** @param deviations outcome by number of the choice, from 0 */
 export function runDeviations(setting: Setting, deviations: ReadonlyMap<number, number>, isTraced = false) {
   const counts: number[] = [];
   const choose: Choose = (count) => {

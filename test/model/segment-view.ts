@@ -1,19 +1,19 @@
-// Reads a segment: its writer, whether the segment is live, and its batches. `inspect` compares the stored log with the
-// log that a coordinator holds. Pure, as the product's codec will be on bytes.
+// Reads a segment: the writer, whether the segment is live, and the batches. `inspect` compares a stored log
+// with the log of a coordinator. Pure; the product's codec does the same on bytes.
 
 import type { Batch, Log, SegmentEnd, StoredRecord } from "./records.ts";
 
 const emptyLog: Log = { line: [], terms: [] };
 
-/** What one segment says by itself. */
+/** The content of one segment. */
 export interface SegmentView {
   readonly segment: number;
-  /** The life in the first record, which is the only writer that counts. */
+  /** The process named by the first record, the only writer that counts. */
   readonly writer: string | undefined;
   readonly base: Log | undefined;
   readonly previous: SegmentEnd | undefined;
   readonly opened: string | undefined;
-  /** `Opened` stands, and the base that it names is whole. */
+  /** `Opened` is stored, and the named base is whole. */
   readonly isLive: boolean;
   readonly batches: readonly Batch[];
   readonly isClosing: boolean;
@@ -21,7 +21,7 @@ export interface SegmentView {
   /** A record is missing before the end. */
   readonly isDamaged: boolean;
   readonly length: number;
-  /** Number of the writer's own records at any position. Only growth of this number shows that the writer lives. */
+  /** Number of the writer's own records at any position. Only growth of the number shows a living writer. */
   readonly written: number;
 }
 
@@ -60,7 +60,7 @@ export function viewOf(segment: number, records: readonly StoredRecord[]): Segme
   };
 }
 
-/** The base's parts in order, and the copies behind it. */
+/** The base's parts in order, and the copies behind the base. */
 function baseIn(head: readonly StoredRecord[]): { readonly log: Log; readonly manifest: string } | undefined {
   const parts = head.flatMap((record) => (record.kind === "base" ? [record] : []));
   const [first] = parts;
@@ -75,7 +75,7 @@ function baseIn(head: readonly StoredRecord[]): { readonly log: Log; readonly ma
 
 type Contents = ReadonlyMap<number, readonly StoredRecord[]>;
 
-/** What a restart reads: the log up to the end of the newest live segment. */
+/** The log as a restart reads it, up to the end of the newest live segment. */
 export function restartLog(contents: Contents): Log | "unreadable" {
   const newest = [...contents.keys()]
     .sort((a, b) => b - a)
@@ -83,8 +83,8 @@ export function restartLog(contents: Contents): Log | "unreadable" {
   return newest === undefined ? "unreadable" : logOf(newest, contents);
 }
 
-/** The log up to the end of a live segment, or that it cannot be read.
- *  @param held stands in for earlier segments that cannot be read, if the segment continues it */
+/** The log up to the end of a live segment, or "unreadable".
+ *  @param held replaces unreadable earlier segments, if the segment continues the held log */
 export function logOf(segment: number, contents: Contents, held: Log = emptyLog): Log | "unreadable" {
   const stored = contents.get(segment);
   if (stored === undefined) return "unreadable";
@@ -104,7 +104,7 @@ function baseOf(view: SegmentView, contents: Contents, held: Log): Log | "unread
   return "unreadable";
 }
 
-/** `log` continued by what the segment's writer wrote behind `Opened`. */
+/** `log` continued by the batches behind `Opened` of the segment's writer. */
 export function withSegment(log: Log, { segment, opened = "", batches }: SegmentView): Log {
   const line = extended(
     log.line,
@@ -113,12 +113,12 @@ export function withSegment(log: Log, { segment, opened = "", batches }: Segment
   return { line, terms: [...log.terms, { term: segment, opened, firstIdx: log.line.length + 1 }] };
 }
 
-/** Without the batches behind `idx`, and the terms that begin behind it. */
+/** The log without the batches behind `idx`, and without terms that begin behind `idx`. */
 function cutTo({ line, terms }: Log, idx: number): Log {
   return { line: line.slice(0, idx), terms: terms.filter(({ firstIdx }) => firstIdx <= idx + 1) };
 }
 
-/** Only what continues the line: everything else is foreign or superseded. */
+/** Keeps only batches that continue the log: all others are foreign or superseded. */
 function extended(line: readonly Batch[], batches: readonly Batch[]): readonly Batch[] {
   const all = [...line];
   for (const batch of batches)
@@ -130,7 +130,7 @@ export function lastHash(line: readonly Batch[]): string {
   return line.at(-1)?.hash ?? "";
 }
 
-/** How a stored log stands to one that is held. */
+/** Compares a stored log with a held log. */
 export function inspect(
   held: readonly Batch[],
   stored: readonly Batch[],

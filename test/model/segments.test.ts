@@ -1,5 +1,5 @@
-// The twelve rules of the journal's segments, as a model, hold in every schedule that is searched here; and each rule
-// is needed: without it a schedule is found that breaks a promise.
+// The twelve rules of the journal's segments hold, as a model, in every searched schedule. Each rule is needed:
+// without the rule, the search finds a schedule that breaks a promise.
 
 import { describe, expect, it } from "vitest";
 import type { Rule } from "./coordinator.ts";
@@ -26,7 +26,7 @@ it.each<[Setting["store"]]>([["one"], ["three"]])("every schedule with one devia
   expect(schedules).toBeGreaterThan(300);
 });
 
-/** `from`: the seed that `npm run model -- --without RULE` finds first, so that this search is short. */
+/** `from`: the seed that `npm run model -- --without RULE` finds first, which keeps the search short. */
 describe("a search finds what breaks without", () => {
   it.each<[Rule, Setting["store"], number]>([
     ["seal-before-reading", "one", 0],

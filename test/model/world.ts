@@ -1,6 +1,6 @@
-// The world of the model of segments: coordinators, one server, clients, and a scheduler that picks who goes next, what
-// becomes of each request and which fault strikes. Every choice goes through `choose`, so that a seed, or a short list
-// of deviations from the quiet run, is a schedule. Checkers judge each answer and the end.
+// The world of the model of segments: coordinators, one server, clients, and a scheduler. The scheduler picks
+// the next node, the fate of each request, and each fault. Every choice goes through `choose`, so a schedule is
+// a seed, or a short list of deviations from the fault-free run. Checkers judge each answer and the end.
 
 import {
   Coordinator,
@@ -14,7 +14,7 @@ import { type Answer, type Choose, LogService, type Operation, type Store } from
 import type { Batch, StoredRecord, Term } from "./records.ts";
 import { restartLog } from "./segment-view.ts";
 
-/** `inside`: what design section 6 calls the line of the fault model. `outside`: anything. */
+/** `inside`: within the fault model (docs/fault-model.md). `outside`: anything. */
 export type Profile = "inside" | "outside";
 
 export interface WorldOptions {
@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly profile: Profile;
   readonly without?: readonly Rule[];
   readonly coordinators?: number;
-  /** Steps in which faults strike. */
+  /** Number of steps with faults. */
   readonly steps?: number;
   readonly choose: Choose;
   readonly isTraced?: boolean;
@@ -51,7 +51,7 @@ interface Node {
   order: "compact" | "hand-over" | undefined;
 }
 
-/** What a client was told. */
+/** An acknowledgement to a client. */
 interface Told {
   readonly batch: Batch;
   readonly terms: readonly Term[];
@@ -75,11 +75,11 @@ export class World implements Surroundings {
   #step = 0;
   #isQuiet = false;
   #isDamaged = false;
-  /** The journal lost something, and may miss it still. */
+  /** The journal lost records, and may still miss them. */
   #mayMiss = false;
-  /** When the journal last lost something. */
+  /** When the journal last lost records. */
   #lossAt = -1;
-  /** When a leader began to read what stays, by the segment that it deletes then. */
+  /** When a leader began to read the remaining segments, by the segment to delete. */
   readonly #readBackAt = new Map<number, number>();
   #syncedLine: readonly Batch[] = [];
   #turn = 0;
@@ -100,7 +100,7 @@ export class World implements Surroundings {
     for (const node of this.#nodes) this.#start(node);
   }
 
-  /** Faults first, then quiet until all is well or it is clear that it will not be. */
+  /** Faults first, then a quiet phase until the promises hold or clearly will not. */
   run(): readonly Violation[] {
     const steps = this.#options.steps ?? 500;
     while (this.#step < steps && this.violations.length === 0) {
@@ -155,8 +155,9 @@ export class World implements Surroundings {
     this.#compareWithTold(of);
   }
 
-  /** What was read back must give the held log without the segment. Damage that strikes after the reading is none of
-   *  the deletion's: the leader still holds the log, notices the damage and writes a base, which the end shows. */
+  /** The segments read back must give the held log without the deleted segment. Damage after the reading is not
+   *  the deletion's fault: the leader holds the log, notices the damage and writes a base, as the end of the
+   *  run shows. */
   deletes(by: Coordinator, segment: number, { at, recordsBySegment }: ReadBack): void {
     this.note(`${by.id} deletes segment ${segment}`);
     this.#readBackAt.set(segment, at);
@@ -221,7 +222,7 @@ export class World implements Surroundings {
     if (answers.length === pending.answers.length) this.#resume(node, { reply: "server", answers });
   }
 
-  /** Done and answered; done, the answer lost; late or never. */
+  /** Done and answered; done, with a lost answer; late or never. */
   #carry(node: Node, operation: Operation): Answer {
     const fate = node.isCut ? 2 : this.#choose(3, "fate");
     if (fate === 2) {
@@ -244,7 +245,7 @@ export class World implements Surroundings {
     this.note(`late: ${describe(operation)}: ${answer.kind}`);
   }
 
-  /** A deletion may take nothing that a restart reads, unless damage came after the leader had read. */
+  /** A deletion must keep everything that a restart reads, unless damage came after the leader's reading. */
   #run(operation: Operation): Answer {
     if (operation.op !== "delete") return this.#service.run(operation);
     const before = this.#storedLine() ?? [];
@@ -370,7 +371,7 @@ export class World implements Surroundings {
     node.epoch += 1;
   }
 
-  /** What is on its way may still arrive. */
+  /** Requests in flight may still arrive. */
   #leaveLate({ pending }: Node): void {
     if (pending?.request.ask !== "server") return;
     pending.request.operations.forEach((operation, at) => {
@@ -382,7 +383,7 @@ export class World implements Surroundings {
     pending?.answers.fill({ kind: "unknown" });
   }
 
-  /** Every connection breaks, and nothing that was on its way arrives. */
+  /** Every connection breaks, and requests in flight are lost. */
   #losePower(): void {
     this.#late.length = 0;
     this.#mayMiss = true;
@@ -398,7 +399,7 @@ export class World implements Surroundings {
       this.#violate("deleted", `a power loss took ${gone.length} synced batches`);
   }
 
-  /** Anybody who may publish can append. */
+  /** A foreign client with permission to publish can append. */
   #writeForeign(): void {
     const contents = this.#service.contents;
     const segments = [...contents.keys()];
@@ -424,7 +425,7 @@ export class World implements Surroundings {
     this.#service.loseWithin(place.segment, place.position);
   }
 
-  /** Inside the fault model only what a coordinator holds that is alive and connected may go. */
+  /** Inside the fault model, only records held by a living, connected coordinator may be lost. */
   #mayLose(segment: number, length: number): boolean {
     if (this.#options.profile === "outside") return true;
     const holder = this.#longestHealthy()?.process?.log;
@@ -441,7 +442,8 @@ export class World implements Surroundings {
     );
   }
 
-  /** The coordinator that alone can bring back what the journal lost: nothing strikes it until that is done. */
+  /** The only coordinator that can restore the journal's lost records. Faults spare the coordinator until the
+   *  restoration. */
   #guardian(): Node | undefined {
     if (this.#options.profile === "outside" || !this.#mayMiss) return undefined;
     const line = this.#storedLine();
@@ -450,7 +452,7 @@ export class World implements Surroundings {
     return this.#mayMiss ? this.#longestHealthy() : undefined;
   }
 
-  /** What a client was told of, or a coordinator has read. */
+  /** Batches acknowledged to a client, or read by a coordinator. */
   #atStake(): ReadonlySet<string> {
     const held = this.#nodes.flatMap(({ process }) => process?.log?.line ?? []);
     return hashesOf([...this.#told.map(({ batch }) => batch), ...held]);
@@ -495,7 +497,7 @@ export class World implements Surroundings {
   #isSettled(last: string): boolean {
     if (this.#options.profile === "outside" && this.#nodes.every(({ process }) => process?.role === "halted"))
       return true;
-    // A restart may need until then the base that the leader writes once it has noticed damage.
+    // A restart may need the base that the leader writes after noticing damage, so the run waits for it.
     const isStored = this.#storedLine()?.some(({ tasks }) => tasks.includes(last)) === true;
     return this.#isAcceptedByAll(last) && (isStored || this.#options.profile === "outside");
   }
@@ -547,7 +549,8 @@ function isHealthy({ process, isPaused, isCut }: Node): boolean {
   return process !== undefined && process.role !== "halted" && !isPaused && !isCut;
 }
 
-/** Rule 11: the present list of terms shows the client its loss. Its term is absent, or ended before its batch. */
+/** Rule 11: the present list of terms shows the loss to the client. The term is absent, or ended before the
+ *  batch. */
 function isVisible({ batch, terms }: Told, now: readonly Term[], idx: number): boolean {
   const opened = terms.find(({ term }) => term === batch.term)?.opened;
   const at = now.findIndex((term) => term.opened === opened);
@@ -556,7 +559,7 @@ function isVisible({ batch, terms }: Told, now: readonly Term[], idx: number): b
   return next === undefined ? idx < batch.idx : next.firstIdx <= batch.idx;
 }
 
-/** Reading late changes nothing. */
+/** Late reads have no effect. */
 function mayComeLate({ op }: Operation): boolean {
   return op !== "list" && op !== "read";
 }
