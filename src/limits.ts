@@ -691,6 +691,8 @@ export const limits = {
   retentionLookMs: 60_000,
   /** A segment counts as faulty after this number of looks… */
   faultLooksMin: 6,
+  /** …or after this number where one server keeps the journal: it knows its records before it takes connections. */
+  faultLooksAloneMin: 2,
   /** …each this long after the last: by then a server that takes over knows its newest records. */
   faultLookMs: 500,
 

@@ -22,9 +22,12 @@ beforeEach(() => {
 });
 
 /** A leader of the session `own` looks once, and again after a fault. */
-async function looking(watched: Omit<Watched, "recordHash">): Promise<readonly string[]> {
+async function looking(
+  watched: Omit<Watched, "recordHash">,
+  { journal = new MemoryJournal(store), looks = limits.faultLooksAloneMin as number } = {},
+): Promise<readonly string[]> {
   const watch = new SegmentWatch(
-    { life: "own", journal: new MemoryJournal(store), timing, clock },
+    { life: "own", journal, timing, clock },
     {
       watched: () => ({ ...watched, recordHash: "" }),
       onReconnected: () => happened.push("reconnected"),
@@ -35,7 +38,7 @@ async function looking(watched: Omit<Watched, "recordHash">): Promise<readonly s
     },
   );
   watch.lookSoon();
-  await clock.advance(limits.faultLooksMin * limits.faultLookMs);
+  await clock.advance((looks - 1) * limits.faultLookMs);
   watch.stop();
   return happened;
 }
@@ -43,6 +46,20 @@ async function looking(watched: Omit<Watched, "recordHash">): Promise<readonly s
 it("finds its own segment whole", async () => {
   new Rival(store, "own").begin(3);
   expect(await looking({ segment: 1, position: 5 })).toEqual(["whole"]);
+});
+
+it("looks at a fault once more, and more often where a server that takes over may not know its records yet", async () => {
+  class ReplicatedJournal extends MemoryJournal {
+    override readonly durability = { class: "replicated", sentence: "" } as const;
+  }
+  new Rival(store, "own").begin(3);
+  const held = { segment: 1, position: 6 };
+  expect(await looking(held, { looks: 1 })).toEqual([]);
+  expect(await looking(held)).toEqual(["faulty"]);
+  happened = [];
+  const journal = new ReplicatedJournal(store);
+  expect(await looking(held, { journal, looks: limits.faultLooksMin - 1 })).toEqual([]);
+  expect(await looking(held, { journal, looks: limits.faultLooksMin })).toEqual(["faulty"]);
 });
 
 it("takes a segment for another leader's if another session claimed its number again", async () => {

@@ -350,6 +350,7 @@ describe("a log that lost its end", () => {
       const held = await read();
       const known = what === "segments" ? [] : [1];
       class BehindJournal extends MemoryJournal {
+        override readonly durability = { class: "replicated", sentence: "" } as const;
         override async list(): Promise<readonly number[]> {
           return clock.monotonicMs() < untilMs ? known : await super.list();
         }

@@ -6,7 +6,7 @@
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { type Inspection, inspect } from "../../journal/inspect.ts";
-import type { Journal } from "../../journal/journal.ts";
+import { type Journal, mayLag } from "../../journal/journal.ts";
 import { claimantOf, findLive, pathTo } from "../../journal/live.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
@@ -112,7 +112,7 @@ export class SegmentWatch {
         if (found === "superseded") return this.#hooks.onSuperseded();
         if (found === "same" || found === "longer") return this.#hooks.onWhole();
         faults += 1;
-        if (faults >= limits.faultLooksMin)
+        if (faults >= this.#faultLooksMin)
           return this.#hooks.onFaulty(
             new JournalDamagedError(
               `segment ${watched.segment} is ${found}, or a segment before it: a restart cannot read up to record ${watched.position}`,
@@ -121,6 +121,10 @@ export class SegmentWatch {
       }
       await pause(clock, limits.faultLookMs, signal);
     }
+  }
+
+  get #faultLooksMin(): number {
+    return mayLag(this.#deps.journal) ? limits.faultLooksMin : limits.faultLooksAloneMin;
   }
 
   async #inspect({

@@ -24,7 +24,7 @@ import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
-import type { Journal, Segment } from "../../journal/journal.ts";
+import { type Journal, mayLag, type Segment } from "../../journal/journal.ts";
 import { claimantOf, findLive, lastBatchIdxOf, liveSegment, openSegment } from "../../journal/live.ts";
 import { compare, readOn, restore } from "../../journal/log.ts";
 import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../journal/records.ts";
@@ -129,7 +129,9 @@ class TakingLead {
     this.#deps = deps;
     this.#note([held?.place?.segment ?? 0]);
     this.#damage = new GracePeriod(deps.clock, limits.lossPatienceMs, limits.lossLooksMin);
-    this.#loss = new GracePeriod(deps.clock, limits.journalGapMs, limits.lossLooksMin);
+    this.#loss = mayLag(deps.journal)
+      ? new GracePeriod(deps.clock, limits.journalGapMs, limits.lossLooksMin)
+      : new GracePeriod(deps.clock, limits.faultLookMs, limits.faultLooksAloneMin);
     this.#signal = signal;
     this.#writing = writing;
   }
