@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
-import { encodeBatch, hashOf } from "../../src/journal/records.ts";
-import type { LineRecord } from "../../src/sim/history/committed-log.ts";
+import { encodeBatch, hashOf, type Opened } from "../../src/journal/records.ts";
+import { CommittedLog, type LineRecord } from "../../src/sim/history/committed-log.ts";
+import type { Event } from "../../src/state/event.ts";
 import { committedLine } from "./committed-line.ts";
 
 describe("the committed line", () => {
@@ -32,6 +33,33 @@ describe("the committed line", () => {
     const sent = [a, b, c, d].map(bytesOf);
     expect(idxOf(committedLine([at(1, a), at(5, c)], sent))).toEqual([1, 2, 3]);
     expect(idxOf(committedLine([at(1, a)], sent))).toEqual([1]);
+  });
+
+  it("puts together a batch that was never sent, from its published events and the hashes that its base names", () => {
+    const all = chain(5);
+    const [a, b, c, , e] = all;
+    const spec = { project: "p", id: "t", kind: "k" };
+    const published = {
+      term: 2,
+      at: 4,
+      events: [
+        { type: "TaskAssigned", project: "p", task: "t", attempt: 1 },
+        { type: "TaskSubmitted", task: spec },
+      ] as unknown as Event[],
+    };
+    const opened = {
+      ...{ journal: "j", life: "l", tail: { idx: 4 } },
+      recent: all.slice(0, 4).map((bytes) => hashOf(bytes)),
+    } as unknown as Opened;
+    const seen = [at(1, a), at(2, b), at(3, c), at(5, e)];
+    const line = committedLine(seen, [], { opened: [opened], publishedByIdx: new Map([[4, published]]) });
+    expect(idxOf(line)).toEqual([1, 2, 3, 4, 5]);
+    const { batches, faults } = new CommittedLog(line);
+    expect(batches.map(({ hash }) => hash)).toEqual(all.map((bytes) => hashOf(bytes)));
+    expect(batches[3]?.events.map(({ type }) => type)).toEqual(["TaskSubmitted", "TaskAssigned"]);
+    expect(faults).toEqual([]);
+    const withoutEvents = { opened: [opened], publishedByIdx: new Map() };
+    expect(idxOf(committedLine(seen, [], withoutEvents))).toEqual([1, 2, 3]);
   });
 
   it("fails where a link is missing, instead of ending before it", () => {

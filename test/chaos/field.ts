@@ -257,7 +257,7 @@ export class Field {
     const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm, revive));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
     const sent = [...this.witness.sent, ...this.#tapped];
-    const line = committedLine([...this.witness.seen, ...log], sent);
+    const line = committedLine([...this.witness.seen, ...log], sent, this.witness);
     return { observations: readHistory(this.plan.folder), seen, line };
   }
 

@@ -7,13 +7,14 @@ import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { swarmId, type Term } from "../../src/ids.ts";
 import type { Journal, Segment, SegmentRecord } from "../../src/journal/journal.ts";
 import { openNatsJournal } from "../../src/journal/nats.ts";
-import { type Batch, decodeRecord, hashOf } from "../../src/journal/records.ts";
+import { type Batch, decodeRecord, hashOf, type Opened } from "../../src/journal/records.ts";
 import { emptyTail } from "../../src/journal/replay.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { LineRecord } from "../../src/sim/history/committed-log.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { Subscription, Transport } from "../../src/transport/transport.ts";
+import type { PublishedBatch } from "./committed-line.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const PAUSE_MS = 500;
@@ -46,12 +47,16 @@ export class Witness {
   seen: Seen[] = [];
   /** What was sent to the journal since the witness began; nothing where not all is kept. */
   readonly sent: Uint8Array[] = [];
+  /** What opened segments. */
+  readonly opened: Opened[] = [];
+  /** By idx, as leaders published them; nothing where not all is kept. */
+  readonly publishedByIdx = new Map<number, PublishedBatch>();
   /** Why reading broke off, each time. */
   readonly interruptions: string[] = [];
   readonly #options: WitnessOptions;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
-  readonly #listening: Subscription;
+  readonly #listening: readonly Subscription[];
   /** Hashes of what was seen: copies are in the next segment, and after a break some of it is read again. */
   #known = new Set<string>();
   readonly #followed = new Map<number, Promise<void>>();
@@ -60,10 +65,13 @@ export class Witness {
   constructor(options: WitnessOptions) {
     this.#options = options;
     const { transport, swarm } = options;
-    this.#listening = transport.subscribe(subjectsOf(swarmId(swarm)).segment("*"), ({ subject, data }) => {
+    const subjects = subjectsOf(swarmId(swarm));
+    const records = transport.subscribe(subjects.segment("*"), ({ subject, data }) => {
       if (this.#keepsAll) this.sent.push(data.slice());
       this.#heardOf(Number(subject.slice(subject.lastIndexOf(".") + 1)));
     });
+    const events = transport.subscribe(subjects.event("*", "*", "*"), ({ data }) => this.#hear(data));
+    this.#listening = [records, events];
     this.#done = this.#watch();
   }
 
@@ -93,7 +101,7 @@ export class Witness {
   }
 
   async stop(): Promise<void> {
-    this.#listening.unsubscribe();
+    for (const listening of this.#listening) listening.unsubscribe();
     this.#stop.abort();
     await this.#done;
   }
@@ -140,8 +148,18 @@ export class Witness {
     }
   }
 
+  #hear(data: Uint8Array): void {
+    if (!this.#keepsAll) return;
+    const { idx, ...published } = JSON.parse(Buffer.from(data).toString()) as PublishedBatch & {
+      idx: number;
+    };
+    const before = this.publishedByIdx.get(idx)?.events ?? [];
+    this.publishedByIdx.set(idx, { ...published, events: [...before, ...published.events] });
+  }
+
   #see(segment: number, { bytes }: SegmentRecord): void {
     const batch = decodeRecord(bytes);
+    if (batch?.kind === "opened") this.opened.push(batch);
     if (batch?.kind !== "batch") return;
     const seenMs = monotonicMs();
     const hash = hashOf(bytes);

@@ -11,6 +11,8 @@ import { refOf } from "../../state/task-rows.ts";
 /** A record of the journal, wherever it is stored. */
 export interface LineRecord {
   readonly bytes: Uint8Array;
+  /** Of a batch that is put together from its events, because nobody saw its bytes. Default: the bytes' own. */
+  readonly hash?: string;
 }
 
 export interface LineBatch {
@@ -286,11 +288,11 @@ function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
 function lineOf(records: Iterable<LineRecord>): LineBatch[] {
   const line: LineBatch[] = [];
   let tail: { readonly idx: number; readonly hash: string } = emptyTail;
-  for (const { bytes } of records) {
+  for (const { bytes, hash } of records) {
     const batch = decodeRecord(bytes);
     if (batch?.kind !== "batch" || batch.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
     const { idx, term, at, events } = batch;
-    tail = { idx, hash: hashOf(bytes) };
+    tail = { idx, hash: hash ?? hashOf(bytes) };
     line.push({ idx, term, at, hash: tail.hash, bytes, events });
   }
   return line;
