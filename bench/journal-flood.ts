@@ -43,7 +43,7 @@ const required = {
   lostMax: 0,
   serverGrowthMiBMax: 256,
   consumersMax: 8,
-  /** Of p50 two seconds after the flood beside p50 before it. */
+  /** Ratio of p50 two seconds after the flood to p50 before the flood. */
   afterRatioMax: 2,
 };
 const QUIET_MS = 10_000;
@@ -69,7 +69,7 @@ interface Figures {
   readonly flooded: Flooded;
 }
 
-/** The command itself, as compiled. Resolves when it leads. */
+/** Starts the compiled command. Resolves when the coordinator leads. */
 async function startCoordinator(url: string): Promise<ChildProcess> {
   const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
   const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
@@ -118,7 +118,7 @@ async function streamInfo(nats: NatsConnection) {
   return answer.json() as { readonly state: { readonly bytes: number; readonly consumer_count: number } };
 }
 
-/** Others' submits, one every 10 ms, until told to end. */
+/** Submits of other clients, one every 10 ms, until stopped. */
 class Submitter {
   readonly ids: string[] = [];
   readonly #swarm: Swarm;
@@ -135,7 +135,7 @@ class Submitter {
     while (!this.#isOver) {
       const from = performance.now();
       const submitted = this.#swarm.submit({ kind: "parked", payload: "x" });
-      const handle = await submitted.catch(() => undefined); // given up: it took as long as the SDK waits
+      const handle = await submitted.catch(() => undefined); // no answer within the SDK's time
       const took = performance.now() - from;
       this.#tookMs.push(took);
       if (handle !== undefined) this.ids.push(handle.id);
@@ -156,7 +156,7 @@ class Submitter {
   }
 }
 
-/** The most that a look found. */
+/** Maximum of all measurements. */
 class Watch {
   readonly #timer: NodeJS.Timeout;
   most = 0;
@@ -239,7 +239,7 @@ async function measure({ path, version }: NatsServerBinary): Promise<Figures> {
       flooded: met,
     };
     await swarm.close();
-    await followEnded.catch(() => undefined); // its connection is closed
+    await followEnded.catch(() => undefined); // the connection is closed
     await nats.close();
     return figures;
   } finally {

@@ -11,7 +11,7 @@ export interface PlannerFlags {
   readonly only?: string;
 }
 
-/** @param value undefined where it was not measured */
+/** @param value undefined if not measured */
 export interface Requirement {
   readonly what: string;
   readonly value: number | undefined;

@@ -31,7 +31,7 @@ const {
   projects: projectCounts,
 } = sizesMeasured;
 const grantsOfRounds = [1, 64, 4_096];
-/** How many rounds of a size one repetition has. */
+/** Rounds per repetition, by size. */
 const roundsOf: Readonly<Record<number, number>> = { 1: 1_000, 64: 100, 4096: 3 };
 
 const middle: Sizes = { agents: 1_000, users: 1_000, queued: 100_000, projects: 10 };
@@ -80,7 +80,7 @@ function nameOf({ agents, users, queued, projects }: Sizes): string {
   return `${agents}/${users}/${queued}/${projects}`;
 }
 
-/** Bytes of heap that a task takes beyond its payload, as the queue fills up. Undefined without --expose-gc. */
+/** Bytes of heap per task beyond its payload, while the queue fills up. Undefined without --expose-gc. */
 function fillMeasured(swarm: LoadedSwarm, { queued }: Sizes): number | undefined {
   const collect = globalThis.gc;
   if (collect === undefined) {

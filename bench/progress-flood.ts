@@ -96,7 +96,7 @@ interface Round {
   /** The coordinator's processor time, ms. */
   readonly calmMs: number;
   readonly floodedMs: number;
-  /** Reports a second that reached whoever awaits the flooding agent's task. */
+  /** Reports per second that reached the client of the flooding agent's task. */
   readonly passedOnASecond: number;
 }
 
@@ -124,7 +124,7 @@ function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** @returns reports that were passed on to whoever awaits the task, so far */
+/** @returns number of reports that reached the client of the task so far */
 async function setRate(flooding: ChildProcess, ratePerSecond: number): Promise<number> {
   flooding.send({ ratePerSecond, verb: values.verb });
   const [{ passedOn }] = (await once(flooding, "message")) as [{ passedOn: number }];
@@ -167,10 +167,11 @@ async function main(): Promise<number> {
   }
 }
 
-/** What a place has saved up in a calm second, and what it gets in the next, with room for where a second is cut. */
+/** Reports that one running attempt saves up in a calm second and gets in the next, with tolerance at the cut of a
+ *  second. */
 const PASSED_ON_MAX = 2.5 * limits.progressPerPlaceMax;
 
-/** A slow machine hides what a flood costs, in a ratio; what is passed on shows the bound on any. */
+/** On a slow machine a ratio hides the cost of a flood; the number of passed reports shows the bound on any machine. */
 function conclude(ratios: readonly number[], passedOnMax: number): number {
   const sorted = [...ratios].sort((a, b) => a - b);
   const median = quantile(sorted, 0.5);

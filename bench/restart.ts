@@ -98,7 +98,7 @@ async function restoreNewest(journal: Journal): Promise<Replay> {
   return await restore(live, { journal, clock: systemClock });
 }
 
-/** Appends batches of real decisions to a segment until it holds so many events. */
+/** Appends batches of real decisions to a segment, up to the given number of events. */
 async function writeHistory(
   journal: Journal,
   eventsWanted: number,
@@ -182,12 +182,12 @@ function loadedState(tasks: number): SwarmState {
   const swarm = new LoadedSwarm({ agents: 1_000, users: 10_000, projects: 100, queued: tasks });
   swarm.fill();
   swarm.start();
-  // It counts events where a journal counts batches; further than the tail in any case.
+  // Counts events, while a journal counts batches; in any case beyond the tail.
   swarm.state.idx = batchIndex(100 * required.events + tasks);
   return swarm.state;
 }
 
-/** @returns the bytes of its segment */
+/** @returns bytes of the segment */
 async function writeBaseOf(state: SwarmState, journal: Journal): Promise<number> {
   const since = performance.now();
   const tail = { journal: "bench", term: state.term, idx: state.idx, hash: "bench" };
@@ -200,7 +200,7 @@ function began() {
   return { since: performance.now(), cpuSince: process.cpuUsage() };
 }
 
-/** With other work beside it, this says more than the clock. */
+/** More reliable than the clock while other work runs. */
 function cpuSeconds(since: NodeJS.CpuUsage): string {
   const { user, system } = process.cpuUsage(since);
   return `${((user + system) / 1e6).toFixed(2)} s`;

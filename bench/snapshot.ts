@@ -19,7 +19,7 @@ const smallCount = 100_000;
 const taskCounts = [smallCount, 1_000_000];
 const chunkBytes = 512 * 1024;
 const bytesPerCharacterMax = 3;
-/** What is required of reading, for each of the two counts. */
+/** Requirements for reading, for each of the two sizes. */
 const secondsAllowed = { small: 3, large: 20 };
 const residentMiBAllowed = 4_096;
 
@@ -34,7 +34,7 @@ interface Figures {
   readonly mebibytes: number;
   readonly encoding: Time;
   readonly decoding: Time;
-  /** The longest the encoder worked on one chunk. */
+  /** Longest time of the encoder for one chunk. */
   readonly longestChunkMs: number;
   readonly stateMiB: number;
   readonly decodedMiB: number;
@@ -99,7 +99,7 @@ function* linesOf(chunks: readonly number[], file: number): Generator<string> {
   }
 }
 
-/** How long it took, and how much of a processor's time: with other work beside it, the second says more. */
+/** Elapsed time and processor time. With other work on the machine, the second is more reliable. */
 function timed(work: () => void): Time {
   const since = performance.now();
   const cpuSince = process.cpuUsage();

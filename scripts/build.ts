@@ -1,6 +1,6 @@
 // `npm run build`: compiles src and machines to dist. Never in place: the compiler writes to a separate folder beside
-// dist, then a rename replaces each changed file. A process that runs from dist may load a file late (a worker thread,
-// a child process). It then finds the old file or the new file, always whole.
+// dist, then a rename replaces each changed file. A process that runs from dist may load a file late (a worker
+// thread, a child process). The process then finds the old or the new file, always whole.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -62,8 +62,8 @@ function removeAbandoned(root: string): void {
   }
 }
 
-/** Output of the last build, so that the compiler writes only changed files. The compiler's notes are copied first and
- *  replaced last: a concurrent build may leave newer files, and these are then compiled again. */
+/** Copies the output of the last build, so that the compiler writes only changed files. The compiler's notes are
+ *  copied first and replaced last. A concurrent build may leave newer files, which are then compiled again. */
 function copyDist(dist: string, draft: string): void {
   if (!existsSync(join(dist, BUILD_INFO))) return;
   copyFileSync(join(dist, BUILD_INFO), join(draft, BUILD_INFO));

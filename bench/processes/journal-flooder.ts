@@ -4,12 +4,12 @@
 import { connect } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";
 
-/** What a flooding process has met so far. */
+/** Results of a flooding process so far. */
 export interface Flooded {
   readonly asked: number;
   readonly pages: number;
   readonly bytes: number;
-  /** With a coded refusal that says when to ask again. */
+  /** Requests refused with a coded error and the time of the next request. */
   readonly refused: number;
   readonly failed: number;
 }

@@ -7,7 +7,7 @@ export function serverFromArguments(): { readonly urls: readonly string[] } {
   return { urls: [url] };
 }
 
-/** Tells the parent that this process is ready, and ends with it. */
+/** Tells the parent that this process is ready. Ends the process when the parent ends. */
 export function readyForParent(): void {
   process.on("disconnect", () => process.exit(0));
   process.send?.("ready");

@@ -68,7 +68,7 @@ function shortFigure(figure: number): string {
   return String(Number(figure.toPrecision(4)));
 }
 
-/** All figures in which a rule is better than ours by more than both intervals together. */
+/** All figures in which a rule beats the production planner by more than both intervals together. */
 function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): string {
   const rows = ran.flatMap(({ name, better }) => {
     const ofScenario = reports.filter(

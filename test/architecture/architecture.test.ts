@@ -1,5 +1,5 @@
-// Holds the repository to its own rules (design: who imports whom, what pure means, how files look).
-// That each rule can fail is proved in rules-can-fail.test.ts.
+// Checks the rules of this repository: imports, purity, form of files. rules-can-fail.test.ts proves that each rule
+// can fail.
 
 import { expect, test } from "vitest";
 import { formRules } from "./form-rules.ts";

@@ -1,4 +1,4 @@
-// How a file must look beyond what the linter checks.
+// Form of files, beyond the linter's checks.
 
 import { posix } from "node:path";
 import { fileRule, isCode, isProduct, type Rule } from "./rule.ts";
@@ -17,7 +17,7 @@ const headerRule = fileRule({
 
 const COMMENT_COLUMNS = 120;
 
-/** The formatter breaks code and leaves comments as they are. */
+/** The formatter breaks code, but not comments. */
 const commentWidthRule = fileRule({
   name: "no line of a comment is longer than a window is wide",
   why: "Two files stand side by side when code is reviewed, and a comment that runs out of the window is not read.",
@@ -77,7 +77,7 @@ function isPromising(specifier: string, name: string): boolean {
 }
 
 const limitNames = "(?:Ms|Bytes|Max|Min|Characters|Depth|Seconds|Retries)";
-/** `timeoutMs: 5_000`, `const depthMax = 64`, `retries = 3`; 0 and 1 say "none" and "one", not how much. */
+/** `timeoutMs: 5_000`, `const depthMax = 64`, `retries = 3`; 0 and 1 mean "none" and "one", not an amount. */
 const namedLimit = new RegExp(
   `\\b\\w*${limitNames}\\s*(?::\\s*number\\s*)?[:=]\\s*(?![01]\\b[^_.\\d*])\\d[\\d_.]*`,
   "g",
@@ -85,7 +85,7 @@ const namedLimit = new RegExp(
 const timerLimit =
   /\bset(?:Timeout|Interval)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,\s*(?![01]\s*\))\d[\d_.]*\s*\)/g;
 
-/** Numbers that nobody may choose, each with its reason. */
+/** Numbers without a choice, each with its reason. */
 const factsNotLimits: Readonly<Record<string, string>> = {
   escapedCharacterBytesMax: "JSON writes a control character as six bytes",
 };
@@ -127,7 +127,7 @@ const kebabRule: Rule = fileRule({
       .map((part) => ({ found: `has the part ${part}` })),
 });
 
-/** Names that other tools look for. */
+/** Names that other tools require. */
 const keptNames = new Set(["README.md", "Dockerfile"]);
 
 export const formRules: readonly Rule[] = [

@@ -1,4 +1,4 @@
-// Who may import whom. The folders tell how a task travels only while these hold.
+// Allowed imports. The folders show a task's way through the code only while these rules hold.
 
 import { posix } from "node:path";
 import { fileRule, isCode, isProduct, isPure, type Rule, type Violation } from "./rule.ts";
@@ -7,7 +7,7 @@ import type { SourceFile, Tree } from "./source-tree.ts";
 /** Files directly in src: ids, limits, errors and their like. */
 const ground = "src/*";
 
-/** What each folder may import besides itself and the ground. A new folder takes its place here. */
+/** Imports of each folder besides itself and the ground. A new folder must be added here. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   [ground]: [],
   "src/state": [],
@@ -104,8 +104,8 @@ function layerOf(path: string): string {
   return publicNames.has(`src/${second}`) ? `src/${second}` : ground;
 }
 
-/** The folders of src/coordinator, each resting on those behind it and on the files beside them
- *  (docs/architecture.md, "The coordinator"). */
+/** The folders of src/coordinator. Each may import the later ones and the files beside them (docs/architecture.md,
+ *  "The coordinator"). */
 const coordinatorFolders = [
   "queries",
   "leader",
@@ -136,7 +136,7 @@ const coordinatorRule = fileRule({
   },
 });
 
-/** 0 for the process itself, then folder by folder; the last are the files beside them. */
+/** 0 for the process itself, then folder by folder; the files beside the folders come last. */
 function coordinatorLevel(path: string): number {
   if (path === "src/coordinator/coordinator.ts") return 0;
   const [, , folder = "", file] = path.split("/");
@@ -193,7 +193,7 @@ const terminalRule = fileRule({
 /** Packages that a swarm or a table needs, up to a quarter of a second of CPU each. */
 const isHeavy = (specifier: string) =>
   /^(?:rxjs|xstate|@nats-io\/.*|pino-pretty|cli-progress)$/.test(specifier);
-/** What `waggle demo` loads before it prints. */
+/** Files that `waggle demo` loads before its first line. */
 const firstLineFiles = ["src/cli/main.ts", "src/cli/demo.ts"];
 
 const firstLineRule: Rule = {

@@ -1,4 +1,5 @@
-// Words have one meaning each (docs/glossary.md); some are not used, because they have none here or another one.
+// Each word has one meaning (docs/glossary.md). Some words are banned, because they have no meaning here, or a
+// different one.
 
 import { fileRule, isProduct, type Rule } from "./rule.ts";
 import { lineAt } from "./source-tree.ts";
@@ -17,8 +18,8 @@ const instead: Readonly<Record<string, string>> = {
   impl: "the vendor or the kind of implementation",
 };
 
-/** Phrases that keep such a word, each with its reason. What the platform names (`worker_threads`,
- *  `new Worker`, a field `data: Uint8Array`) is no declaration and needs none. */
+/** Phrases that may contain a banned word, each with its reason. Names of the platform (`worker_threads`, `new
+ *  Worker`, a field `data: Uint8Array`) are no declarations and need no exception. */
 const exceptions: readonly (readonly [phrase: RegExp, reason: string])[] = [
   [/^infoIn$/g, "INFO is a message of the NATS protocol"],
   [/^BudgetManager$/g, "the public name that the budget document gives it"],
@@ -66,7 +67,7 @@ function wordsFound(name: string, path: string) {
   });
 }
 
-/** A cell may say of what: `**turn** of a project` is another word than `**turn** of the coordinator`. */
+/** A cell may add its subject: `**turn** of a project` differs from `**turn** of the coordinator`. */
 const glossaryRule = fileRule({
   name: "no word stands twice in the glossary",
   why: "One meaning each: of two rows, whoever looks a word up reads the first.",

@@ -5,11 +5,11 @@ import { type SourceFile, withoutComments } from "./source-tree.ts";
 
 export interface Sentence {
   readonly text: string;
-  /** Of its first word, from 1. */
+  /** Line of the first word, from 1. */
   readonly line: number;
 }
 
-/** Words that point at a thing in place of naming it (style.md, "Plain English"). */
+/** Words that point at a thing instead of naming it. */
 const pointing = new Set(
   (
     "who whom whose that those these this it its one ones what which there somebody anybody nobody other another " +

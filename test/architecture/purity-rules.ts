@@ -1,4 +1,4 @@
-// What pure code may not contain, wherever it comes from: globals need no import.
+// Forbidden in pure code, whatever its imports: globals need no import.
 
 import { fileRule, isPure, type Rule } from "./rule.ts";
 import { lineAt } from "./source-tree.ts";

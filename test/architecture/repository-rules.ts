@@ -47,7 +47,7 @@ function complaintAbout(file: SourceFile, target: string, tree: Tree): string | 
   return headingsOf(page).has(anchor) ? undefined : "no such heading";
 }
 
-/** Anchors as code hosts make them: lower case, punctuation dropped, spaces to dashes. */
+/** Anchors of headings as on code hosts: lower case, without punctuation, dashes for spaces. */
 function headingsOf({ text }: SourceFile): ReadonlySet<string> {
   const headings = text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#{1,6}\s+(.+)$/gm);
   const anchors = new Set<string>();
@@ -90,7 +90,7 @@ function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violatio
   ].map((found) => ({ ...place, found }));
 }
 
-/** A file that runs as a test, or a folder of such. */
+/** A test file, or a folder with tests. */
 function isTest(path: string, { files }: Tree): boolean {
   const folder = `${path.replace(/\/$/, "")}/`;
   return files.some(
@@ -137,7 +137,7 @@ const alarmRule: Rule = {
   },
 };
 
-/** Without comments, and with each string that is broken over lines on one. */
+/** The text without comments; a string that is broken over lines becomes one line. */
 function sentencesIn(text: string): string {
   return text.replace(/^ *(?:\/\/|\/?\*).*$/gm, "").replace(/["`]\s*\+\s*["`]/g, "");
 }
@@ -198,7 +198,7 @@ const wholeLockRule = fileRule({
   },
 });
 
-/** Written in parts, so that this file does not find itself. */
+/** Written in parts, so that the rule does not match its own file. */
 const foreign: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/(?<![\w.$}])\/(?:work|root|Users|home\/[a-z]\w*)\//g, "a path of one machine"],
   [/\b(?:registry|artifactory|nexus|proxy\.golang)\.[a-z0-9-]+\.[a-z]+/g, "a registry's host"],
@@ -242,7 +242,7 @@ const namedFileRule: Rule = {
       .filter(({ path }) => !isHistory(path))
       .flatMap(({ path, text, code }) =>
         [...text.matchAll(/(?<![\w.-])[a-z0-9][a-z0-9-]*(?:\/[a-z0-9-]+)*\.ts\b/g)]
-          // Of code, what is blanked: comments, and strings, whose imports resolve or fail to compile.
+          // In code, only comments and strings count; imports resolve or fail to compile.
           .filter(({ 0: name, index }) => !isCode(path) || !code.startsWith(name, index))
           .filter(({ 0: name }) => !names.has(posix.basename(name)))
           .map(({ 0: name, index }) => ({ path, line: lineAt(text, index), found: `names ${name}` })),

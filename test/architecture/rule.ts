@@ -1,25 +1,25 @@
-// What a rule is: a check with its reason. A rule that fails without saying why it exists and how to mend
-// what it found teaches nobody, so both are part of the type.
+// A rule: a check with its reason and its remedy. Both are part of the type, because a failure must explain the rule
+// and how to fix the finding.
 
 import type { SourceFile, Tree } from "./source-tree.ts";
 
 export interface Violation {
   readonly path: string;
   readonly line?: number;
-  /** What is there that should not be, or the reverse. */
+  /** The finding: what is wrong or missing. */
   readonly found: string;
 }
 
 export interface Rule {
   readonly name: string;
-  /** What goes wrong without it. */
+  /** Harm without the rule. */
   readonly why: string;
-  /** What to do instead. */
+  /** Remedy. */
   readonly mend: string;
   check(tree: Tree): Violation[];
 }
 
-/** The text of a failed rule; empty when it holds. */
+/** The text of a failed rule; empty if the rule holds. */
 export function explain(rule: Rule, violations: readonly Violation[]): string {
   if (violations.length === 0) return "";
   const places = violations.map(
@@ -28,7 +28,7 @@ export function explain(rule: Rule, violations: readonly Violation[]): string {
   return [`${rule.name}`, ...places, `Why: ${rule.why}`, `Mend: ${rule.mend}`].join("\n");
 }
 
-/** A rule that looks at one file at a time, at those `where` says. */
+/** A rule on single files that match `where`. */
 export function fileRule(
   rule: Omit<Rule, "check"> & {
     where(path: string): boolean;
@@ -45,9 +45,9 @@ export function fileRule(
   };
 }
 
-/** TypeScript that ships. */
+/** Shipped TypeScript. */
 export const isProduct = (path: string): boolean => /^(src|machines)\/.*\.ts$/.test(path);
 /** All TypeScript and JavaScript of the repository. */
 export const isCode = (path: string): boolean => /\.(ts|js|mjs)$/.test(path);
-/** The files whose purity the rest stands on. */
+/** The pure files, which the product rests on. */
 export const isPure = (path: string): boolean => /^src\/(state|scheduling|core)\/.*\.ts$/.test(path);

@@ -1,5 +1,5 @@
-// Proves of each architecture rule that it finds what it is for, and that it leaves the legal neighbour alone.
-// A rule without a case here fails the last test.
+// Proves for each architecture rule that the rule finds a violation and accepts a similar legal file. The last test
+// fails for a rule without a case.
 
 import { describe, expect, test } from "vitest";
 import { formRules } from "./form-rules.ts";

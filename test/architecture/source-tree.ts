@@ -1,6 +1,6 @@
-// Reads the repository's files and what the rules need to know of each: its code without comments and
-// strings, and its imports. A scanner, not a parser: TypeScript 7 has no compiler API for JavaScript.
-// The one thing to know: `code` has the same lines and columns as `text`, so positions agree.
+// Reads the repository's files for the rules: text, code without comments and strings, and imports. A scanner, not a
+// parser: TypeScript 7 has no compiler API for JavaScript. `code` has the same lines and columns as `text`, so
+// positions agree.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export interface Import {
   readonly line: number;
   /** `import type`, `export type … from`: gone at run time. */
   readonly typeOnly: boolean;
-  /** Whether it passes names on: `export … from`. */
+  /** Whether the statement re-exports: `export … from`. */
   readonly reExport: boolean;
-  /** `import(…)`: loaded when that line runs, not with the file. */
+  /** `import(…)`: loaded when its line runs, not with the file. */
   readonly late: boolean;
-  /** Local names it brings in, without namespaces. */
+  /** Imported local names, without namespaces. */
   readonly names: readonly string[];
 }
 
@@ -35,11 +35,11 @@ export interface Tree {
 export const repositoryRoot: string = fileURLToPath(new URL("../..", import.meta.url));
 
 const skippedFolders = new Set(["node_modules", "dist", "coverage"]);
-/** In a linked working tree of git this is a file that says where the repository is. */
+/** In a linked working tree of git, a file with the repository's path. */
 const skippedFiles = new Set([".git"]);
 const readExtensions = /\.(ts|js|mjs|json|ya?ml|md|py|sh|svg|txt)$|(^|\/)(Dockerfile|LICENSE|run|\.[a-z]+)$/;
 
-/** Every text file of the checkout, tracked or not; nothing that is generated or installed. */
+/** Every text file of the checkout, tracked or not; no generated or installed files. */
 export function readTree(root: string = repositoryRoot): Tree {
   const files: SourceFile[] = [];
   const visit = (folder: string) => {
@@ -56,7 +56,7 @@ export function readTree(root: string = repositoryRoot): Tree {
   return { files };
 }
 
-/** A file as the rules see it; fixtures are made with it too. */
+/** A file as the rules see it; also for fixtures. */
 export function sourceFile(path: string, text: string): SourceFile {
   const typescript = /\.(ts|js|mjs)$/.test(path);
   return {
@@ -67,7 +67,7 @@ export function sourceFile(path: string, text: string): SourceFile {
   };
 }
 
-/** The text with its comments blanked and all else as it is. */
+/** The text with blanked comments. */
 export function withoutComments(text: string): string {
   return blank(text, "comments");
 }
@@ -124,7 +124,7 @@ function namesIn(clause: string): string[] {
 
 type Blanking = "comments" | "all";
 
-/** Replaces what is not code by spaces; line breaks stay. */
+/** Replaces everything except code by spaces; line breaks stay. */
 function blank(text: string, what: Blanking): string {
   const out = text.split("");
   const wipe = (from: number, to: number) => {

@@ -1,5 +1,5 @@
-// The table of every agent at one past assignment: it agrees with the receipt, batch by batch of real turns, and a
-// receipt that was tampered with does not.
+// The table of all agents at one past assignment: it agrees with the receipt in batches of real turns, and disagrees
+// with a forged receipt.
 
 import { describe, expect, it } from "vitest";
 import { AssignmentReplay, type ReplayedBatch } from "../../src/audit/assignment-replay.ts";
@@ -9,7 +9,7 @@ import { decodeRecord } from "../../src/journal/records.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
-/** Agents of different success, load, backlog and speed, several assignments a turn, some attempts that fail. */
+/** Agents with different success, load, backlog and speed, several assignments per turn, some failed attempts. */
 function aHistory(): Turns {
   const swarm = new Turns();
   for (let n = 0; n < 6; n += 1) {

@@ -1,4 +1,4 @@
-// Which events pass.
+// Filters of events.
 
 import { describe, expect, it } from "vitest";
 import { agentOf, matches, taskOf } from "../../src/audit/filter.ts";

@@ -1,4 +1,4 @@
-// Folding a task's story from events, among those of others.
+// Folding a task's history from events of several tasks.
 
 import { describe, expect, it } from "vitest";
 import { StoryFold, type StoryLine } from "../../src/audit/story.ts";

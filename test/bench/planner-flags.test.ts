@@ -1,4 +1,4 @@
-// `npm run bench:planner` as it is asked and as it answers; the measuring itself is the benchmark's.
+// Flags and output of `npm run bench:planner`; the benchmark itself measures.
 
 import { describe, expect, it } from "vitest";
 import { isMet, readFlags, requirementLine } from "../../bench/planner-flags.ts";

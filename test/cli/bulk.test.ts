@@ -1,5 +1,5 @@
-// `waggle tasks`, `retry` and `cancel` on many tasks at once: what the filters take, how a person confirms, and what
-// is refused. The swarm is a coordinator of its own process; nothing serves the tasks.
+// `waggle tasks`, `retry` and `cancel` on many tasks: filters, confirmation, and errors. The swarm is a coordinator
+// in its own process, without agents.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Workplace } from "../support/waggle-process.ts";
@@ -17,7 +17,7 @@ afterAll(() => workplace.clear());
 
 const waggle = (line: string) => runIn(aShell({ cwd: workplace.folder }), ...line.split(" "));
 
-/** At a terminal of 60 columns, where `typed` is the answer to what is asked. */
+/** At a terminal of 60 columns, where `typed` answers the question. */
 function atTerminal(line: string, typed: string) {
   const shell = aShell({ cwd: workplace.folder, columns: 60, env: { NO_COLOR: "1" }, stdin: `${typed}\n` });
   Object.assign(shell.stdin, { isTTY: true });

@@ -1,4 +1,4 @@
-// How the command was started, and that every hint says so.
+// The command as started, and its use in hints.
 
 import { describe, expect, it } from "vitest";
 import { asStartedBy, commandName } from "../../src/cli/command-name.ts";

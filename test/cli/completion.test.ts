@@ -1,4 +1,4 @@
-// Completion as a user meets it: each shell runs at a terminal of its own, sources the script, and gets keys.
+// Completion as a user sees it: each shell runs at its own terminal, sources the script, and gets keys.
 
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -38,7 +38,7 @@ const preparedBy = {
   fish: `source complete.fish; function fish_prompt; printf 'RE''ADY> '; end; function waggle; printf '<%s>' $argv; printf 'EN''D\\n'; end`,
 };
 
-/** The arguments that the command gets when `keys` are typed at a terminal of `shell`. */
+/** The command's arguments after `keys` are typed at a terminal of `shell`. */
 async function typed(shell: (typeof completedShells)[number], keys: string): Promise<string> {
   const terminal = spawn("script", ["-qfc", startedBy[shell], "/dev/null"], {
     cwd: folder,

@@ -1,4 +1,4 @@
-// The parts of the demo: which files, how much work, and what is reported of a journal.
+// The parts of the demo: files, amount of work, and the report on a journal.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
@@ -123,16 +123,16 @@ describe("what is reported", () => {
   const output = { columns: undefined, colors: pc.createColors(false) };
 
   interface Journal {
-    /** Of 100 assignments at the end of each part, those of the troubled agent. */
+    /** Assignments of the troubled agent at the end of each part, of 100. */
     readonly shares: readonly [number, number, number];
-    /** Attempts that the troubled agent fails while it is broken. */
+    /** Failed attempts of the troubled agent while broken. */
     readonly failed: number;
     readonly moments?: DemoMoments;
     readonly leftOut?: number;
     readonly untroubled?: Untroubled;
   }
 
-  /** The report on a journal: nothing else is known of what happened. */
+  /** The report on a journal without any other input. */
   function reportOn({ shares, failed, moments: when = moments, leftOut = 0, untroubled }: Journal): string {
     const tally = new DemoTally(["t0", "t1"]);
     const tell = (at: number, event: object) =>

@@ -1,5 +1,5 @@
-// The demo's plan in virtual time, with the production planner: each run shows that the broken agent loses its share
-// and gets work again. Not here: its processes (demo.test.ts).
+// The demo's plan in virtual time, with the production planner: in each run the broken agent loses its share and gets
+// work again. Not here: the processes (demo.test.ts).
 
 import pc from "picocolors";
 import { expect, it } from "vitest";
@@ -17,9 +17,9 @@ import { SeededRandom } from "../../src/sim/random.ts";
 interface Machine {
   readonly tasks: number;
   readonly seed: number;
-  /** Mean of what is added to each attempt, ms. */
+  /** Mean overhead of an attempt, ms. */
   readonly overheadMs: number;
-  /** Longest pause of the whole machine, ms; one begins every 1.5 s on average. */
+  /** Longest pause of the whole machine, ms; one pause every 1.5 s on average. */
   readonly stallMs: number;
   /** Of the demo's time, when the first task can be submitted, ms. */
   readonly leftMs: number;
@@ -28,7 +28,7 @@ interface Machine {
 const STEP_MS = 5;
 const output = { columns: undefined, colors: pc.createColors(false) };
 
-/** What the demo would say of a run on such a machine. */
+/** The demo's report of a run on this machine. */
 function reportOn(machine: Machine): string {
   const random = new SeededRandom(`seed ${machine.seed}`);
   const plan = planOf(machine.tasks, machine.leftMs);

@@ -1,4 +1,4 @@
-// The demo's work against what people would check it with: wc, sha256sum, and their eyes.
+// The demo's work, checked with wc, sha256sum, and by eye.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";

@@ -39,7 +39,7 @@ async function results(): Promise<Record<string, unknown>[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** Processes whose command line holds the text. */
+/** Processes with the text in their command line. */
 function processesWith(text: string): string[] {
   return processes().flatMap(({ command }) => (command.includes(text) ? [command] : []));
 }
@@ -156,7 +156,7 @@ it.each([
   await expect(stat(join(workplace.dataFolder, "demo", "results.ndjson"))).rejects.toThrow();
 });
 
-/** As a shell splits them, for commands with single quotes at most. */
+/** Splits like a shell, for commands with at most single quotes. */
 function wordsOf(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
 }

@@ -1,5 +1,5 @@
-// `waggle doctor`, and what `waggle status` says, where the journal is in trouble: on real servers, one or three. Not
-// here: a swarm that is well (swarm.test.ts), a journal in files (usage.test.ts).
+// `waggle doctor` and `waggle status` with a damaged or unavailable journal: on one or three real servers. Not here:
+// a healthy swarm (swarm.test.ts), a journal in files (usage.test.ts).
 
 import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
@@ -30,9 +30,9 @@ const MEBIBYTE = 1024 * 1024;
 interface Examined {
   readonly code: number;
   readonly checks: readonly Check[];
-  /** Those of a name, as `status found`. */
+  /** Checks with this name, as `status found`. */
   of(name: string): string[];
-  /** What is to be done, all together. */
+  /** The advice of all checks. */
   readonly advice: string;
 }
 
@@ -55,7 +55,7 @@ async function doctor(url: string): Promise<Examined> {
   return examined(await runIn(shell, "doctor", "--json"));
 }
 
-/** The server's own interface. @throws Error where it refuses */
+/** The server's API. @throws Error if refused */
 async function callApi(connection: NatsConnection, verb: string, body: unknown = {}): Promise<ApiAnswer> {
   const answer = await connection.request(`$JS.API.${verb}`, JSON.stringify(body), { timeout: 5_000 });
   const read = answer.json<ApiAnswer>();
@@ -75,7 +75,7 @@ async function create(connection: NatsConnection, number: number, replicas = 1):
   await callApi(connection, `STREAM.CREATE.${streamNameOf(id)}`, streamConfigOf(id, replicas));
 }
 
-/** A server finds out within a minute that others are gone, on a busy machine too. */
+/** A server notices within a minute that others are gone, even on a busy machine. */
 const UNTIL_MS = 60_000;
 
 async function until<Value>(ask: () => Promise<Value>, isIt: (value: Value) => boolean): Promise<Value> {
@@ -241,7 +241,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
     afterEach(() => servers?.stop());
 
     it("names replicas that are away, and says when a majority is", {
-      // Once more with other servers: replicas of some lag for minutes where one is killed (docs/reliability.md).
+      // A second try with new servers: after a kill, replicas sometimes lag for minutes (docs/reliability.md).
       timeout: limits.journalOpenMs * 20,
       retry: 1,
     }, async () => {
@@ -265,7 +265,8 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       ]);
 
       await connection.close();
-      // Not who leads the stream: nobody leads it then, now and then, for a minute and more (docs/reliability.md).
+      // Not the stream's leader: its loss sometimes leaves the stream without a leader for minutes
+      // (docs/reliability.md).
       const [, second, third] = servers.members;
       const isThirdLeading = well.of("replicas")[0]?.endsWith("s3 leads") === true;
       const [first, next, name] = isThirdLeading ? [second, third, "s2"] : [third, second, "s3"];

@@ -1,5 +1,5 @@
-// `waggle explain` as a person sees it, against a coordinator in its own process: three things that keep a task, three
-// answers, and why an assignment went where it did. Times, and what is learnt in time, differ: they are written as ….
+// `waggle explain` as a person sees it, with a coordinator in its own process: three obstacles, three answers, and
+// the reason of an assignment. Times and learnt values vary: they are written as ….
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";

@@ -1,4 +1,4 @@
-// What a verb that was not answered says of the journal, beside what it was told.
+// Text about the journal in the error of a verb without an answer.
 
 import { expect, it } from "vitest";
 import type { Check } from "../../src/cli/doctor/check.ts";

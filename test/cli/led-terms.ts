@@ -1,4 +1,4 @@
-// A journal with a term or more: a coordinator of this process leads, takes tasks that no agent serves, and ends.
+// A journal with one or more terms: a coordinator in this process leads, accepts tasks without an agent, and ends.
 
 import { connect } from "../../src/client/connect.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
@@ -20,7 +20,7 @@ export async function leadTerm(journal: Journal, term: number): Promise<void> {
   });
 }
 
-/** Runs `use` while a coordinator of its own leads. */
+/** Runs `use` while its own coordinator leads. */
 export async function leading(
   journal: Journal,
   id: string,

@@ -1,5 +1,5 @@
-// A refusal is told in the words of the command line: each field of what is set, submitted and joined with has a flag
-// that stands for it, but for those that nobody types.
+// Errors use the words of the command line: each field of settings, submits and joins has its flag, except fields
+// that users never type.
 
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// What a person is told when the leader does not answer, or a standby alone does. A coordinator that was killed leaves
-// its broker running; a scripted leader answers in its place.
+// Texts for a person when the leader does not answer, or only a standby does. A killed coordinator leaves its broker
+// running; a scripted leader answers instead.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findBroker } from "../../src/broker/find-broker.ts";
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 type Script = FakeLeader["script"];
 
-/** Runs a line while the leader does what `script` says. */
+/** Runs a command line while the leader follows `script`. */
 async function waggle(line: string, script: Script, shell: FakeShell = aShell({ cwd: workplace.folder })) {
   leader = new FakeLeader({ connect: () => transport }, "default");
   leader.script = script;

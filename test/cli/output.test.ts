@@ -1,4 +1,4 @@
-// Tables, numbers and streams: what reaches a terminal or a pipe.
+// Tables, numbers and streams: the output on a terminal or a pipe.
 
 import { describe, expect, it } from "vitest";
 import { brokenAt, formatBytes, formatTime, hanging, labelled } from "../../src/cli/format.ts";

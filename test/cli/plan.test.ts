@@ -1,4 +1,4 @@
-// `waggle plan`: snapshots in, actions out, and what it says of snapshots that are none.
+// `waggle plan`: snapshots in, actions out, and errors about invalid snapshots.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// What a progress bar says of the time left: only what the work done so far tells.
+// The remaining time of a progress bar, from the work done so far.
 
 import { expect, it } from "vitest";
 import { leftText } from "../../src/cli/progress-bar.ts";

@@ -1,5 +1,5 @@
-// `waggle journal recover` on journals that were damaged on purpose: real files and real servers. The journal is
-// written by a coordinator of this process.
+// `waggle journal recover` on deliberately damaged journals: real files and real servers. A coordinator in this
+// process writes the journal.
 
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -62,7 +62,7 @@ describe("a journal in files", () => {
     await writeFile(path, bytes);
   }
 
-  /** That a coordinator leads with the tasks that are left. */
+  /** Checks that a coordinator leads with the remaining tasks. */
   async function leadsWith(tasks: readonly string[], newest: readonly number[]): Promise<void> {
     await inFiles(async (journal) => {
       await leading(journal, "after", async (coordinator, hub) => {
@@ -170,7 +170,7 @@ for (const { path, version } of natsServersFor("recovery of a journal in JetStre
       await connection.request(`$JS.API.STREAM.DELETE.${stream}`);
 
       const env = { NATS_URL: server.url };
-      const busy = connection.subscribe("waggle.v1.default.project._.query.status"); // as a coordinator that hangs
+      const busy = connection.subscribe("waggle.v1.default.project._.query.status"); // like a hanging coordinator
       expect(await recover(env)).toMatchObject({
         code: 5,
         stderr: expect.stringContaining("stop all coordinators"),

@@ -1,4 +1,4 @@
-// How a failure is told, and what the process ends with.
+// Output and exit code of errors.
 
 import { describe, expect, it } from "vitest";
 import { exitCodeOf, InterruptedError } from "../../src/cli/exit-code.ts";

@@ -1,4 +1,4 @@
-// What `up` says where more is to be kept than the journal has room for.
+// The warning of `up` if the journal has less storage than `retain`.
 
 import { expect, it } from "vitest";
 import { roomWarning } from "../../src/cli/room-warning.ts";

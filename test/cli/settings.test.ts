@@ -1,5 +1,5 @@
-// The verbs that set something, in one process with the coordinator's broker: what people read, what programs read,
-// and what is refused.
+// The verbs for settings, in one process with the coordinator's broker: output for people, output for programs, and
+// errors.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";

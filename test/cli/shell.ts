@@ -1,4 +1,4 @@
-// The surroundings of a command line in a test: what it prints is kept, and a terminal is what it is told it has.
+// The shell of a command line in a test: keeps the output, and simulates a terminal.
 
 import { Readable } from "node:stream";
 import { run } from "../../src/cli/run.ts";
@@ -72,7 +72,7 @@ export function aShell(
   };
 }
 
-/** Runs a command line that needs no swarm. */
+/** Runs a command line without a swarm. */
 export async function runIn(shell: FakeShell, ...argv: string[]) {
   const code = await run(argv, shell);
   return { code, stdout: shell.stdout.text, stderr: shell.stderr.text };

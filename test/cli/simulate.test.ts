@@ -1,4 +1,4 @@
-// `waggle simulate` as its user meets it: the list, the tables, the records, pictures, and what it refuses.
+// `waggle simulate` as a user sees it: the list, tables, records, pictures, and errors.
 
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

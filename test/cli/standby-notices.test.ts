@@ -1,4 +1,4 @@
-// What `up` says while its coordinator stands by, in virtual time.
+// Notices of `up` while its coordinator is a standby, in virtual time.
 
 import { TestScheduler } from "rxjs/testing";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// The first screen of `waggle status`, and which rows its tables list.
+// The first screen of `waggle status`, and the rows of its tables.
 
 import { describe, expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";

@@ -1,5 +1,5 @@
-// The verbs against a running swarm, each as a process of its own, as a user runs them. On the development
-// broker, which needs nothing installed; what differs with JetStream is at the end.
+// The verbs with a running swarm, each in its own process, as a user runs them. On the development broker, which
+// needs no installation; differences with JetStream come last.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

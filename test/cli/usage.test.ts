@@ -1,4 +1,4 @@
-// What the command line says of itself and of command lines that make no sense. No swarm is there.
+// Help, and errors about invalid command lines. Without a swarm.
 
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

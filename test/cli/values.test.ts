@@ -1,4 +1,4 @@
-// What people type after a flag.
+// Values of flags.
 
 import { InvalidArgumentError } from "commander";
 import { describe, expect, it } from "vitest";

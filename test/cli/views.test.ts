@@ -1,4 +1,4 @@
-// What status shows people of agents, and a task's story of its result. Not here: asking (swarm.test.ts).
+// Agents in `waggle status`, and a task's history and result. Not here: requests (swarm.test.ts).
 
 import { describe, expect, it } from "vitest";
 import { endsText } from "../../src/cli/agent.ts";

@@ -1,4 +1,4 @@
-// What a person at a terminal is told of a task that does not go on.
+// Notices for a person at a terminal about a task that waits.
 
 import { describe, expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
@@ -17,7 +17,7 @@ const waitingFor = (...obstacles: TaskObstacle[]): TaskWait => ({
   agents: [],
 });
 
-/** What is told when each answer comes after one more pause. */
+/** The notices if each answer comes after one more pause. */
 async function told(
   answers: readonly (TaskWait | "runs" | "no leader")[],
   { columns, json = false }: { readonly columns?: number; readonly json?: boolean },

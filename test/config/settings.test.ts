@@ -1,4 +1,4 @@
-// Where settings come from, which source wins, and what is said of a wrong one.
+// Sources of settings, their precedence, and errors.
 
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

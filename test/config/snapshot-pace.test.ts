@@ -1,4 +1,4 @@
-// When snapshots are made, as variables say it.
+// Intervals of snapshots from environment variables.
 
 import { expect, it } from "vitest";
 import { snapshotPace } from "../../src/config/snapshot-pace.ts";

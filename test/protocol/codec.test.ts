@@ -1,4 +1,4 @@
-// The edge itself: depth on the bytes, errors that name the field, and what a hostile message cannot do.
+// The codec: depth of raw bytes, errors that name the field, and hostile messages.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { isInbox } from "../../src/protocol/subjects.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** Depth by walking the parsed value: what the byte scan must agree with. */
+/** Depth from the parsed value, to check the byte scan. */
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));

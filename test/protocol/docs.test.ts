@@ -1,4 +1,4 @@
-// docs/protocol.md and docs/asyncapi.json say what the schemas say.
+// docs/protocol.md and docs/asyncapi.json agree with the schemas.
 
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What is believed of a term that somebody tells of: as long as no leader's answers contradict it, and not for ever.
+// When an announced term is believed: until answers of leaders contradict it for some time.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";

@@ -1,5 +1,5 @@
-// What a coordinator answered before a field was added is still an answer: fields that came later are optional or have
-// a default. One that is required is found here, by its name.
+// Answers from before a field was added remain valid: later fields are optional or have a default. The test names a
+// field that is required instead.
 
 import { expect, it } from "vitest";
 import { check } from "../../src/protocol/codec.ts";

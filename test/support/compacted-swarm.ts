@@ -31,7 +31,7 @@ export class CompactedSwarm {
     return this;
   }
 
-  /** So many batches of a task each, and time for what they are the reason of. */
+  /** Submits tasks for the given number of batches, and lets time pass for their effects. */
   async work(batches: number, payload = "x"): Promise<void> {
     for (let batch = 0; batch < batches; batch += 1) {
       this.#tasks += 1;

@@ -1,4 +1,4 @@
-// One transcript of contention.jsonl: a shared resource, and what is done with it.
+// One transcript of contention.jsonl: a shared resource and the operations on it.
 
 export type ContentionOp =
   | { readonly op: "submit"; readonly agent: string; readonly weight: number }

@@ -1,5 +1,5 @@
-// A swarm's state as one value without cycles: two states are the same if and only if their fingerprints are.
-// Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
+// A swarm's state as one value without cycles: equal states have equal fingerprints, and only they. Order counts
+// where the state keeps an order (maps in their order, heaps in the order of removal).
 
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
@@ -14,7 +14,7 @@ import {
   type Timer,
 } from "../../src/state/state.ts";
 
-/** For comparing with `toEqual`, which says where two states differ. */
+/** For `toEqual`, which shows where two states differ. */
 export function describeState(state: SwarmState): unknown {
   const { taskById, queueByKey, timers, ...rest } = state;
   return plain({
@@ -33,8 +33,7 @@ export function fingerprint(state: SwarmState): string {
   return JSON.stringify(describeState(state));
 }
 
-/** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
- *  and from who looked. */
+/** Members in order of entry, each with the values that decide its turn. Positions in the heaps follow from these. */
 function describeQueue({ kindRow, memberByProject, projects: _, ...queue }: TaskQueue): unknown {
   return { ...queue, tick: kindRow.tick, projects: [...memberByProject.values()].map(describeProject) };
 }

@@ -1,4 +1,4 @@
-// Damage as a disk does it: one bit of a file is another than was written.
+// Damage as a disk causes it: one flipped bit of a file.
 
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// Something that is held until a test lets it go.
+// A gate that stays closed until a test opens it.
 
 export class Gate {
   readonly opened: Promise<void>;

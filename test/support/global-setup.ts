@@ -1,5 +1,5 @@
-// Runs once before any suite: compiles dist, which worker threads and child processes run (Node 20 cannot
-// load TypeScript), and settles whether suites that need a nats-server can run at all.
+// Runs once before any suite. Compiles dist, which worker threads and child processes run, because Node 20 cannot
+// load TypeScript. Checks whether suites that need a nats-server can run.
 
 import { fileURLToPath } from "node:url";
 import { build } from "../../scripts/build.ts";
@@ -16,7 +16,8 @@ export function setup(): void {
   }
 }
 
-/** Type errors do not stop the compiler from writing; they stop CI, not somebody in the middle of a change. */
+/** The compiler writes output despite type errors. Type errors stop CI, but not a developer in the middle of a change.
+ */
 function compile(): void {
   const { ok, printed } = build(fileURLToPath(new URL("../..", import.meta.url)));
   if (ok) return;

@@ -1,4 +1,5 @@
-// A handle of a memory journal whose answers a test can hold back: what is stored, its coordinator does not know yet.
+// A handle of a memory journal whose answers a test can hold back: a record is stored, but its coordinator does not
+// know yet.
 
 import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/journal/memory.ts";
 import type { MemoryJournalStore } from "../../src/journal/memory-store.ts";

@@ -1,4 +1,4 @@
-// A logger that keeps what it is told, for tests of what a person would read.
+// A logger that keeps its messages, for tests of texts for people.
 
 import { type Logger, pino } from "pino";
 

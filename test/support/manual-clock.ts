@@ -1,5 +1,5 @@
-// Time that passes when a test says so. Timers run in the order in which they are due, and between two of them
-// whatever they set off is played to its end: macrotasks (`soon`) and promises run by themselves.
+// A clock that a test moves. Timers run in the order of their times. Between two timers, all follow-up work (`soon`
+// macrotasks, promises) runs to its end.
 
 import type { Clock } from "../../src/clock.ts";
 
@@ -38,7 +38,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Time passes; resolves when all that it set off has been played. */
+  /** Moves the clock; resolves when all follow-up work has run. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#elapsedMs + ms;
     await this.settle();
@@ -51,17 +51,17 @@ export class ManualClock implements Clock {
     this.#elapsedMs = untilMs;
   }
 
-  /** Time passes in which the process does nothing: timers are late. */
+  /** Time passes while the process does nothing: timers are late. */
   stall(ms: number): void {
     this.#elapsedMs += ms;
   }
 
-  /** The wall clock is set to another time. */
+  /** Sets the wall clock. */
   jumpWall(ms: number): void {
     this.#wallSkewMs += ms;
   }
 
-  /** Plays what is under way without any time passing. */
+  /** Runs pending work without moving the clock. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < 3; quiet = this.#soon === 0 ? quiet + 1 : 0)
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
-// Real nats-servers for tests: finds the binaries, starts them on loopback with a configuration file of
-// their own, stops them by pid. Not the product's spawning of a server (src/broker/), which must outlive us;
-// these must not: whatever still runs is killed when this process exits.
+// Real nats-servers for tests: finds the binaries, starts servers on loopback with their own configuration file, and
+// stops them by pid. Not the product's way to start a server (src/broker/), whose servers must outlive the process.
+// Servers of tests must not: the process kills them at its exit.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { freePort } from "../../src/broker/free-port.ts";
 import { threadStates } from "./processes.ts";
 import { pathsOf, skipSuite } from "./programs.ts";
 
-/** A server that has not said by then that it is ready will not: one on a damaged store, for one. */
+/** A server that is not ready within this time never will be: on a damaged store, for example. */
 const READY_MS = 60_000;
 const STARTS_MAX = 3;
 
@@ -28,11 +28,12 @@ export interface NatsServerOptions {
   readonly jetstream?: boolean;
   /** Default: a fresh temporary directory, removed by `stop()`. A directory given here is left alone. */
   readonly storeDir?: string;
-  /** Default: a free one, kept over `restart()`. */
+  /** Default: a free port, kept over `restart()`. */
   readonly port?: number;
   /** Lines of nats-server configuration, appended: `authorization { token: "x" }`, `max_payload: 1024`. */
   readonly extraConfig?: string;
-  /** Leads a process group of its own, which Ctrl-C in this terminal does not reach. Default false: it ends with us. */
+  /** The server leads its own process group, which Ctrl-C in this terminal does not reach. Default false: the server
+   *  ends with this process. */
   readonly ownGroup?: boolean;
 }
 
@@ -43,17 +44,17 @@ export interface RunningNatsServer {
   readonly storeDir: string;
   /** Of the process now running; changes with `restart()`. */
   readonly pid: number;
-  /** What the server logged so far, all lives together. */
+  /** The server's log so far, over all starts. */
   log(): string;
-  /** Sends a signal; resolves when the process has exited, or at once for signals that do not end it. */
+  /** Sends a signal. Resolves at the exit of the process, or at once for signals that do not end it. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Ends the process if it still runs (SIGKILL if it runs), then starts it on the same port and store. */
+  /** Kills the process if it runs (SIGKILL), then starts a new one on the same port and store. */
   restart(): Promise<void>;
-  /** Ends the process and removes what this file created. Idempotent. */
+  /** Ends the process and removes the files created here. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Binaries named by `WAGGLE_NATS_SERVERS` (separated like PATH) and the one on the PATH, each once. */
+/** Binaries of `WAGGLE_NATS_SERVERS` (separated like PATH) and the binary on the PATH, without repetition. */
 export function findNatsServers(): NatsServerBinary[] {
   const named = (process.env.WAGGLE_NATS_SERVERS ?? "").split(delimiter).filter((path) => path !== "");
   const found = new Map<string, NatsServerBinary>();
@@ -64,8 +65,9 @@ export function findNatsServers(): NatsServerBinary[] {
   return [...found.values()];
 }
 
-/** The servers a suite runs against. None: says so, registers one skipped test, for vitest fails a file without tests,
- *  and returns `[]`. With CI=true that is a failure. @throws Error in CI without a server */
+/** The servers for a suite. Without a server: prints the reason, registers one skipped test, because vitest fails a
+ *  file without tests, and returns `[]`. With CI=true a missing server is a failure. @throws Error in CI without a
+ *  server */
 export function natsServersFor(suite: string): NatsServerBinary[] {
   const servers = findNatsServers();
   if (servers.length > 0) return servers;
@@ -74,7 +76,8 @@ export function natsServersFor(suite: string): NatsServerBinary[] {
   return [];
 }
 
-/** Resolves when the server takes connections. @throws Error with its log when it exits before that, or does not. */
+/** Resolves when the server accepts connections. @throws Error with its log if the server exits first, or is not ready
+ *  in time */
 export async function startNatsServer(options: NatsServerOptions): Promise<RunningNatsServer> {
   const scratch = mkdtempSync(join(tmpdir(), "waggle-nats-"));
   const storeDir = options.storeDir ?? join(scratch, "store");
@@ -138,7 +141,7 @@ interface Life {
   readonly port: number;
 }
 
-/** Somebody may take a port between its choice and the start. */
+/** Another process may take a port between its choice and the start. */
 async function startAnywhere(start: (port: number) => Promise<Life>): Promise<Life> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -195,7 +198,7 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** A signal is delivered to each thread in its own time: returns when none of them runs any more, or none is left. */
+/** Each thread receives a signal in its own time: returns when all threads have stopped, or none is left. */
 function waitUntilStopped(pid: number | undefined): void {
   for (;;) {
     if (pid === undefined || threadStates(pid).every((state) => state === "T" || state === "Z")) return;

@@ -1,4 +1,4 @@
-// The processes of this machine: from /proc on Linux, which needs no program, else from ps.
+// The processes of this machine: from /proc on Linux, which needs no program, otherwise from ps.
 
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
-  /** Its process group. */
+  /** Process group. */
   readonly group: number;
   /** `R`, `S`, `T` (stopped), `Z` (ended, not yet reaped), … */
   readonly state: string;
@@ -18,7 +18,7 @@ export function processes(): ProcessRow[] {
   return process.platform === "linux" ? fromProc() : fromPs();
 }
 
-/** The states of all threads of a process; none when it is gone. */
+/** States of all threads of a process; empty after its end. */
 export function threadStates(pid: number): string[] {
   if (process.platform !== "linux") {
     const of = fromPs().filter((row) => row.pid === pid);

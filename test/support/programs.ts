@@ -1,5 +1,5 @@
-// Programs that some suites need beside Node. Where one is missing the suite is skipped and named at the end of the run
-// with what to install (skipped-suites-reporter.ts). With CI=true a missing program is a failure.
+// Programs that some suites need besides Node. Without its program a suite is skipped, and the end of the run names
+// the suite and the program to install (skipped-suites-reporter.ts). With CI=true a missing program is a failure.
 
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -18,8 +18,8 @@ export function pathsOf(program: string): string[] {
   return folders.map((folder) => join(folder, program)).filter(isExecutable);
 }
 
-/** Leaves one skipped test in the file, for vitest fails a file that has none.
- *  @param sentence the suite, what is missing, what to install @throws Error in CI */
+/** Leaves one skipped test in the file, because vitest fails a file without tests.
+ *  @param sentence the suite, the missing program, what to install @throws Error in CI */
 export function skipSuite(suite: string, sentence: string): void {
   sayMissing(sentence);
   test.skipIf(true)(suite, () => undefined);

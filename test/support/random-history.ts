@@ -1,5 +1,5 @@
-// Random histories of tasks, agents and what operators set: wishes that pick among what there is, right or wrong, and
-// the model that makes commands of them.
+// Random histories of tasks, agents and settings: wishes that choose among existing things, valid or not, and the
+// model that makes commands of wishes.
 
 import fc from "fast-check";
 import type { Command, HeldAttempt, ReportedOutcome, SettingsCommand } from "../../src/core/command.ts";
@@ -26,7 +26,7 @@ import { refOf } from "../../src/state/task-rows.ts";
 import { refIn } from "./task-refs.ts";
 import { aTask, join, submit, Turns } from "./turns.ts";
 
-/** A command before it is known whom it can be about: numbers pick among what there is. */
+/** A command before its subject is known: numbers choose among existing subjects. */
 export interface Wish {
   readonly what: (typeof wishes)[number];
   readonly pick: number;
@@ -77,7 +77,7 @@ const turn = fc.record({
   ),
 });
 export const history = fc.record({
-  /** Whether agents a0 to a2 have been at it for a while, a0 with little success. */
+  /** Whether agents a0 to a2 already have a history, a0 with little success. */
   isExperienced: fc.nat(7).map((number) => number === 0),
   turns: fc.array(turn, { minLength: 1, maxLength: 24, size: "max" }),
 });
@@ -93,7 +93,7 @@ const outcomes: ReportedOutcome[] = [
   { kind: "revoked" },
 ];
 
-/** What the agents' side knows, from the events alone. */
+/** The agents' knowledge, from the events alone. */
 export class Model {
   /** By `taskKey`. */
   readonly accepted = new Set<string>();
@@ -184,12 +184,12 @@ export class Model {
       ...(number === 3 ? { notBefore: instant(at + detail) } : {}),
       ...(number === 4 ? { notBefore: instant(at + detail), deadline: instant(at + 300) } : {}),
     });
-    // The same id comes again with the same hash about every other time.
+    // About every second time a repeated id has the same hash.
     const failFast = number === 5;
     return { type: "SubmitTask", task, hash: `h${detail % 2}`, ...(failFast ? { failFast } : {}) };
   }
 
-  /** Mostly of a task that ended, and mostly its next round. */
+  /** Mostly an ended task, and mostly its next round. */
   #retry(pick: number, detail: number, number: number): Command {
     const ended = [...this.turns.state.endedById.values()];
     const one = ended[pick % Math.max(1, ended.length)];
@@ -222,7 +222,7 @@ export class Model {
     });
   }
 
-  /** About any attempt there ever was; mostly by who had it, with the right token. */
+  /** Any attempt so far; mostly from its agent, with the right token. */
   #result(pick: number, detail: number, number: number): Command {
     const assigned = this.turns.all("TaskAssigned");
     const open = assigned.filter(
@@ -243,7 +243,7 @@ export class Model {
     };
   }
 
-  /** Enough tries of each for one to be suspended. */
+  /** Enough attempts of each agent for one suspension. */
   learn(): void {
     const { turns } = this;
     turns.turn(...["a0", "a1", "a2"].map((id) => join(id, { kinds: kinds.slice(0, 3) })));
@@ -275,7 +275,7 @@ export class Model {
 
 const ruleNames = ["waggle", "budget", "loco", "vapora", "lucio"] as const;
 
-/** What operators say while tasks run: rules, limits below what is in use, pauses and their ends. */
+/** Operators' settings while tasks run: rules, limits below the current use, pauses and resumes. */
 function settingOf(pick: number, detail: number, number: number): SettingsCommand {
   const project = projectId(`p${detail % 2}`);
   const budget =
@@ -323,13 +323,13 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
   }
 }
 
-/** A life that was fenced does not join again, so there is one join of an agent in a turn. */
+/** A fenced session does not join again, so an agent joins at most once per turn. */
 function isFirstJoin(command: Command, at: number, all: readonly Command[]): boolean {
   if (command.type !== "JoinAgent") return true;
   return all.findIndex((other) => other.type === "JoinAgent" && other.agent === command.agent) === at;
 }
 
-/** What an agent says it holds: what it does hold, less some, or more than that. */
+/** The attempts that an agent lists: its held attempts, with some missing or added. */
 function heldBy(row: AgentRow | undefined, detail: number, number: number) {
   const held: HeldAttempt[] = [];
   for (const [at, { project, task, attempt }] of [...(row?.open.values() ?? [])].entries())
@@ -339,7 +339,7 @@ function heldBy(row: AgentRow | undefined, detail: number, number: number) {
   return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
 }
 
-/** α of a resource: as it is, the policy's, or its own, moving or not. */
+/** α of a resource: unchanged, the policy's, or its own, with or without auto-tune. */
 function alphaPatch(detail: number): ResourcePatch {
   if (detail % 3 === 0) return {};
   return detail % 3 === 1 ? { alpha: null } : { alpha: (detail % 512) / 1024, autoTune: detail % 2 === 0 };

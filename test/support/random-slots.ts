@@ -69,7 +69,7 @@ export class SlotModel {
     for (const each of asked) {
       const command = this.#commandOf(each);
       if (command === undefined) continue;
-      // A life that was fenced does not join again, so there is one join of an agent in a turn.
+      // A fenced session does not join again, so an agent joins at most once per turn.
       if (command.type === "JoinAgent" && joined.has(command.agent)) continue;
       if (command.type === "JoinAgent") joined.add(command.agent);
       commands.push(command);
@@ -149,7 +149,7 @@ export class SlotModel {
     }
   }
 
-  /** What it holds and waits for, less some, some of it wrongly, and something else. */
+  /** The agent's held and waiting handles, with some missing, wrong or added. */
   #listed(agent: ReturnType<typeof agentId>, detail: number) {
     const listed = slotLeasesOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
     const isSwapped = detail % 5 === 0;

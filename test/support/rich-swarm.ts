@@ -1,4 +1,4 @@
-// A small swarm in which every field of the state says something: rows of all sorts, each in more than one condition.
+// A small swarm in which every field of the state has a telling value: rows of all types, each in several conditions.
 
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
 import {
@@ -22,7 +22,7 @@ import { join, submit } from "./turns.ts";
 const k = kind("k");
 const l = kind("l");
 
-/** Every turn of it stands in `inputs`. */
+/** `inputs` has every turn of the history. */
 export function richSwarm(): SlotTurns {
   const turns = new SlotTurns();
   setUp(turns);
@@ -82,7 +82,7 @@ function setUp(turns: SlotTurns): void {
   );
 }
 
-/** Projects and kinds that nobody uses any more. */
+/** Projects and kinds that have become idle. */
 function fallIdle(turns: SlotTurns): void {
   const idle = ["i", "j"].map((name) => ({ id: `idle-${name}`, kind: kind(name), project: projectId(name) }));
   turns.turn(join("a5", { kinds: idle.map((each) => each.kind), maxConcurrent: 2 }));
@@ -94,7 +94,7 @@ function fallIdle(turns: SlotTurns): void {
   turns.turn({ type: "LeaveAgent", agent: agentId("a5"), incarnation: incarnation("a5-1") });
 }
 
-/** One agent fails until it is suspended. */
+/** One agent fails until its suspension. */
 function learn(turns: SlotTurns): void {
   for (let lesson = 0; lesson < 11; lesson += 1) {
     const ids = ["a", "b", "c", "d"].map((name) => `lesson-${name}${lesson}`);
@@ -124,7 +124,7 @@ function retry(turns: SlotTurns): void {
   turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(failed[0] ?? ""), round: 1 });
 }
 
-/** One user's tasks wait for one another; and a task ends in each of the ways that are left. */
+/** One user's tasks wait for each other, and a task ends in each of the remaining ways. */
 function takeTurns(turns: SlotTurns): void {
   const task = (number: number, overrides: Parameters<typeof submit>[0] = {}) =>
     submit({ id: taskId(`n${number}`), kind: kind("n"), ...ofProject(0), ...overrides });
@@ -141,7 +141,7 @@ function takeTurns(turns: SlotTurns): void {
   }
 }
 
-/** Tasks in every state, attempts in every state, an agent that is lost and one that left. */
+/** Tasks in every state, attempts in every state, a lost agent, and an agent that left. */
 function work(turns: SlotTurns): void {
   const { at } = turns;
   const task = (id: string, overrides: Parameters<typeof submit>[0] = {}) =>
@@ -178,14 +178,14 @@ function work(turns: SlotTurns): void {
   );
 }
 
-/** A heartbeat: all that was assigned is there, but for so many. */
+/** A heartbeat: lists every assignment except the given number. */
 function beat(row: AgentRow, missing: number): Command {
   const held = Array.from(row.open.values(), ({ project, task, attempt }) => ({ project, task, attempt }));
   const seen = assignmentNumber(row.lastNumber - missing);
   return { type: "ReconcileAgent", agent: row.id, incarnation: row.incarnation, held, seen };
 }
 
-/** Slots held and waited for, some with a holder, some that end by time. */
+/** Slots held and waited for, some with a holder, some with a deadline. */
 function holdSlots(turns: SlotTurns): void {
   turns.setResource("x", { slots: 2, ownAlpha: { value: 0.375, autoTune: true } });
   turns.setResource("y", { slots: 3, maxWaiters: 4 });
@@ -203,7 +203,7 @@ function holdSlots(turns: SlotTurns): void {
   turns.turn(release("a1-0"), acquire("a2-2", "x", { timeoutMs: 60_000 }));
 }
 
-/** Values that no story of a few turns comes to. The invariants still hold. */
+/** Values that no short history reaches. The invariants still hold. */
 export function pokeRareValues({ state }: SlotTurns): void {
   const agent = state.agentById.get(agentId("a1"));
   agent?.suspensionByKind.set(l, { until: instant(state.at + 1), step: 3 });

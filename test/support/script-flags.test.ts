@@ -1,4 +1,4 @@
-// Scripts that were typed wrong say how they are typed. Not here: what they do.
+// Scripts with wrong flags print their usage. Not here: the work of the scripts.
 
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
-// What a script of this repository does with flags that it does not know: its usage and exit code 2, not a stack.
+// Handles unknown flags of this repository's scripts: usage and exit code 2 instead of a stack.
 
-/** @param read calls `parseArgs`, whose refusals end the process */
+/** @param read calls `parseArgs`, whose errors end the process */
 export function readFlags<T>(usage: string, read: () => T): T {
   try {
     return read();

@@ -1,10 +1,10 @@
-// Which fields of what was described ever said something: of one that is always 0, false or empty, a test that compares
-// descriptions cannot tell whether it was kept or begun anew.
+// Finds fields that never had a telling value. If a field is always 0, false or empty, a comparison of descriptions
+// cannot show whether the field was kept or reset.
 
 const nothings: ReadonlySet<string> = new Set(["0", "false", '""', "[]", "{}"]);
 
 export class SeenValues {
-  /** By path, what was seen there first, and whether anything else was. */
+  /** By path: the first value, and whether a different value followed. */
   readonly #byPath = new Map<string, { readonly first: string; hasVaried: boolean }>();
 
   add(described: unknown): void {
@@ -15,7 +15,7 @@ export class SeenValues {
     return this.#byPath.get(path)?.hasVaried === true;
   }
 
-  /** Paths at which nothing ever stood that somebody who forgot the field would not have put there. */
+  /** Paths whose values a reader that forgets the field would also produce. */
   silent(): string[] {
     const isSilent = ({ first, hasVaried }: { first: string; hasVaried: boolean }) =>
       !hasVaried && nothings.has(first);

@@ -1,4 +1,4 @@
-// A suite that did not run must be named at the end of the run.
+// The end of a run must name every suite that did not run.
 
 import type { UserConsoleLog } from "vitest";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ function aLog(content: string): UserConsoleLog {
   return { content, type: "stderr", size: content.length, time: 0 };
 }
 
-/** The few members that the reporter reads. */
+/** The members that the reporter reads. */
 function aModule(path: string, states: readonly string[]): TestModule {
   const tests = states.map((state) => ({ result: () => ({ state }) }));
   return { relativeModuleId: path, children: { allTests: () => tests } } as unknown as TestModule;

@@ -1,6 +1,6 @@
-// Says at the end of a run which suites did not run and why. A skipped suite must never look like a passed
-// one. It reads two things: tests that vitest counts as skipped, and sentences ending in "; skipped" that
-// suites print when they find nothing to run against (test/support/nats-server.ts).
+// Prints at the end of a run which suites did not run, and why. A skipped suite must never look like a passed one.
+// The reporter reads tests that vitest counts as skipped, and sentences ending in "; skipped" that suites print
+// without a server (test/support/nats-server.ts).
 
 import type { UserConsoleLog } from "vitest";
 import type { Reporter, TestModule, Vitest } from "vitest/node";

@@ -60,12 +60,12 @@ export class SlotTurns extends Turns {
     return row;
   }
 
-  /** Handles that hold a slot of it, in order of granting. */
+  /** Handles that hold a slot of the resource, in order of granting. */
   holders(resource: string): string[] {
     return [...this.resource(resource).holdings.values()].map(({ handle }) => handle);
   }
 
-  /** Handles that wait for it, in order of asking. */
+  /** Handles that wait for the resource, in order of asking. */
   waiters(resource: string): string[] {
     return [...this.resource(resource).waiting.values()].map(({ handle }) => handle);
   }

@@ -1,4 +1,4 @@
-// What a journal in memory holds: counted, read as events, and written by a coordinator that is not there.
+// The content of a journal in memory: counted, read as events, and written by an absent coordinator.
 
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { liveIn } from "../../src/journal/live.ts";
@@ -29,12 +29,12 @@ export function liveOf(store: MemoryJournalStore): LiveSegment {
   throw new Error("no segment is live");
 }
 
-/** Stores a record in the live segment as another writer would. @returns its position */
+/** Stores a record in the live segment, like a foreign writer. @returns its position */
 export function insertRecord(store: MemoryJournalStore, bytes: Uint8Array): number {
   return store.insert(liveOf(store).number, bytes);
 }
 
-/** The events of each batch that stands behind its segment's `Opened`, in order. */
+/** The events of each batch after its segment's `Opened`, in order. */
 export function storedBatches(store: MemoryJournalStore): Event[][] {
   const batches: Event[][] = [];
   for (const number of store.list())
@@ -53,7 +53,7 @@ export function storedEvents<Type extends EventType>(store: MemoryJournalStore, 
     .filter((event): event is EventOf<Type> => event.type === type);
 }
 
-/** Another coordinator, which acts on the store at once and answers nobody. */
+/** A second coordinator, which acts on the store at once and answers no requests. */
 export class Rival {
   readonly life: string;
   readonly #store: MemoryJournalStore;
@@ -63,7 +63,7 @@ export class Rival {
     this.life = life;
   }
 
-  /** Claims the segment behind the highest one. @returns its number */
+  /** Claims the segment after the highest one. @returns its number */
   claim(): number {
     const number = (this.#store.list().at(-1) ?? 0) + 1;
     this.#store.create(number);
@@ -74,7 +74,7 @@ export class Rival {
     return number;
   }
 
-  /** Seals the live segment and opens the next one behind a batch. @returns the term */
+  /** Seals the live segment and opens the next one after a batch. @returns the term */
   takeLead(tail: ChainTail, at = ManualClock.startMs): number {
     const { number: before } = liveOf(this.#store);
     this.#store.seal(before);
@@ -105,7 +105,7 @@ export class Rival {
     return tail;
   }
 
-  /** @param before the segment that it continues */
+  /** @param before the previous segment */
   open(number: number, tail: ChainTail, before: number | undefined): { readonly opened: string } {
     const bytes = encodeRecord({
       kind: "opened",
@@ -123,7 +123,7 @@ export class Rival {
     return { opened: hashOf(bytes) };
   }
 
-  /** The batch behind a tail, in a segment. @returns its tail */
+  /** The batch after a tail, in a segment. @returns its tail */
   batch(number: number, after: ChainTail, events: readonly Event[], at = ManualClock.startMs): ChainTail {
     const idx = batchIndex(after.idx + 1);
     const header = {

@@ -1,5 +1,5 @@
-// A swarm in one process for tests: the production coordinator over the memory transport and a memory journal,
-// and nodes that speak the wire message by message.
+// A swarm in one process for tests: the production coordinator over the memory transport and a memory journal, and
+// nodes that speak the wire message by message.
 
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
@@ -26,12 +26,12 @@ export interface TestSwarm {
   readonly store: MemoryJournalStore;
   readonly coordinator: Coordinator;
   readonly client: WireNode;
-  /** The journal as everybody reads it; whatever breaks an invariant in it fails the test in `stop`. */
+  /** The journal as every reader sees it; a broken invariant fails the test in `stop`. */
   readonly watched: WatchedJournal;
-  /** Of each coordinator, by its id: to cut and heal. */
+  /** Transport of each coordinator, by its id: to cut and heal. */
   readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
-  /** Submits tasks of the kind that an agent of a test does, in one message of the client. */
+  /** Submits tasks of the test agent's kind, in one message of the client. */
   submit(...ids: readonly string[]): ReturnType<WireNode["submit"]>;
   /** A further coordinator on the same journal. */
   startAnother(
@@ -43,7 +43,7 @@ export interface TestSwarm {
 }
 
 export interface TestSwarmOptions {
-  /** Default `test`, whose subjects are below. */
+  /** Default `test`, the swarm of the subjects below. */
   readonly swarm?: SwarmId;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -82,26 +82,26 @@ interface JoinOptions {
 
 export const silentLogger = pino({ level: "silent" });
 
-/** Waits are as short as their jitter lets them be, each time. */
+/** Every wait is as short as its jitter allows. */
 export const noJitter: Random = { ...systemRandom, next: () => 0 };
 
 const roleByCoordinator = new WeakMap<Coordinator, Role>();
 
-/** The role that a coordinator of a test swarm is in, or ended in. */
+/** Current or final role of a coordinator of a test swarm. */
 export function roleOf(coordinator: Coordinator): Role {
   const role = roleByCoordinator.get(coordinator);
   if (role === undefined) throw new Error("no test swarm started this coordinator");
   return role;
 }
 
-/** Stops a swarm, or one coordinator, and lets the time pass that one needs which cannot write its goodbye. */
+/** Stops a swarm or a coordinator. Lets time pass for a coordinator that cannot write its last record. */
 export async function stopped(running: { stop(): Promise<void> }, clock: ManualClock): Promise<void> {
   const ended = running.stop();
   await clock.advance(limits.handOverMs);
   await ended;
 }
 
-/** Starts a coordinator and waits until it leads, and its first batch is committed. */
+/** Starts a coordinator. Waits until it leads and its first batch is committed. */
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
   const swarmClock = options.clock ?? systemClock;
   const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
@@ -163,7 +163,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   };
 }
 
-/** Anybody with a connection: requests by JSON, and a log of what a subject brought. */
+/** Any node with a connection: JSON requests, and a log of the messages of a subject. */
 export class WireNode {
   readonly transport: Transport;
 
@@ -195,7 +195,7 @@ export class WireNode {
     return this.ask(subjects.query("_", "task"), { task });
   }
 
-  /** Everything that arrives on a subject, and a way to wait for the next. */
+  /** All messages of a subject, and a way to wait for the next. */
   listen<Message>(subject: string): Listening<Message> {
     const listening = new Listening<Message>();
     this.transport.subscribe(subject, (message) =>
@@ -207,7 +207,7 @@ export class WireNode {
 
 export class Listening<Message> {
   readonly all: Message[] = [];
-  /** Called with each message as it comes. */
+  /** Called with each message at its arrival. */
   onPush: ((message: Message) => void) | undefined;
   #taken = 0;
   #wake: (() => void) | undefined;
@@ -218,7 +218,7 @@ export class Listening<Message> {
     this.#wake?.();
   }
 
-  /** The next message that has not been taken, as soon as there is one. */
+  /** The next message that was not yet taken; waits for one. */
   async next(): Promise<Message> {
     while (this.all.length <= this.#taken) {
       await new Promise<void>((resolve) => {
@@ -230,7 +230,7 @@ export class Listening<Message> {
   }
 }
 
-/** An agent that does exactly what a test tells it. */
+/** An agent that does only what a test orders. */
 export class WireAgent extends WireNode {
   readonly id: string;
   readonly group: string;
@@ -255,7 +255,7 @@ export class WireAgent extends WireNode {
     });
   }
 
-  /** The next assignment, waiting for it. */
+  /** Waits for the next assignment. */
   async assignment(): Promise<Assignment> {
     while (this.#assigned.length === 0) {
       const push = await this.pushes.next();

@@ -1,14 +1,14 @@
-// Tasks by their ids alone, for tests in which no two projects have a task of one id.
+// Tasks by their ids alone, for tests without equal ids in two projects.
 
 import { projectId, type TaskRef, taskId } from "../../src/ids.ts";
 import type { EndedTask, SwarmState, TaskRow } from "../../src/state/state.ts";
 
-/** Names a task; `p` is the project of tests that need but one. */
+/** Names a task; `p` is the project of tests with a single project. */
 export function aRef(id: string, project = "p"): TaskRef {
   return { project: projectId(project), task: taskId(id) };
 }
 
-/** The task of that id in the project that has one; in project `p` where none has. */
+/** The task with this id in its project; in project `p` if none has one. */
 export function refIn(state: SwarmState, id: string): TaskRef {
   const task = taskId(id);
   const [project = projectId("p")] = [
@@ -26,7 +26,7 @@ export function endedTask(state: SwarmState, id: string): EndedTask | undefined 
   return state.endedById.get(refIn(state, id));
 }
 
-/** Ids of the live tasks, in the order in which their rounds began. */
+/** Ids of the live tasks, by the start of their rounds. */
 export function liveIds(state: SwarmState | undefined): string[] {
   return state === undefined ? [] : [...state.taskById.values()].map(({ spec }) => spec.id);
 }

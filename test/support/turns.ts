@@ -77,7 +77,7 @@ export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}
 const life = "a-session";
 const journal = "j";
 
-/** In which a history's batches stand, each at its index behind the segment's `Opened`. */
+/** The segment of a history's batches: each follows the segment's `Opened` at its index. */
 export const segmentOfTurns: LiveSegment = {
   number: 1,
   opened: {
@@ -96,12 +96,12 @@ export const segmentOfTurns: LiveSegment = {
   position: 0,
 };
 
-/** What a history was told, and when. */
+/** The inputs of a history, with their times. */
 type Input =
   | { readonly at: Instant; readonly commands: readonly Command[] }
   | { readonly at: Instant; readonly event: Event };
 
-/** Where a history goes on that somebody else began. */
+/** State at which a history continues an earlier history. */
 export interface Beginning {
   readonly state: SwarmState;
   readonly records: readonly SegmentRecord[];
@@ -120,7 +120,7 @@ export class Turns {
   readonly #planner: Planner;
   readonly #succession = new Succession();
 
-  /** @param from absent of a history that begins anew */
+  /** @param from absent for a new history */
   constructor(from?: Beginning) {
     this.state = from?.state ?? emptyState();
     this.#planner = new Planner(this.state);
@@ -132,19 +132,19 @@ export class Turns {
     this.at = from.at;
     const last = from.records.at(-1);
     if (last !== undefined) this.#prev = hashOf(last.bytes);
-    // What it finds is what stood there before.
+    // The state at the beginning comes from the earlier history.
     this.#succession.check(this.state);
   }
 
-  /** Does what another history was told. */
+  /** Repeats an input of another history. */
   repeat(input: Input): void {
     this.at = input.at;
     if ("event" in input) this.configure(input.event);
     else this.turn(...input.commands);
   }
 
-  /** One turn of these commands, what is due and what can be assigned. @returns the replies
-   *  @throws Error when an invariant does not hold after it */
+  /** One turn of these commands, of due timers and of possible assignments. @returns the replies
+   *  @throws Error if an invariant is broken afterwards */
   turn(...commands: readonly Command[]): Reply[] {
     this.inputs.push({ at: this.at, commands });
     return this.#turn(commands);
@@ -161,7 +161,7 @@ export class Turns {
     return replies;
   }
 
-  /** What an operator set, and what follows from it for slots. */
+  /** A setting, and its effects on slots. */
   configure(event: Event): void {
     this.inputs.push({ at: this.at, event });
     const context = { at: this.at, idx: batchIndex(this.records.length + 1) };
@@ -179,12 +179,12 @@ export class Turns {
     this.#turn([]);
   }
 
-  /** Journal time passes; a turn may see it. */
+  /** Journal time passes; a turn may follow. */
   pass(ms: number): void {
     this.at = instant(this.at + ms);
   }
 
-  /** Time passes until the next timer, and a turn sees it. */
+  /** Time passes until the next timer, and a turn follows. */
   passToDue(): void {
     const next = this.state.timers.peek();
     if (next === undefined) throw new Error("nothing is due");
@@ -210,7 +210,7 @@ export class Turns {
     return row;
   }
 
-  /** What a task was asked to do last, as the record has it. */
+  /** The newest spec of a task, from the events. */
   specOf(id: string, project?: string): TaskSpec | undefined {
     for (const event of this.events.toReversed())
       if (
@@ -222,14 +222,14 @@ export class Turns {
     return undefined;
   }
 
-  /** What opens the next round of an ended task, unless overridden. */
+  /** The command that opens the next round of an ended task, unless overridden. */
   retry(id: string, overrides: Partial<CommandOf<"RetryTask">> = {}): CommandOf<"RetryTask"> {
     const { deadline: _, notBefore: __, ...spec } = this.specOf(id) ?? aTask({ id: taskId(id) });
     const round = (endedTask(this.state, id)?.round ?? 1) + 1;
     return { type: "RetryTask", project: spec.project, task: taskId(id), round, spec, ...overrides };
   }
 
-  /** The report of a task's open attempt by the agent that has it, unless overridden. */
+  /** The report of a task's open attempt by its agent, unless overridden. */
   report(
     id: string,
     outcome: CommandOf<"ReportResult">["outcome"],

@@ -1,5 +1,5 @@
-// Reads test vectors: one JSON object a line. The folder is test/vectors, or VECTORS_DIR when it is set, so
-// that other vectors of the same form can be run through the same tests.
+// Reads test vectors: one JSON object per line. The folder is test/vectors, or VECTORS_DIR if set, so that the same
+// tests can run other vectors of the same form.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

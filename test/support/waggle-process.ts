@@ -1,4 +1,4 @@
-// The command as a user runs it: `node bin/waggle.js …` in a folder of its own, as a real process.
+// The command as a user runs it: `node bin/waggle.js …` in its own folder, as a real process.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 
-/** How hints name a command here: as it was started. @param line as after `waggle` */
+/** A command as hints print it here: as started. @param line as after `waggle` */
 export const asHinted = (line: string) => `\`node ${launcher} ${line}\``;
 
 export interface Finished {
@@ -29,7 +29,7 @@ export class Workplace {
     this.#env = env;
   }
 
-  /** @param natsServer a server's binary that `up` is to find on the PATH; without one it takes the development broker
+  /** @param natsServer a server's binary for `up` on the PATH; without one `up` takes the development broker
    *  @param env variables besides those of this process */
   static async make(natsServer?: string, env: NodeJS.ProcessEnv = {}): Promise<Workplace> {
     const folder = await mkdtemp(join(tmpdir(), "waggle-process-"));
@@ -39,7 +39,7 @@ export class Workplace {
       "/bin",
     ];
     const { NATS_URL: _url, NATS_CONTEXT: _context, ...kept } = process.env;
-    // Those of npm say how the tests were started: hints would say `npx waggle`.
+    // Variables of npm would make hints say `npx waggle`.
     const rest = Object.fromEntries(Object.entries(kept).filter(([name]) => !name.startsWith("npm_")));
     return new Workplace(folder, {
       ...rest,
@@ -50,7 +50,7 @@ export class Workplace {
     });
   }
 
-  /** Starts a verb that keeps running. */
+  /** Starts a long-running verb. */
   start(...args: string[]): RunningWaggle {
     const child = spawn(process.execPath, [launcher, ...args], { cwd: this.folder, env: this.#env });
     const running = new RunningWaggle(child);
@@ -67,7 +67,7 @@ export class Workplace {
     return join(this.folder, ".waggle");
   }
 
-  /** Kills what was started, stops the broker, removes the folder. */
+  /** Kills started processes, stops the broker, removes the folder. */
   async clear(): Promise<void> {
     for (const running of this.#processes) running.child.kill("SIGKILL");
     await Promise.all(this.#processes.map((running) => running.finished));
@@ -76,7 +76,7 @@ export class Workplace {
   }
 }
 
-/** One process, what it has said so far, and how it ended. */
+/** One process, its output so far, and its end. */
 export class RunningWaggle {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;
@@ -103,7 +103,7 @@ export class RunningWaggle {
     return `${this.#stdout}${this.#stderr}`;
   }
 
-  /** Resolves when either stream has said it. Rejects when the process ends without. */
+  /** Resolves when either stream contains the text. Rejects if the process ends first. */
   async says(text: string | RegExp): Promise<void> {
     const hasSaid = () => (typeof text === "string" ? this.said.includes(text) : text.test(this.said));
     await new Promise<void>((resolve, reject) => {

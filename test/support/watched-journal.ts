@@ -1,5 +1,5 @@
-// Reads a memory journal as it is written, folds it as any standby would, and checks the invariants after every
-// batch. What it finds is thrown by `settled`.
+// Reads a memory journal while it is written, folds it like a standby, and checks the invariants after every batch.
+// `settled` throws the findings.
 
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
@@ -19,9 +19,9 @@ const largeEvery = 64;
 
 export class WatchedJournal {
   #replay = new Replay();
-  /** Records that were skipped, by whether they are foreign, in order. */
+  /** Skipped records, in order: foreign or superseded. */
   readonly skipped: ("foreign" | "superseded")[] = [];
-  /** The journal has so little room that nothing may be assigned. */
+  /** The journal is nearly full, so that no task may be assigned. */
   mayHoldBack = false;
   readonly #store: MemoryJournalStore;
   #succession: Succession | undefined = new Succession();
@@ -57,7 +57,7 @@ export class WatchedJournal {
     return true;
   }
 
-  /** What was read before lacks batches that the base stands for. */
+  /** The records so far lack batches that the base covers. */
   #readBase(live: LiveSegment, position: number): void {
     const manifest = decodeRecord(this.#store.read(live.number, position)?.bytes ?? new Uint8Array());
     if (manifest?.kind !== "manifest") throw new Error(`segment ${live.number} has no base`);
@@ -72,7 +72,7 @@ export class WatchedJournal {
     let built = building.next();
     while (built.done !== true) built = building.next();
     this.#replay = new Replay({ state: built.value, tail: manifest.tail });
-    this.#succession = undefined; // it must see every batch
+    this.#succession = undefined; // must see every batch
     this.#replay.enter(live, position);
   }
 
@@ -90,9 +90,9 @@ export class WatchedJournal {
     if (verdict.kind !== "applied") return;
     const { state } = this.replay;
     const isSmall = state.taskById.size + state.endedById.size <= smallTasksMax;
-    if (!isSmall) this.#succession = undefined; // it must see every batch
+    if (!isSmall) this.#succession = undefined; // must see every batch
     if (!isSmall && verdict.batch.idx % largeEvery !== 0) return;
-    // A turn may leave something undone only when it was full, or the journal is nearly.
+    // A turn may leave work undone only if the turn was full, or the journal nearly is.
     const hadRoom = record.bytes.length < limits.turnBytesMax && !this.mayHoldBack;
     this.#note(verdict.batch.idx, hadRoom ? checkAfterTurn(state) : checkInvariants(state));
     this.#note(verdict.batch.idx, this.#succession?.check(state) ?? []);

@@ -1,4 +1,4 @@
-// Everything that passes over a hub, by subject and content, for tests that say what must not be seen.
+// All messages of a hub, by subject and content, for tests of messages that must not appear.
 
 import type { MemoryHub } from "../../src/transport/memory.ts";
 import { subjects } from "./swarm.ts";
@@ -17,7 +17,7 @@ export class WireTap {
     });
   }
 
-  /** What a coordinator said, requests and its own beats aside: answers and pushes. */
+  /** Answers and pushes of coordinators, without their own requests and heartbeats. */
   said(): string[] {
     const isAsked =
       /\.(submit|cancel|await|join|leave|heartbeat|progress|result|acquire|release|drain|undrain)$|\.query\./;
