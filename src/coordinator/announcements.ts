@@ -15,7 +15,7 @@ import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
 import type { CoordinatorHeartbeat } from "../protocol/schemas.ts";
 
 export interface Contender {
-  readonly beat: CoordinatorHeartbeat;
+  readonly announcement: CoordinatorHeartbeat;
   /** Whether to wait for the coordinator. */
   readonly isBelieved: boolean;
 }
@@ -29,7 +29,7 @@ interface Wait {
 }
 
 interface Said {
-  readonly beat: CoordinatorHeartbeat;
+  readonly announcement: CoordinatorHeartbeat;
   readonly monotonicMs: number;
 }
 
@@ -48,18 +48,18 @@ export class Announcements {
   #wait: Wait | undefined;
 
   /** Notes an announcement. A coordinator that leaves is no standby any more; its position still counts. */
-  note(beat: CoordinatorHeartbeat, monotonicMs: number): void {
-    if (beat.leaves === true) {
-      const known = this.#heardById.get(beat.id);
+  note(announcement: CoordinatorHeartbeat, monotonicMs: number): void {
+    if (announcement.leaves === true) {
+      const known = this.#heardById.get(announcement.id);
       if (known !== undefined) known.hasLeft = true;
       return;
     }
-    const said = { beat, monotonicMs };
-    const before = this.#heardById.get(beat.id)?.furthest;
-    const isLess = before !== undefined && isFurther(before.beat, beat);
+    const said = { announcement, monotonicMs };
+    const before = this.#heardById.get(announcement.id)?.furthest;
+    const isLess = before !== undefined && isFurther(before.announcement, announcement);
     const furthest = isLess && monotonicMs - before.monotonicMs <= SAID_MS ? before : said;
-    this.#heardById.delete(beat.id);
-    this.#heardById.set(beat.id, { ...said, furthest, hasLeft: false });
+    this.#heardById.delete(announcement.id);
+    this.#heardById.set(announcement.id, { ...said, furthest, hasLeft: false });
     const [oldest] = this.#heardById.keys();
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
@@ -67,22 +67,24 @@ export class Announcements {
   /** The coordinator with the most of the journal announced within 2·T, if more than `own`. To be asked right after
    *  a read of the journal to its end, `own`. @param timeoutMs T */
   ahead(own: JournalPoint, { now, timeoutMs }: { now: number; timeoutMs: number }): Contender | undefined {
-    const beat = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
-    if (beat === undefined) this.#wait = undefined;
+    const announcement = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
+    if (announcement === undefined) this.#wait = undefined;
     else if (this.#wait?.own.term !== own.term || this.#wait.own.idx !== own.idx)
       this.#wait = { own: { term: own.term, idx: own.idx }, times: 0, countedMonotonicMs: now };
     else if (now - this.#wait.countedMonotonicMs >= timeoutMs) {
       this.#wait.times += 1;
       this.#wait.countedMonotonicMs = now;
     }
-    return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
+    return (
+      announcement && { announcement, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax }
+    );
   }
 
   #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorHeartbeat | undefined {
     let most: CoordinatorHeartbeat | undefined;
     for (const { furthest, ...newest } of this.#heardById.values())
-      for (const { beat, monotonicMs } of [furthest, newest])
-        if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
+      for (const { announcement, monotonicMs } of [furthest, newest])
+        if (monotonicMs >= sinceMonotonicMs && isFurther(announcement, most ?? own)) most = announcement;
     return most;
   }
 
@@ -101,8 +103,11 @@ export class Announcements {
     { now, withinMs }: { now: number; withinMs: number },
   ): readonly CoordinatorHeartbeat[] {
     return [...this.#heardById.values()]
-      .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
-      .map(({ beat }) => beat);
+      .filter(
+        ({ announcement, monotonicMs }) =>
+          announcement.leading && announcement.term >= term && now - monotonicMs <= withinMs,
+      )
+      .map(({ announcement }) => announcement);
   }
 
   /** Whether any coordinator announced anything within `withinMs`. */
@@ -121,6 +126,8 @@ export class Announcements {
   /** Standbys heard within `withinMs`. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);
-    return recent.filter(({ beat, hasLeft }) => !beat.leading && !hasLeft).map(({ beat }) => beat.id);
+    return recent
+      .filter(({ announcement, hasLeft }) => !announcement.leading && !hasLeft)
+      .map(({ announcement }) => announcement.id);
   }
 }

@@ -55,8 +55,8 @@ export class Announcer {
     const timeoutMs = limits.greetingMs;
     const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });
     if (answer.kind !== "answered") return undefined;
-    const beat = decode(answer.data, coordinatorHeartbeatSchema);
-    return beat.ok ? beat.value : { term: 0, idx: 0 }; // a coordinator of another version, perhaps
+    const announcement = decode(answer.data, coordinatorHeartbeatSchema);
+    return announcement.ok ? announcement.value : { term: 0, idx: 0 }; // a coordinator of another version, perhaps
   }
 
   /** Asks all other coordinators for their positions, and notes the answers within `ms`.
@@ -90,11 +90,11 @@ export class Announcer {
   /** @returns whether the message is an announcement of another coordinator */
   #note({ data }: Message): boolean {
     const { id, clock, announcements } = this.#deps;
-    const beat = decode(data, coordinatorHeartbeatSchema);
-    if (!beat.ok || beat.value.id === id) return false;
-    announcements.note(beat.value, clock.monotonicMs());
-    this.#onHeard?.(beat.value.id);
-    if (beat.value.cannotRead !== undefined) this.#deps.onUnreadable(beat.value.cannotRead);
+    const announcement = decode(data, coordinatorHeartbeatSchema);
+    if (!announcement.ok || announcement.value.id === id) return false;
+    announcements.note(announcement.value, clock.monotonicMs());
+    this.#onHeard?.(announcement.value.id);
+    if (announcement.value.cannotRead !== undefined) this.#deps.onUnreadable(announcement.value.cannotRead);
     return true;
   }
 

@@ -133,7 +133,7 @@ class RunningCoordinator implements Coordinator {
   #silentSegment = 0;
   #taken: (TakenLead & { readonly kind: "won" }) | undefined;
   #leader: Leader | undefined;
-  #cancelBeat: (() => void) | undefined;
+  #cancelHeartbeat: (() => void) | undefined;
   #hasStarted = false;
   /** No other coordinator answered at the start. */
   #wasAlone = false;
@@ -153,8 +153,8 @@ class RunningCoordinator implements Coordinator {
       announcements: this.#announcements,
       held: () => this.#leader?.committed ?? this.#acknowledged ?? this.#log?.tail ?? { term: 0, idx: 0 },
       isLeading: () => this.#leader !== undefined,
-      neededBytes: () => this.#leader?.neededBytes,
-      onUnreadable: (segment) => this.#leader?.cannotBeRead(segment),
+      neededBytes: () => this.#leader?.full.neededBytes,
+      onUnreadable: (segment) => this.#leader?.commits.cannotBeRead(segment),
     });
     this.#room = new JournalRoom(journal, clock, logger);
     this.#reads = new JournalReads({
@@ -199,7 +199,8 @@ class RunningCoordinator implements Coordinator {
     const leader = this.#leader;
     if (leader === undefined)
       return { settledState: this.#heldLog.state, settledHash: this.#heldLog.tail.hash, pending: [] };
-    const { isSettled, state, tailHash, pending } = leader;
+    const { state } = leader;
+    const { isSettled, tailHash, pending } = leader.commits;
     return {
       settledState: isSettled ? state : undefined,
       settledHash: isSettled ? tailHash : undefined,
@@ -224,7 +225,7 @@ class RunningCoordinator implements Coordinator {
     return new Promise((resolve, reject) => {
       this.#role.subscribe({
         next: (role) => {
-          if (role === "leading" && this.#leader !== undefined) resolve(this.#leader.term);
+          if (role === "leading" && this.#leader !== undefined) resolve(this.#leader.commits.term);
         },
         complete: () => {
           const sentence = "the coordinator ended before it led";
@@ -277,7 +278,7 @@ class RunningCoordinator implements Coordinator {
     this.#queries.stop();
     this.#reads.stop();
     this.#announcer.announce({ leaves: true });
-    this.#cancelBeat?.();
+    this.#cancelHeartbeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     this.#role.next(error === undefined ? "stopped" : "halted");
     this.#role.complete();
@@ -299,7 +300,7 @@ class RunningCoordinator implements Coordinator {
     this.#subscriptions.push(this.#announcer.takePart());
     await this.#options.transport.flush();
     this.#hasStarted = true;
-    this.#beat();
+    this.#heartbeat();
     this.#wasAlone = other === undefined;
     const isNew = this.#log === undefined;
     if (isNew && other === undefined) logger.info("no journal yet: a new one begins");
@@ -448,7 +449,7 @@ class RunningCoordinator implements Coordinator {
     await this.#announcer.ask(askMs, isClosed ? this.#announcements.present(this.#lately) : undefined);
     const ahead = this.#announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs });
     if (ahead === undefined) return false;
-    const { id, idx, term } = ahead.beat;
+    const { id, idx, term } = ahead.announcement;
     const said = { coordinator: id, idx, term, own: own.idx };
     if (ahead.isBelieved) logger.info(said, "another coordinator holds more of the journal; it goes first");
     else
@@ -480,7 +481,7 @@ class RunningCoordinator implements Coordinator {
     };
     const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));
     this.#leader = leader;
-    this.#options.logger.info({ term: leader.term }, "leading");
+    this.#options.logger.info({ term: leader.commits.term }, "leading");
     leader.begin();
     return leader;
   }
@@ -542,9 +543,11 @@ class RunningCoordinator implements Coordinator {
   }
 
   /** Announces this coordinator, for other coordinators and for clients that watch for a new term. */
-  #beat(): void {
+  #heartbeat(): void {
     this.#announcer.announce();
-    this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
+    this.#cancelHeartbeat = this.#options.clock.after(this.#followedTiming.heartbeatMs, () =>
+      this.#heartbeat(),
+    );
   }
 }
 

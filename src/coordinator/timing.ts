@@ -11,7 +11,7 @@ export interface Timing {
   /** How long a campaign waits for answers of other coordinators. */
   readonly askMs: number;
   /** The longest pause between two appends of a leader, and between two announcements of a coordinator. */
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   /** The leader lease: for so long after an acknowledged append was *sent*, no other coordinator can lead. */
   readonly trustMs: number;
   /** Isolation after which a leader that reaches the journal steps down. */
@@ -27,7 +27,7 @@ export function timingOf(timeoutMs: number): Timing {
     timeoutMs,
     silenceMsMax: timeoutMs * (1 + limits.electionJitterShare),
     askMs: timeoutMs * limits.campaignAskShare,
-    beatMs: timeoutMs / limits.leaderBeatsPerTimeout,
+    heartbeatMs: timeoutMs / limits.leaderBeatsPerTimeout,
     trustMs: timeoutMs * limits.leaderTrustShare,
     deafMs: Math.max(timeoutMs, limits.leaderDeafMs),
     pulseMs: Math.min(limits.pulseMs, timeoutMs / limits.pulsesPerTimeout),

@@ -8,7 +8,7 @@ import { limits } from "../../src/limits.ts";
 const timeoutMs = limits.leaderTimeoutMs;
 const own = { term: 3, idx: 10 };
 
-function beat(id: string, term: number, idx: number) {
+function announcement(id: string, term: number, idx: number) {
   return { id, term, idx, leading: false };
 }
 
@@ -16,17 +16,18 @@ function beat(id: string, term: number, idx: number) {
 function asked(announcements: Announcements, times: number, { from = 0, at = own } = {}) {
   return Array.from({ length: times }, (_, n) => {
     const now = (from + n) * timeoutMs;
-    announcements.note(beat(`forger-${from + n}`, 9, 1_000 + n), now);
+    announcements.note(announcement(`forger-${from + n}`, 9, 1_000 + n), now);
     return announcements.ahead(at, { now, timeoutMs })?.isBelieved;
   });
 }
 
 it("a coordinator with more of the journal is awaited until 2·T after its announcement, the longest log first", () => {
   const announcements = new Announcements();
-  for (const each of [beat("c2", 3, 12), beat("c3", 3, 14), beat("c4", 3, 9)]) announcements.note(each, 0);
+  for (const each of [announcement("c2", 3, 12), announcement("c3", 3, 14), announcement("c4", 3, 9)])
+    announcements.note(each, 0);
   const until = limits.announcementTimeouts * timeoutMs;
   expect(announcements.ahead(own, { now: until, timeoutMs })).toMatchObject({
-    beat: { id: "c3" },
+    announcement: { id: "c3" },
     isBelieved: true,
   });
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
@@ -35,29 +36,29 @@ it("a coordinator with more of the journal is awaited until 2·T after its annou
 it("a coordinator that ends stands by no more, until it is heard again, and its position counts as if it had died", () => {
   const announcements = new Announcements();
   const lately = { now: 100, withinMs: timeoutMs };
-  for (const id of ["c2", "c3"]) announcements.note(beat(id, 3, 12), 0);
-  for (const id of ["c2", "c4"]) announcements.note({ ...beat(id, 3, 12), leaves: true }, 50);
+  for (const id of ["c2", "c3"]) announcements.note(announcement(id, 3, 12), 0);
+  for (const id of ["c2", "c4"]) announcements.note({ ...announcement(id, 3, 12), leaves: true }, 50);
   expect(announcements.standbys(lately)).toEqual(["c3"]);
-  expect(announcements.ahead(own, { now: 100, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
-  announcements.note(beat("c2", 3, 13), 60);
+  expect(announcements.ahead(own, { now: 100, timeoutMs })).toMatchObject({ announcement: { idx: 12 } });
+  announcements.note(announcement("c2", 3, 13), 60);
   expect(announcements.standbys(lately)).toEqual(["c3", "c2"]);
 });
 
 it("a message of before that comes late takes nothing back, nor makes anything count for longer", () => {
   const announcements = new Announcements();
-  announcements.note(beat("c2", 3, 12), 0);
-  announcements.note(beat("c2", 3, 9), timeoutMs);
+  announcements.note(announcement("c2", 3, 12), 0);
+  announcements.note(announcement("c2", 3, 9), timeoutMs);
   const until = limits.announcementTimeouts * timeoutMs;
-  expect(announcements.ahead(own, { now: until, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
+  expect(announcements.ahead(own, { now: until, timeoutMs })).toMatchObject({ announcement: { idx: 12 } });
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
 it("a position that a coordinator announces again after less counts anew", () => {
   const announcements = new Announcements();
-  announcements.note(beat("c2", 3, 14), 0);
+  announcements.note(announcement("c2", 3, 14), 0);
   const later = 3 * timeoutMs; // by when the furthest counts no more
-  announcements.note(beat("c2", 3, 12), later);
-  expect(announcements.ahead(own, { now: later, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
+  announcements.note(announcement("c2", 3, 12), later);
+  expect(announcements.ahead(own, { now: later, timeoutMs })).toMatchObject({ announcement: { idx: 12 } });
 });
 
 it("an announcement that is never confirmed is no longer believed, under any id", () => {
@@ -76,7 +77,7 @@ it("is believed anew when the journal went on, or when no coordinator had announ
 
 it("is counted no more than once in T, however often it is asked", () => {
   const announcements = new Announcements();
-  announcements.note(beat("c2", 9, 9), 0);
+  announcements.note(announcement("c2", 9, 9), 0);
   for (let n = 0; n < 100; n += 1)
     expect(announcements.ahead(own, { now: n, timeoutMs })?.isBelieved).toBe(true);
 });

@@ -34,8 +34,8 @@ describe("no room for a task", () => {
       "user-queue-full",
       /^user ann of project acme has 1,500 tasks waiting .*more than the mean .*may have 1,000 now/,
     ],
-    ["too-many-users", /^project acme has 1,500 users with tasks.*try again/],
-    ["too-many-projects", /^1,500 projects are kept.*acme is none of them: try again/],
+    ["too-many-users", /^project acme has 1,500 users with live tasks.*try again/],
+    ["too-many-projects", /^1,500 projects have tasks.*acme has none: try again/],
   ])("%s names who, how many there are and how many there may be", (reason, message) => {
     expect(told({ reason })).toMatch(message);
   });

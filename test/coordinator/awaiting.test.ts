@@ -198,12 +198,12 @@ describe("an await about tasks that have ended", () => {
         ok: false,
         code: "WAGGLE_JOURNAL_DAMAGED",
         message: expect.stringMatching(
-          /^task t2 ended \(completed, 1 attempt\), but .*not what was written there/,
+          /^task t2 ended \(completed, 1 attempt\), but .*another record is in the place/,
         ),
       },
       completed("t3"),
     ]);
-    expect(log.lines.filter(({ msg }) => msg === "how a task ended could not be read")).toMatchObject([
+    expect(log.lines.filter(({ msg }) => msg === "the outcome of a task could not be read")).toMatchObject([
       { level: "warn", coordinator: "c1", task: "t2" },
     ]);
   });

@@ -668,7 +668,7 @@ describe("a batch that does not fit the batches before it", () => {
     const number = rival.takeLead(damaged.watched.settled().tail);
     const { tail } = damaged.watched.settled();
     rival.batch(number, tail, [{ type: "TaskReleased", ...aRef("nothing") }]);
-    await clock.advance(2 * silenceMs);
+    await clock.advance(4 * silenceMs);
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
     expect(await damaged.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
     expect(other.list()).toEqual([1, number]);

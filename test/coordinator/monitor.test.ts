@@ -15,8 +15,8 @@ import { join, submit, Turns } from "../support/turns.ts";
 
 const enough = limits.concentrationAssignments;
 const fewest = limits.concentrationAssignmentsMin;
-const begins = "one agent gets most of what is assigned of a kind";
-const ends = "what is assigned of a kind is spread over its agents again";
+const begins = "one agent gets most tasks of a kind";
+const ends = "tasks of a kind are spread over its agents again";
 
 describe("alerts", () => {
   let lines: LogLine[];

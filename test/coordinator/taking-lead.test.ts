@@ -166,9 +166,9 @@ describe("a start", () => {
   it("that died between its claim and its `Opened` is passed over after T, and the journal begins", async () => {
     writer.claim();
     const taken = takeLead(undefined, depsOf("c1"), never);
-    await clock.advance(timing.timeoutMs - timing.beatMs);
+    await clock.advance(timing.timeoutMs - timing.heartbeatMs);
     expect(store.list()).toEqual([1]);
-    await clock.advance(2 * timing.beatMs);
+    await clock.advance(2 * timing.heartbeatMs);
     expect(await taken).toMatchObject({ kind: "won" });
     expect(liveOf(store).number).toBe(2);
     expect(store.end(1)?.isSealed).toBe(true);
@@ -185,7 +185,7 @@ describe("a start", () => {
     const ending = new AbortController();
     const taken = takeLead(undefined, depsOf("c1"), ending.signal);
     const rejected = expect(taken).rejects.toThrow("enough");
-    await clock.advance(timing.beatMs);
+    await clock.advance(timing.heartbeatMs);
     ending.abort(new Error("enough"));
     await clock.settle();
     await rejected;
@@ -209,12 +209,12 @@ describe("a segment that was claimed and is not open", () => {
     const number = other.claim();
     const taken = takeLead(undefined, depsOf("c1"), never);
     for (let n = 0; n < 3; n += 1) {
-      await clock.advance(timing.timeoutMs - timing.beatMs);
+      await clock.advance(timing.timeoutMs - timing.heartbeatMs);
       store.insert(number, encodeRecord({ kind: "chunk", life: "other", bytes: Buffer.of(n) }));
     }
     expect(store.end(number)?.isSealed).toBe(false);
     other.open(number, tail, 1);
-    await clock.advance(2 * timing.beatMs);
+    await clock.advance(2 * timing.heartbeatMs);
     expect(await taken).toMatchObject({ kind: "stand-by" });
     expect(store.end(1)?.isSealed).toBe(false);
   });

@@ -330,9 +330,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader/leader.ts",
     edits: [
       {
-        find: "      take: (held) => this.#commits.take(held),\n",
+        find: "      take: (held) => this.commits.take(held),\n",
         replace:
-          "      take: (held) => {\n        this.#dispatcher.outbox.perform(held.turn.effects, this.committed);\n        this.#commits.take(held);\n      },\n",
+          "      take: (held) => {\n        this.#dispatcher.outbox.perform(held.turn.effects, this.committed);\n        this.commits.take(held);\n      },\n",
       },
     ],
   },

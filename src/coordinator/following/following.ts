@@ -111,7 +111,7 @@ class Following {
         const isParted = error instanceof PartedError || error instanceof UnfitBatchError;
         const isExpected = error instanceof JournalDamagedError || error instanceof UnreachableError;
         if (isParted || !isExpected) throw error;
-        pauseMs = timing().beatMs;
+        pauseMs = timing().heartbeatMs;
         logger.warn({ err: error }, "the journal cannot be read on; trying again");
       }
       await pause(clock, pauseMs, this.#signal);
@@ -280,7 +280,7 @@ class PartedError extends JournalDamagedError {
   constructor(cause: JournalDamagedError) {
     super(
       "the journal continues differently from what this coordinator read: acknowledged batches were lost. Stop all " +
-        "coordinators and run `waggle journal recover`, which says what is left",
+        "coordinators and run `waggle journal recover`, which says how much is left",
       { cause },
     );
   }

@@ -268,7 +268,7 @@ export class Commits {
           this.#log.metForeign();
           logger.warn(
             { segment: number, position: at },
-            "a foreign record stands in the journal; going on behind it",
+            "the journal has a foreign record; going on behind it",
           );
         },
       },

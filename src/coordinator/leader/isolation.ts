@@ -47,7 +47,7 @@ export class Isolation {
     if (!this.#gracePeriod.isBelieved()) return false;
     logger.error(
       { term: term(), deafMs: timing.deafMs },
-      "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",
+      "no agent or client reaches this coordinator, which reaches the journal: it ends its term, so that a standby may lead. Find out why its connection to the server does not come back",
     );
     return true;
   }

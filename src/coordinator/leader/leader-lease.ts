@@ -49,7 +49,8 @@ export class LeaderLease {
   get isRenewalDue(): boolean {
     const { journal, clock, timing } = this.#deps;
     return (
-      journal.sharable && clock.monotonicMs() - this.#appendedMonotonicMs >= timing.beatMs - timing.pulseMs
+      journal.sharable &&
+      clock.monotonicMs() - this.#appendedMonotonicMs >= timing.heartbeatMs - timing.pulseMs
     );
   }
 

@@ -19,7 +19,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
 import { InvariantError, WaggleError } from "../../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
+import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { LogReader } from "../../journal/log-reader.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
@@ -35,7 +35,6 @@ import type { JournalRoom } from "../journal-room.ts";
 import { AuditReader } from "../reading/audit-reader.ts";
 import type { JournalReads } from "../reading/journal-reads.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { Intake } from "../requests/intake.ts";
 import { Presences } from "../requests/presence.ts";
 import { Router } from "../requests/router.ts";
 import type { TakeLeadDeps, TakenLead } from "../taking-lead/take-lead.ts";
@@ -49,7 +48,6 @@ import type { JournalClock } from "./journal-clock.ts";
 import { Monitor } from "./monitor.ts";
 import { Pulse } from "./pulse.ts";
 import { Turns } from "./turns.ts";
-import type { PendingBatch } from "./writer.ts";
 
 /** How the journal is kept short. */
 export type CompactionOptions = Pick<
@@ -97,15 +95,15 @@ export class Leader {
   readonly monitor: Monitor;
   readonly reader: AuditReader;
   readonly state: SwarmState;
+  readonly commits: Commits;
+  readonly full: FullJournal;
+  readonly router: Router;
 
   readonly #deps: LeaderDeps;
   readonly #onEnd: (end: LeaderEnd) => void;
   readonly #turns: Turns;
   readonly #dispatcher: Dispatcher;
-  readonly #full: FullJournal;
   readonly #handOver: HandOver;
-  readonly #router: Router;
-  readonly #commits: Commits;
   readonly #compaction: Compaction | undefined;
   readonly #pulse: Pulse;
   readonly #ending = new AbortController();
@@ -135,43 +133,24 @@ export class Leader {
       ...this.#shared,
       answer: (entries) => this.#turns.answer(entries, this.committed),
     });
-    this.#full = new FullJournal(room, logger);
-    this.#commits = this.#startCommits(taken);
+    this.full = new FullJournal(room, logger);
+    this.commits = this.#startCommits(taken);
     this.#compaction = this.#startCompaction();
     this.#handOver = new HandOver(
-      { ...deps, term: () => this.term },
+      { ...deps, term: () => this.commits.term },
       { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
     );
-    this.#router = this.#startRouter();
+    this.router = this.#startRouter();
     this.#pulse = this.#startPulse();
   }
 
   /** Begins the term: sends unconfirmed messages again, and takes requests. */
   begin(): void {
     this.presences.restart(this.state);
-    this.#startTerm(this.#commits.segment);
+    this.#startTerm(this.commits.segment);
     this.enqueue(this.#dispatcher.resend());
-    this.#router.open();
+    this.router.open();
     this.#pulse.begin();
-  }
-
-  get term(): Term {
-    return this.#commits.term;
-  }
-
-  /** Of the newest batch in the state. */
-  get tailHash(): string {
-    return this.#commits.tailHash;
-  }
-
-  /** Why the leader can decide and answer nothing now; undefined while it can. */
-  get stuckReason(): string | undefined {
-    return this.#full.stuckReason;
-  }
-
-  /** Size of the batch that has no room in the journal. */
-  get neededBytes(): number | undefined {
-    return this.#full.neededBytes;
   }
 
   /** Undefined if the journal is never compacted. */
@@ -184,31 +163,13 @@ export class Leader {
     return this.#dispatcher.firstIdx;
   }
 
-  /** Uncommitted batches of the state, oldest first. */
-  get pending(): readonly PendingBatch[] {
-    return this.#commits.pending;
-  }
-
-  /** Whether all batches of the state are committed. */
-  get isSettled(): boolean {
-    return this.#commits.isSettled;
-  }
-
   get committed(): Commit {
-    return this.#commits.committed;
+    return this.commits.committed;
   }
 
   /** Journal time. */
   get now(): Instant {
     return this.#deps.time.now();
-  }
-
-  get journalId(): string {
-    return this.#commits.journalId;
-  }
-
-  get intake(): Intake {
-    return this.#router.intake;
   }
 
   /** Puts an entry before the next turn. @returns false when the inbox is full, or the term ends */
@@ -220,13 +181,8 @@ export class Leader {
   end(): void {
     if (this.#phase !== "leading") return;
     this.#phase = "ending";
-    this.#router.close();
+    this.router.close();
     this.#turns.schedule();
-  }
-
-  /** A standby says that it cannot read a segment. */
-  cannotBeRead(segment: number): void {
-    this.#commits.cannotBeRead(segment);
   }
 
   /** Ends at once, without a call of `onEnd`: leaves batches in flight as they are, and publishes nothing more. */
@@ -240,7 +196,7 @@ export class Leader {
   /** Dependencies that several parts share. */
   get #shared() {
     const { presences, monitor, state } = this;
-    return { ...this.#deps, state, term: () => this.term, presences, monitor };
+    return { ...this.#deps, state, term: () => this.commits.term, presences, monitor };
   }
 
   #startTurns(): Turns {
@@ -248,8 +204,8 @@ export class Leader {
       isOver: () => this.#isOver,
       isLeading: () => this.#phase === "leading",
       onTime: () => this.#takeTurn(),
-      nextIdx: () => this.#commits.nextIdx,
-      take: (held) => this.#commits.take(held),
+      nextIdx: () => this.commits.nextIdx,
+      take: (held) => this.commits.take(held),
     });
   }
 
@@ -259,9 +215,9 @@ export class Leader {
       outbox: this.#dispatcher.outbox,
       reader: this.reader,
       enqueue: (entry) => this.#turns.enqueue(entry),
-      isTrusted: () => this.#commits.isTrusted,
+      isTrusted: () => this.commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
-      stuckReason: () => this.stuckReason,
+      stuckReason: () => this.full.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
   }
@@ -282,9 +238,9 @@ export class Leader {
       onSegment: (live, isNewTerm) => this.#changedSegment(live, isNewTerm),
       onFull: (full) => {
         this.#compaction?.full(full !== undefined);
-        this.#full.saw(full);
+        this.full.saw(full);
       },
-      onDeposed: () => this.#finish({ kind: "deposed", acknowledged: this.#commits.acknowledged }),
+      onDeposed: () => this.#finish({ kind: "deposed", acknowledged: this.commits.acknowledged }),
       onBroken: (cause) => this.#broke(cause),
     });
   }
@@ -292,18 +248,18 @@ export class Leader {
   #startCompaction(): Compaction | undefined {
     const { compaction, life, journal, clock, logger, logReader } = this.#deps;
     if (compaction === undefined) return undefined;
-    const start = { live: this.#commits.segment, auditFirstIdx: this.state.auditFirstIdx };
+    const start = { live: this.commits.segment, auditFirstIdx: this.state.auditFirstIdx };
     return new Compaction({ ...this.#deps, ...compaction }, start, {
       changeTo: ({ number, position, base, copiedIdx }) => {
         const segment = journal.segment(number);
         const writer = new SegmentWriter({ segment, life, position, clock, signal: this.#ending.signal });
-        this.#commits.changeTo({ writer, base, copiedIdx });
+        this.commits.changeTo({ writer, base, copiedIdx });
       },
       ask: (command) => this.#turns.ask(command),
       committedIdx: () => this.committed.idx,
       onDamaged: (error) => {
         logger.error({ err: error }, "the journal cannot be read behind its newest base");
-        this.#commits.cannotBeRead(this.#commits.segment.number);
+        this.commits.cannotBeRead(this.commits.segment.number);
       },
       onRemoved: () => logReader.changed(),
     });
@@ -312,9 +268,9 @@ export class Leader {
   #startPulse(): Pulse {
     const parts = {
       ...this.#shared,
-      refusals: this.intake.refusals,
+      refusals: this.router.intake.refusals,
       turns: this.#turns,
-      commits: this.#commits,
+      commits: this.commits,
       compaction: this.#compaction,
     };
     return new Pulse(
@@ -370,12 +326,12 @@ export class Leader {
   #takeTurn(): void {
     if (this.#isOver || this.#phase === "closing") return;
     try {
-      if (this.#phase === "ending" && this.#commits.isAtRest && this.#turns.isInboxEmpty)
+      if (this.#phase === "ending" && this.commits.isAtRest && this.#turns.isInboxEmpty)
         return void this.#close();
-      if (!this.#commits.takesTurns) return;
+      if (!this.commits.takesTurns) return;
       this.#pulse.look();
       this.#turns.run();
-      if (this.#phase === "ending" && this.isSettled) this.#turns.schedule(); // no commit will
+      if (this.#phase === "ending" && this.commits.isSettled) this.#turns.schedule(); // no commit will
     } catch (cause) {
       this.#broke(cause);
     }
@@ -386,7 +342,7 @@ export class Leader {
     this.#phase = "closing";
     const accepted = this.#handOver.accepted;
     try {
-      await this.#commits.close(accepted?.to);
+      await this.commits.close(accepted?.to);
     } catch (error) {
       this.#deps.logger.warn(
         { err: error },
@@ -396,7 +352,7 @@ export class Leader {
     if (this.#isOver) return;
     if (!this.#handOver.standsBy) return this.#finish({ kind: "ended" });
     accepted?.answer({ ok: true, ...this.committed });
-    this.#finish({ kind: "handed-over", log: this.#commits.log });
+    this.#finish({ kind: "handed-over", log: this.commits.log });
   }
 
   get #isOver(): boolean {
@@ -416,11 +372,11 @@ export class Leader {
     if (this.#isOver) return;
     this.#phase = "over";
     this.#ending.abort();
-    this.#router.close();
+    this.router.close();
     this.#pulse.stop();
     this.#turns.stop();
     this.#compaction?.end();
-    this.#commits.stop();
+    this.commits.stop();
     if (end !== undefined) this.#onEnd(end);
   }
 }

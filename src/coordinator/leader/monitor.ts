@@ -117,7 +117,7 @@ export class Monitor {
     if (raised !== undefined || alert === undefined) return;
     this.#raisedByKind.set(kind, { since: this.#at, heldAt: this.#at, alert });
     const { agent, share, threshold } = alert;
-    this.#logger.warn({ kind, agent, share, threshold }, "one agent gets most of what is assigned of a kind");
+    this.#logger.warn({ kind, agent, share, threshold }, "one agent gets most tasks of a kind");
   }
 
   #lookAgain(kind: Kind, raised: Raised): void {
@@ -125,7 +125,7 @@ export class Monitor {
     if (raised.alert !== undefined) raised.heldAt = this.#at;
     if (this.#at - raised.heldAt < limits.concentrationQuietMs) return;
     this.#raisedByKind.delete(kind);
-    this.#logger.info({ kind }, "what is assigned of a kind is spread over its agents again");
+    this.#logger.info({ kind }, "tasks of a kind are spread over its agents again");
   }
 }
 

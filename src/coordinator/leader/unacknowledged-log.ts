@@ -25,7 +25,7 @@ export class UnacknowledgedLog {
     this.#saidMonotonicMs = now;
     this.#logger.warn(
       { err: cause, forMs },
-      "the journal does not acknowledge what is sent to it: nothing is done or answered until it does; look at the server's log and at its disk",
+      "the journal does not acknowledge batches: nothing is done or answered until it does; look at the server's log and at its disk",
     );
   }
 }

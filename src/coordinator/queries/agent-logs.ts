@@ -67,6 +67,6 @@ function unheard(agent: string, isAway: boolean): CodedError {
 
 const tooMany = codedError(
   "WAGGLE_BACKPRESSURE",
-  `the logs of ${limits.agentLogsAskedMax} tasks are being asked for, as many as may be: try again later`,
+  `${limits.agentLogsAskedMax} requests for logs of tasks wait, the maximum: try again later`,
   { retryAfterMs: limits.retryAfterMs },
 );

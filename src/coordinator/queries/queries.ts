@@ -97,9 +97,11 @@ export class Queries {
   take(message: Message): void {
     const { reply } = message;
     if (reply === undefined || !isInbox(reply))
-      return this.#deps.leader()?.intake.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
+      return this.#deps
+        .leader()
+        ?.router.intake.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
-    if (leader !== undefined && whatOf(message) === "tasks" && leader.stuckReason === undefined)
+    if (leader !== undefined && whatOf(message) === "tasks" && leader.full.stuckReason === undefined)
       return this.#listTasks(message, reply, leader);
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
@@ -120,7 +122,7 @@ export class Queries {
     const stateOf = () => leader?.state ?? this.#deps.log().state;
     const listing = this.#scans.run(stateOf, query.value);
     if (listing === undefined) {
-      if (leader?.intake.mayRefuse !== false)
+      if (leader?.router.intake.mayRefuse !== false)
         this.#send(reply, encode(backpressure("too-many-lists", limits.retryAfterMs)));
       return;
     }
@@ -164,7 +166,7 @@ export class Queries {
   }
 
   #askLeader(leader: Leader, message: Message, reply: string): void {
-    const { stuckReason } = leader;
+    const { stuckReason } = leader.full;
     if (stuckReason !== undefined) return this.#leaveOpen(stuckReason, reply);
     let answer: ((last: BatchIndex) => Answer) | undefined;
     const isTaken = leader.enqueue({
@@ -177,7 +179,7 @@ export class Queries {
         if (answer !== undefined) this.#send(reply, answer(idx));
       },
     });
-    if (!isTaken && leader.intake.mayRefuse)
+    if (!isTaken && leader.router.intake.mayRefuse)
       this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
   }
 
@@ -208,7 +210,7 @@ export class Queries {
       case "journal":
         return this.#page(message, view, last);
       default:
-        return encode(invalid(`query: there is none named ${headOf(what, 64)}`));
+        return encode(invalid(`query: ${headOf(what, 64)} is unknown`));
     }
   }
 
@@ -226,7 +228,7 @@ export class Queries {
         ...(project === NO_PROJECT ? {} : { project }),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),
-        counters: leader?.intake.counters ?? {},
+        counters: leader?.router.intake.counters ?? {},
       }),
     );
   }
@@ -246,7 +248,7 @@ export class Queries {
     const log = this.#deps.log();
     const { newest, failure } = leader?.compaction ?? {};
     return {
-      id: leader?.journalId ?? log.tail.journal,
+      id: leader?.commits.journalId ?? log.tail.journal,
       durability: durability.class,
       sentence: durability.sentence,
       bytes: usage.bytes,
@@ -321,7 +323,7 @@ export class Queries {
   #refuse(reply: string, { message, retryAfterMs }: BackpressureError): void {
     const leader = this.#deps.leader();
     if (leader === undefined) return;
-    leader.intake.count("refused");
+    leader.router.intake.count("refused");
     this.#deps.transport.publish(reply, encode(codedError("WAGGLE_BACKPRESSURE", message, { retryAfterMs })));
   }
 
@@ -358,6 +360,6 @@ function unreadable(cause: unknown): CodedError {
 }
 
 function trimmed(firstIdx: BatchIndex): CodedError {
-  const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start of what there is`;
+  const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start`;
   return codedError("WAGGLE_AUDIT_TRIMMED", sentence, { firstIdx });
 }

@@ -68,7 +68,7 @@ export class AuditReader {
       const outcome = outcomeOf(event, ended);
       if (outcome?.task === id && outcome.project === project) return outcome;
     }
-    throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
+    throw new JournalDamagedError(`another record is in the place of batch ${endedIdx}`);
   }
 
   /** The specification of an ended task in its last round; `gone` after the batch was removed.
@@ -83,7 +83,7 @@ export class AuditReader {
         event.task.project === project
       )
         return event.task;
-    throw new JournalDamagedError(`batch ${roundIdx} is not what was written there`);
+    throw new JournalDamagedError(`another record is in the place of batch ${roundIdx}`);
   }
 
   /** A batch that the journal should hold, or that is still in memory. @param firstIdx the first batch that is kept */

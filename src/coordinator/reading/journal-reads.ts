@@ -122,7 +122,7 @@ class ReadSlots {
     if (this.#running >= atOnce()) {
       if (this.#waiting.length >= waitingMax)
         throw new BackpressureError(
-          `${waitingMax.toLocaleString("en-US")} reads of the journal wait, as many as may: try again later`,
+          `${waitingMax.toLocaleString("en-US")} reads of the journal wait, the maximum: try again later`,
           limits.retryAfterMs,
         );
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

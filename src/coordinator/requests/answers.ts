@@ -178,7 +178,7 @@ function notRetriedText({ task, state, round, wanted }: Extract<Reply, { kind: "
   if (state === "completed")
     return `task ${task} has completed: a task is retried that failed, expired, was cancelled or was dead-lettered`;
   if (wanted > round + 1)
-    return `task ${task} is in round ${round}, and round ${wanted} follows round ${wanted - 1}: see where it stands now`;
+    return `task ${task} is in round ${round}, and round ${wanted} follows round ${wanted - 1}: look at its status`;
   return `task ${task} has not ended (it is ${state}): it may be retried once it has, or be cancelled first`;
 }
 
@@ -209,7 +209,7 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
   if (reply?.kind === "life-over") {
     return codedError(
       "WAGGLE_UNKNOWN_AGENT",
-      `this life of agent ${reply.agent} is over: join as a new incarnation`,
+      `this session of agent ${reply.agent} is over: join as a new incarnation`,
       { field: "incarnation" },
     );
   }
@@ -279,15 +279,15 @@ export function backpressure(
   retryAfterMs: number,
 ): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
-    "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, as many as may: try again later`,
+    "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, the maximum: try again later`,
     "journal-full":
       "the journal is short of room, and no new task is taken until it has some: try again later, and have an operator " +
       "give it more (`waggle status` says how much it has)",
     "too-many-messages":
-      "the agent sends more messages of this sort a second than a leader listens to: send what waits in one, and try again later",
-    "too-many-lists": `${limits.taskScansMax} lists of tasks are being made, as many as may: try again later`,
-    "too-many-retries": `${limits.retriesWaitingMax} requests to retry tasks wait, as many as may: try again later`,
-    "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
+      "the agent sends more messages of this sort per second than a leader takes: send waiting items in one message, and try again later",
+    "too-many-lists": `${limits.taskScansMax} lists of tasks are being made, the maximum: try again later`,
+    "too-many-retries": `${limits.retriesWaitingMax} requests to retry tasks wait, the maximum: try again later`,
+    "too-many-waiting": `clients await ${count(limits.awaitedTasksMax)} tasks, the maximum: try again later`,
   };
   return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });
 }
@@ -310,9 +310,9 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
         `it may have ${count(max)} now. Try again when some have started`
       );
     case "too-many-users":
-      return `project ${project} has ${count(has)} users with tasks that have not ended, as many as may: try again when those of one have`;
+      return `project ${project} has ${count(has)} users with live tasks, the maximum: try again when all tasks of one user have ended`;
     case "too-many-projects":
-      return `${count(has)} projects are kept for their tasks or settings, as many as may, and ${project} is none of them: try again when the tasks of one have ended`;
+      return `${count(has)} projects have tasks or settings, the maximum, and ${project} has none: try again when the tasks of one project have ended`;
     default:
       return unreachable(reason);
   }

@@ -162,7 +162,7 @@ export class AwaitHandler {
   }
 
   #warnUnread({ id: task, endedIdx: idx }: EndedTask, cause: Error): void {
-    this.#parts.logger.warn({ err: cause, task, idx }, "how a task ended could not be read");
+    this.#parts.logger.warn({ err: cause, task, idx }, "the outcome of a task could not be read");
   }
 }
 

@@ -106,7 +106,7 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
     case "too-many-waiters":
       return codedError(
         "WAGGLE_BACKPRESSURE",
-        `${reply.resource} has ${counted(reply.maxWaiters, "request")} waiting, as many as may: try again later, or allow more with ` +
+        `${reply.resource} has ${counted(reply.maxWaiters, "request")} waiting, the maximum: try again later, or allow more with ` +
           `\`waggle resource set ${reply.resource} --max-waiters N\``,
         { field: "resources", retryAfterMs: reply.retryAfterMs },
       );
@@ -162,7 +162,7 @@ function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
 function sessionOver(agent: AgentId): CodedError {
   return codedError(
     "WAGGLE_UNKNOWN_AGENT",
-    `this life of agent ${agent} is over, or never began: join, and acquire again`,
+    `this session of agent ${agent} is over, or never began: join, and acquire again`,
     { field: "incarnation" },
   );
 }

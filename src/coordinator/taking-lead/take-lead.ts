@@ -281,7 +281,7 @@ class TakingLead {
         position = end.position;
       }
       if (end.isSealed || isKnown || clock.monotonicMs() - grownMonotonicMs >= timing.timeoutMs) break;
-      await pause(clock, timing.beatMs, signal);
+      await pause(clock, timing.heartbeatMs, signal);
       signal.throwIfAborted();
       if ((await liveSegment(segment)) !== undefined) return false;
     }
