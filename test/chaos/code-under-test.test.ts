@@ -1,4 +1,4 @@
-// The name that figures bear.
+// The name of the tested code in figures.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

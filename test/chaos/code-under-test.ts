@@ -1,11 +1,11 @@
-// Which code a leg struck, for whoever reads its figures later.
+// Identifies the code that a leg tested, for readers of its figures.
 
 import { spawnSync } from "node:child_process";
 
-/** What a leg runs and is judged by. */
+/** Folders that a leg runs and judges with. */
 const PATHS = ["src", "bin", "test", "package.json", "package-lock.json"];
 
-/** The commit that is checked out, seven digits; with a `+` where files differ from it; `unknown` without git. */
+/** The commit, seven digits; with a `+` when files differ from the commit; `unknown` without git. */
 export function codeUnderTest(folder = "."): string {
   const commit = git(folder, "rev-parse", "--short=7", "HEAD");
   if (commit === undefined) return "unknown";

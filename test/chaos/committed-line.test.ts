@@ -1,4 +1,4 @@
-// The line of batches from what was seen: whole chains, rivals, holes.
+// The log of batches from observations: whole chains, rivals, gaps.
 
 import { describe, expect, it } from "vitest";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
@@ -90,7 +90,7 @@ function batch(idx: number, prev: string): Uint8Array {
   return encodeBatch(header, ['{"type":"TermRenewed"}']);
 }
 
-/** @param _position where it was seen */
+/** @param _position of the observation */
 function at(_position: number, bytes: Uint8Array | undefined): LineRecord {
   return { bytes: bytesOf(bytes) };
 }

@@ -1,21 +1,23 @@
-// The final log of batches, put together from all records that were seen in any segment: from the last batch that has a
-// whole chain behind it back to the first, by hashes. Where a store was damaged, a batch is found as a copy in the next
-// segment, or in a witness's memory, or on the wire, on its way to a server that did not keep it. The chain is the
-// same.
+// The final log of batches, assembled by hashes from all observed records of all segments: from the last batch
+// with a whole chain back to the first. After damage to a store, a batch may come from a copy in the next
+// segment or from a witness's memory. It may also come from the wire, on its way to a server that lost it. The
+// chain is the same.
 //
-// A leader that takes the lead again commits its batches in flight with a base, and some of them were never sent. The
-// record that opens such a segment names their hashes, and their events were published: both make up the batch.
+// A leader that takes the lead again commits its batches in flight with a base, and some batches were never
+// sent. The `Opened` record of the segment has their hashes, and their events were published: together they
+// give the batch.
 
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
 import { type Batch, decodeRecord, encodeBatch, hashOf, type Opened } from "../../src/journal/records.ts";
 import type { LineRecord } from "../../src/sim/history/committed-log.ts";
 import type { Event } from "../../src/state/event.ts";
 
-/** Of records in a row that stand on nothing that was seen: void ones of a rival. More of them say that something in
- *  between was not seen, and a line that ends before it would contradict what was rightly told. */
+/** Maximum number of consecutive records without an observed predecessor: superseded records of a rival. More
+ *  records show that an observation is missing, and a log that ended earlier would contradict correct
+ *  acknowledgements. */
 const VOID_MAX = 8;
 
-/** A batch as its leader published it: events of one subject at a time. */
+/** A batch as published by its leader: events of one subject at a time. */
 export interface PublishedBatch {
   readonly term: number;
   readonly at: number;
@@ -23,16 +25,15 @@ export interface PublishedBatch {
 }
 
 export interface Unseen {
-  /** What opened segments, as far as it was seen. */
+  /** Observed records that opened segments. */
   readonly opened: readonly Opened[];
   readonly publishedByIdx: ReadonlyMap<number, PublishedBatch>;
 }
 
-/** @param seen records in order of sight, those that stand in the log at the end last
- *  @param sent batches that somebody sent to the journal, whatever became of them: only those count that a record which
- *  was seen stands on
- *  @param unseen what is known of batches that were never sent
- *  @throws Error when no record has a whole chain behind it */
+/** @param seen records in order of observation, records of the final log last
+ *  @param sent batches sent to the journal, with any outcome; only predecessors of observed records count
+ *  @param unseen known data of batches that were never sent
+ *  @throws Error when no record has a whole chain */
 export function committedLine(
   seen: readonly LineRecord[],
   sent: readonly Uint8Array[] = [],
@@ -60,7 +61,7 @@ interface KnownBatch {
   readonly hash: string;
 }
 
-/** The batches whose hashes a record names that opens a segment, as far as their events were published. */
+/** The batches named by the hashes of an `Opened` record, as far as their events were published. */
 function unsentBatches({ tail, recent, life, journal }: Opened, { publishedByIdx }: Unseen): KnownBatch[] {
   return recent.slice(1).flatMap((hash, at) => {
     const idx = batchIndex(tail.idx - (recent.length - 2 - at));
@@ -81,14 +82,14 @@ function unsentBatches({ tail, recent, life, journal }: Opened, { publishedByIdx
 
 const firstInLife: ReadonlySet<Event["type"]> = new Set(["TaskSubmitted", "TaskRetried", "TaskReleased"]);
 
-/** Events of one task in one batch, in order: it is submitted, assigned, and that attempt ends. */
+/** Order of a task's events within a batch: submission, assignment, end of the attempt. */
 function placeInLife(event: Event): number {
   if (firstInLife.has(event.type)) return 0;
   if (!("attempt" in event) || typeof event.attempt !== "number") return Number.MAX_SAFE_INTEGER;
   return event.type === "TaskAssigned" ? event.attempt : event.attempt + 0.5;
 }
 
-/** @returns its hash; undefined of what is no batch */
+/** @returns the hash; undefined for a record without a batch */
 function note(bytes: Uint8Array, batchByHash: Map<string, KnownBatch>): string | undefined {
   const batch = decodeRecord(bytes);
   if (batch?.kind !== "batch") return undefined;

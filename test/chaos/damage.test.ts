@@ -1,4 +1,4 @@
-// What damage does to files, and that real servers keep their messages where it looks.
+// Effects of damage on files, and the location of messages in the stores of real servers.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

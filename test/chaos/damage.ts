@@ -1,5 +1,5 @@
-// Damage to the store of a nats-server that does not run: what a power failure or a bad disk leaves of it.
-// Knows of the store's layout only where a stream's messages are: `jetstream/<account>/streams/<stream>/msgs/*.blk`.
+// Damages the store of a stopped nats-server, like a power failure or a bad disk. Relies only on the location
+// of a stream's messages: `jetstream/<account>/streams/<stream>/msgs/*.blk`.
 
 import {
   closeSync,
@@ -24,13 +24,13 @@ const TRUNCATED_BYTES_MAX = 64 * 1024;
 export type Damage = "truncate" | "flip" | "drop-index";
 
 export interface Done {
-  /** What was done to which file, for the log. */
+  /** The damage and the file, for the log. */
   readonly sentence: string;
-  /** Puts the messages back as they were: there is damage on which some servers do not start. */
+  /** Restores the messages, because some servers do not start with some damage. */
   readonly undo: () => void;
 }
 
-/** @throws Error when the stream has no messages there */
+/** @throws Error when the stream has no messages in the store */
 export function damageStream(
   storeFolder: string,
   stream: string,
@@ -62,7 +62,7 @@ function damageFile(file: string, damage: Damage, random: SeededRandom): string 
   }
 }
 
-/** Streams of a swarm's journal that have messages there, in the order of their segments. */
+/** Streams of a swarm's journal with messages in the store, in order of segments. */
 export function segmentStreams(storeFolder: string, swarm: SwarmId): string[] {
   const accounts = join(storeFolder, "jetstream");
   const streams = readdirSync(accounts).flatMap((account) => {
@@ -75,7 +75,7 @@ export function segmentStreams(storeFolder: string, swarm: SwarmId): string[] {
     .sort((one, other) => numberOf(one) - numberOf(other));
 }
 
-/** Files that hold the stream's messages, oldest first. */
+/** Files with the stream's messages, oldest first. */
 export function blocksOf(storeFolder: string, stream: string): string[] {
   const folder = messagesFolder(storeFolder, stream);
   return readdirSync(folder)
@@ -84,7 +84,7 @@ export function blocksOf(storeFolder: string, stream: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** Without them the server reads the messages themselves, and finds what is wrong with them. */
+/** Without the index files, the server reads the messages and finds the damage. */
 function dropIndices(storeFolder: string, stream: string): void {
   const folder = messagesFolder(storeFolder, stream);
   for (const name of readdirSync(folder))
@@ -116,7 +116,7 @@ function messagesFolder(storeFolder: string, stream: string): string {
       readdirSync(folder);
       return folder;
     } catch {
-      // not this account's: there may be several, and files beside them
+      // a different account, or a file
     }
   }
   throw new Error(`${accounts} has no stream ${stream}`);

@@ -1,5 +1,5 @@
-// One swarm on servers of its own choice, under load, with the means of a nemesis: what a round of a part works on.
-// Knows who leads, what was seen in the journal, and waits until things are as a round needs them.
+// One swarm on its own servers under load, with the means to cause faults: the object of a part's rounds. Knows
+// the leader and the observed journal, and waits for the conditions of a round.
 
 import { mkdirSync, rmSync } from "node:fs";
 import { connect } from "../../src/client/connect.ts";
@@ -27,12 +27,12 @@ const POLL_MS = 20;
 const RESTART_MS = 1_000;
 const WARM_UP_MS = 2_000;
 const KEPT_MS = 5 * 60_000;
-/** What ends by itself within seconds, or not at all. */
+/** For work that ends within seconds, or never. */
 const CLOSE_MS = 60_000;
-/** All records of a leg, one by one where the log has holes. */
+/** For all records of a leg, read one by one where the log has gaps. */
 const READ_LOG_MS = 5 * 60_000;
 
-/** `tapped`: coordinators alone, and what they send to the journal is on record, whoever hears it. */
+/** `tapped`: only coordinators, with a record of everything they send to the journal. */
 export type Proxied = "nobody" | "everybody" | "tapped";
 
 export interface FieldPlan {
@@ -46,13 +46,14 @@ export interface FieldPlan {
   readonly clients: number;
   readonly ratePerSecond: number;
   readonly payloadBytes: number;
-  /** Of so many tasks one is recorded, and where not each is, the witness keeps minutes instead of all. */
+  /** Records one task in this many. Unless every task is recorded, the witness keeps minutes instead of
+   *  everything. */
   readonly recordsEvery: number;
-  /** Who has a proxy of its own before each server. */
+  /** Nodes with a separate proxy before each server. */
   readonly proxied: Proxied;
-  /** Whether nodes write down once a minute what memory they have in use. */
+  /** True to record the nodes' memory use once per minute. */
   readonly samplesMemory: boolean;
-  /** How long ended tasks are known, ms. Without: the default, a day. */
+  /** How long ended tasks are remembered, ms. Default: a day. */
   readonly rememberMs?: number;
   readonly reaper: Reaper;
 }
@@ -64,13 +65,13 @@ export class Field {
   readonly admin: StreamAdmin;
   readonly ballast: StreamBallast;
   readonly faults: Fault[] = [];
-  /** Of three servers the one whose store was damaged. */
+  /** The server with the damaged store, of three servers. */
   damaged: ServerLife | undefined;
-  /** What was done, in order, for whoever reads a failure. */
+  /** The actions in order, for readers of a failure. */
   readonly log: string[] = [];
   readonly #transport: Transport;
   readonly #proxiesByNode: ReadonlyMap<string, readonly TcpProxy[]>;
-  /** What coordinators sent to the journal through proxies that have a tap. */
+  /** Messages of coordinators to the journal through tapped proxies. */
   readonly #tapped: readonly Uint8Array[];
   readonly #startedMs = monotonicMs();
   readonly #supervised = new Set<Member>();
@@ -92,7 +93,7 @@ export class Field {
     this.processes = new SwarmProcesses({ ...rest, leaderTimeout, replicas, urlsFor }, transport);
   }
 
-  /** Resolves when the swarm leads, agents serve and tasks are accepted. @throws NotBegunError */
+  /** Resolves when a coordinator leads, agents serve and tasks are accepted. @throws NotBegunError */
   static async open(plan: FieldPlan): Promise<Field> {
     mkdirSync(plan.folder, { recursive: true });
     const transport = await connectNats({ urls: plan.servers.urls, name: "chaos" });
@@ -121,7 +122,7 @@ export class Field {
     for (const member of this.processes.coordinators) this.#supervised.add(member);
     this.#supervising = setInterval(() => this.#supervise(), RESTART_MS);
     await this.accepted(monotonicMs());
-    await pause(WARM_UP_MS); // until every node has heard who leads
+    await pause(WARM_UP_MS); // until every node has heard of the leader
   }
 
   async #setPolicy(): Promise<void> {
@@ -141,7 +142,7 @@ export class Field {
     this.log.push(`${((monotonicMs() - this.#startedMs) / 1_000).toFixed(3)} s  ${sentence}`);
   }
 
-  /** Begins a fault that is measured. */
+  /** Begins a measured fault. */
   mark(fault: Omit<Fault, "atMs">): Fault {
     const marked = { ...fault, atMs: monotonicMs() };
     this.faults.push(marked);
@@ -149,14 +150,14 @@ export class Field {
     return marked;
   }
 
-  /** The coordinator that leads, as soon as one does. */
+  /** The leader, as soon as a coordinator leads. */
   async leader(): Promise<{ readonly member: Member; readonly term: number }> {
     const isThere = () => this.processes.leader() !== undefined;
     await this.until("a coordinator leads", isThere, 60_000);
     return this.processes.leader() as { member: Member; term: number };
   }
 
-  /** A member that was killed starts again, by hand instead of by its supervisor. */
+  /** Restarts a killed member, in place of a supervisor. */
   async killed(member: Member, whileDown: () => Promise<unknown>): Promise<void> {
     this.#supervised.delete(member);
     await member.kill();
@@ -168,8 +169,8 @@ export class Field {
     }
   }
 
-  /** Servers start again while all coordinators are stopped (SIGSTOP: they keep what they know), until the witness
-   *  hears the servers: clients and agents are there first. */
+  /** Restarts servers while all coordinators are stopped (SIGSTOP keeps their state), until the witness hears
+   *  the servers. Clients and agents connect first. */
   async restartedAlone(restart: () => Promise<void>): Promise<void> {
     for (const member of this.processes.coordinators) member.signal("SIGSTOP");
     try {
@@ -181,8 +182,8 @@ export class Field {
     }
   }
 
-  /** Of three servers the damaged one begins with an empty store, and gets all from the others, as when an operator
-   *  replaces it. */
+  /** Restarts the damaged server of three with an empty store, which the peers fill, as after a replacement by
+   *  an operator. */
   async replaceDamaged(): Promise<void> {
     const server = this.damaged;
     if (server === undefined) return;
@@ -193,8 +194,8 @@ export class Field {
     await this.until("all servers are up to date", () => this.admin.isWhole(), 60_000);
   }
 
-  /** A task was accepted after a moment, in a later term than one, as the journal says; of this client, if one is
-   *  named. */
+  /** Waits until a task was accepted after a moment, in a later term than the given, according to the journal.
+   *  With a client, only a task of the client counts. */
   async accepted(sinceMs: number, { afterTerm = 0, withinMs = 60_000, by }: Accepting = {}): Promise<void> {
     const prefix = by === undefined ? "" : `${by.name}-`;
     const isSo = () => {
@@ -206,7 +207,7 @@ export class Field {
     await this.until("a task is accepted", isSo, withinMs);
   }
 
-  /** @throws Error that says what did not come about */
+  /** @throws Error that names the missing condition */
   async until(what: string, isSo: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
     const giveUpMs = monotonicMs() + withinMs;
     while (!(await isSo())) {
@@ -220,7 +221,7 @@ export class Field {
     await pause(fromMs + this.random.fraction() * (toMs - fromMs));
   }
 
-  /** Of one node: everything between it and the servers. */
+  /** All proxies between a node and the servers. */
   proxiesOf(node: string): readonly TcpProxy[] {
     return this.#proxiesByNode.get(node) ?? [];
   }
@@ -232,7 +233,7 @@ export class Field {
     if (mounting?.kind === "mounted") mounting.disk.makeRoom();
   }
 
-  /** Everything is healed, nothing new is submitted, and what is open has its time to end. */
+  /** Heals everything, stops new submissions, and gives open tasks time to end. */
   async quiesce(withinMs: number): Promise<void> {
     this.heal();
     if (this.plan.servers.mounting !== undefined) await this.ballast.remove();
@@ -241,7 +242,7 @@ export class Field {
     await this.until("no task is open", () => this.processes.counts.open === 0, withinMs);
   }
 
-  /** What was observed and what the journal holds; ends the clients and agents, so that their records are whole. */
+  /** All observations and the journal's content. Ends clients and agents, so that their records are complete. */
   async collect(): Promise<{
     readonly observations: readonly Observation[];
     readonly seen: readonly SeenEvent[];
@@ -276,7 +277,7 @@ export class Field {
     await within(CLOSE_MS, "the proxies are closed", Promise.all(proxies));
   }
 
-  /** As whatever runs coordinators does: one that ended is started again. */
+  /** Restarts ended coordinators, like a supervisor. */
   #supervise(): void {
     for (const member of this.#supervised) {
       if (member.isRunning) continue;
@@ -294,12 +295,12 @@ interface Accepting {
   readonly by?: Member;
 }
 
-/** The swarm did not come back, or gave up what was there: a finding, not a fault of the tool. */
+/** The swarm did not come back, or gave up: a finding, not a fault of the tool. */
 export class StuckError extends Error {
   override readonly name = "StuckError";
 }
 
-/** What earlier legs left of the servers lets no swarm begin. */
+/** Leftovers of earlier legs on the servers prevent a start. */
 export class NotBegunError extends Error {
   override readonly name = "NotBegunError";
 }

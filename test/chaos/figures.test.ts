@@ -1,4 +1,4 @@
-// Times of recovery from what was heard and seen.
+// Times of recovery from observations.
 
 import { describe, expect, it } from "vitest";
 import type { Term } from "../../src/ids.ts";

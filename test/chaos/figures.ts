@@ -1,11 +1,11 @@
-// Figures of recovery from a recorded history: how long after a fault a task was accepted again, or the work of a dead
-// agent given to others. Taken from what clients heard and the journal says, not from what the nemesis thinks.
+// Figures of recovery from a recorded history: the time from a fault until a task was accepted again, or until
+// a dead agent's work was reassigned. Based on clients' observations and the journal, not on the nemesis' view.
 
 import type { Observation } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { SeenEvent } from "./witness.ts";
 
-/** What a fault is measured by. */
+/** Definition of a measured fault. */
 export type Figure =
   | "leader killed → next accept"
   | "leader stopped → next accept"
@@ -27,17 +27,17 @@ export type Figure =
 export interface Fault {
   readonly figure: Figure;
   readonly atMs: number;
-  /** Of the leader then; a new one must answer. Absent where the same may. */
+  /** Term of the leader at the fault; a new leader must answer. Absent when the old leader may answer. */
   readonly endedTerm?: number;
-  /** The dead one. */
+  /** The dead agent. */
   readonly agent?: string;
-  /** Whose task must be accepted. Absent where anybody's does. */
+  /** Client with the accepted task. Absent: any client. */
   readonly client?: string;
 }
 
 export type Recoveries = Partial<Record<Figure, number[]>>;
 
-/** ms for each fault; infinite where nothing followed. */
+/** ms for each fault; infinite without recovery. */
 export function recoveriesOf(
   faults: readonly Fault[],
   observations: readonly Observation[],
@@ -78,7 +78,7 @@ function nextAccept({ atMs, endedTerm, client }: Fault, accepts: readonly Accept
   return accepts.find(isNext)?.heardMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** When the last of what the agent had open was given to another, or ended otherwise. Undefined: it had nothing. */
+/** When the last open task of the agent was reassigned or ended. Undefined without open tasks. */
 function reassigned(agent: string, atMs: number, seen: readonly SeenEvent[]): number | undefined {
   const open = new Set<string>();
   let last: number | undefined;
@@ -90,7 +90,7 @@ function reassigned(agent: string, atMs: number, seen: readonly SeenEvent[]): nu
   return open.size === 0 ? last : Number.POSITIVE_INFINITY;
 }
 
-/** Tasks that an agent has open after some events, as far as these tell. */
+/** Open tasks of an agent according to the given events. */
 export function openAt(agent: string, seen: Iterable<SeenEvent>): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of seen) follow(open, agent, event);
@@ -102,7 +102,7 @@ function follow(open: Set<string>, agent: string, event: Event): void {
   else if (closing.has(event.type) && "task" in event) open.delete(event.task as string);
 }
 
-/** Whether the event gives one of the open tasks a new place, or ends it. */
+/** True if the event reassigns or ends one of the open tasks. */
 function isElsewhere(open: Set<string>, agent: string, event: Event): boolean {
   if (event.type === "TaskAssigned") return event.agent !== agent && open.delete(event.task);
   return ending.has(event.type) && "task" in event && open.delete(event.task as string);

@@ -1,4 +1,4 @@
-// What is kept of a server's log, and that a real server is full by its own bound and takes messages again.
+// Summaries of a server's log, and a real server that reaches its own bound and accepts messages again.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

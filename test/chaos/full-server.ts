@@ -1,6 +1,6 @@
-// A server that has no room left: the disk under its store is full, so that writes fail with ENOSPC, or it has reached
-// the bound that it sets itself (`max_file_store`). What a server that was full does not do by itself when there is
-// room again, an operator does: it is restarted, and that is measured apart.
+// A server without space: the disk under its store is full, so that writes fail with ENOSPC, or the server has
+// reached its own bound (`max_file_store`). When space returns, a server that does not recover alone is
+// restarted, as an operator does; the restart is measured separately.
 
 import { type Field, StuckError } from "./field.ts";
 import { monotonicMs } from "./monotonic.ts";
@@ -9,21 +9,21 @@ import type { Filling, SmallDisk } from "./small-disk.ts";
 import { within } from "./within.ts";
 
 const MIB = 1024 * 1024;
-/** Enough for the smallest journal and snapshots that a coordinator makes, and for some legs of what others write. */
+/** Enough for a coordinator's smallest journal and snapshots, and for several legs of load. */
 export const fullServerRoom = { diskBytes: 320 * MIB, storeBytesMax: 256 * MIB };
 
-/** What is left to be written until the disk is full: some seconds of load. */
+/** Space left until the disk is full: some seconds of load. */
 const LEFT_BYTES_MAX = 512 * 1024;
-/** So long nothing was accepted: it is not a pause. */
+/** Time without acceptance that shows more than a pause. */
 const SILENCE_MS = 2_000;
 const FILLS_UP_MS = 90_000;
-/** So long it may come back by itself, once there is room. */
+/** Time for a recovery without a restart, after space returned. */
 const BY_ITSELF_MS = 15_000;
 const ENDS_MS = 10_000;
 const BACK_MS = 90_000;
 const LOG_LINES_MAX = 8;
 
-/** Every other time the disk, where one can be mounted. */
+/** Alternates with the disk, where mounting is permitted. */
 export async function fillServer(field: Field, round: number): Promise<void> {
   const { members, mounting } = field.plan.servers;
   const [server] = members;
@@ -36,7 +36,7 @@ export async function fillServer(field: Field, round: number): Promise<void> {
   await field.between(1_000, 3_000);
 }
 
-/** Once in every leg: a part that leaves half of itself out must not look as if it did not. */
+/** Logged once in every leg, so that a part without mounting does not look complete. */
 function sayWithoutDisk({ processes: { troubles } }: Field, why: string): void {
   const sentence = withoutDisk(why);
   if (!troubles.includes(sentence)) troubles.push(sentence);
@@ -100,7 +100,7 @@ async function comesBack(field: Field, server: ServerLife): Promise<void> {
   await field.accepted(monotonicMs(), { withinMs: BACK_MS });
 }
 
-/** What a server logged as a warning or an error: each sort once, without what differs from line to line. */
+/** Warnings and errors of a server's log: each kind once, without the varying details. */
 export function complaintsIn(log: string): readonly string[] {
   const complaints = log.split("\n").flatMap((line) => /\[(?:ERR|WRN|FTL)\] .*/.exec(line)?.[0] ?? []);
   const bySort = new Map(complaints.map((line) => [line.replace(/\d+/g, "#"), line]));

@@ -1,4 +1,5 @@
-// Observations as JSON lines in a file: written by processes that may be killed at any moment, read when all is over.
+// Observations as JSON lines in a file, written by processes that may be killed at any moment and read at the
+// end.
 
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +12,13 @@ export function historyFile(folder: string, node: string): string {
   return join(folder, `${node}${SUFFIX}`);
 }
 
-/** Keeps observations for a moment and appends them. What a killed process had not appended is not judged. */
+/** Buffers observations briefly and appends them. Buffered observations of a killed process are not judged. */
 export class HistoryWriter {
   readonly #file: string;
   readonly #recordsEvery: number;
   #lines: string[] = [];
 
-  /** @param recordsEvery of so many tasks one is recorded: those whose number, the last in the id, is a multiple */
+  /** @param recordsEvery records one task in this many: tasks with a multiple as the last number of the id */
   constructor(file: string, recordsEvery: number) {
     this.#file = file;
     this.#recordsEvery = recordsEvery;
@@ -38,7 +39,7 @@ export class HistoryWriter {
   }
 }
 
-/** Of all nodes. A last line that a killed process did not finish is left out. */
+/** Observations of all nodes. Skips an incomplete last line of a killed process. */
 export function readHistory(folder: string): Observation[] {
   const files = readdirSync(folder).filter((name) => name.endsWith(SUFFIX));
   return files.flatMap((name) =>

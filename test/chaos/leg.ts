@@ -1,5 +1,5 @@
-// One leg: some rounds of a part on one swarm, then peace, then judgement. What it finds is a value; what it found
-// wrong it leaves in its folder, with everything needed to look into it.
+// A leg: several rounds of a part on one swarm, then a quiet phase, then the judgement. The result is a value.
+// Findings stay in the leg's folder, with all data for an investigation.
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -15,7 +15,7 @@ import { checkWaits } from "./waits.ts";
 import { within } from "./within.ts";
 
 const QUIET_MS = 90_000;
-/** A round's own waits are shorter, all together. */
+/** Longer than the sum of a round's own waits. */
 const ROUND_MS = 10 * 60_000;
 const RESTART_MS = 60_000;
 const SHOWN_MAX = 20;
@@ -24,16 +24,16 @@ export interface LegResult {
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
-  /** Of so many tasks one was recorded. */
+  /** One task in this many was recorded. */
   readonly recordsEvery: number;
   readonly recoveries: Recoveries;
   readonly violations: readonly Violation[];
-  /** Why the swarm did not come back, if so. */
+  /** Why the swarm did not come back. */
   readonly stuck: string | undefined;
   readonly troubles: readonly string[];
-  /** Where the part samples it. */
+  /** In parts with memory samples. */
   readonly memory: readonly MemoryRow[];
-  /** Load average of the machine over the last minutes of it: times mean nothing without. */
+  /** The machine's load average over the last minutes: times mean nothing without it. */
   readonly load: number;
 }
 
@@ -42,7 +42,7 @@ export interface LegOptions {
   readonly plan: FieldPlan;
   readonly firstRound: number;
   readonly rounds: number;
-  /** Also of a leg that found nothing. */
+  /** Keeps the folder of a leg without findings. */
   readonly keepsEvidence: boolean;
   readonly onRound: (round: number) => void;
   /** Ends the leg before its next round. */
@@ -93,8 +93,8 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
   }
 }
 
-/** Whether a swarm that was stuck comes back once everything is healed: what only coordinators hold meanwhile is not
- *  lost, and is to be judged when they have put it back. */
+/** Waits for a stuck swarm after everything is healed. State held only by coordinators is not lost, and is
+ *  judged after they have written it back. */
 async function cameBack(field: Field, part: Part): Promise<boolean> {
   try {
     field.heal();
@@ -109,7 +109,7 @@ async function cameBack(field: Field, part: Part): Promise<boolean> {
   }
 }
 
-/** What is not up to date then is read as it is. */
+/** Outdated replicas are read as they are. */
 async function restartToRead(field: Field): Promise<void> {
   try {
     await restartServers(field);
@@ -154,7 +154,7 @@ async function judge(
   };
 }
 
-/** @param result or what went wrong with the tool itself */
+/** @param result or the failure of the tool itself */
 function keepEvidence(field: Field, result: LegResult | string): void {
   const { folder } = field.plan;
   writeFileSync(join(folder, "steps.log"), `${field.log.join("\n")}\n`);
@@ -169,7 +169,7 @@ function keepEvidence(field: Field, result: LegResult | string): void {
     writeFileSync(join(folder, `server-${server.name}.log`), server.log());
 }
 
-/** For people: the first of them, and how many there are. */
+/** For display: the first findings, and the total number. */
 export function shownViolations({ violations, stuck }: LegResult): string[] {
   const lines = violations
     .slice(0, SHOWN_MAX)

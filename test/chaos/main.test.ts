@@ -1,4 +1,4 @@
-// What `npm run chaos` refuses before it starts anything, and what it leaves alone.
+// Refusals of `npm run chaos` before it starts anything, and files that it leaves alone.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -86,7 +86,7 @@ function withLegs(parts: readonly string[], flags: readonly string[]) {
   return chaos(flags);
 }
 
-/** In a folder of its own, where no server is to be found. */
+/** In a separate folder without any nats-server. */
 function chaos(flags: readonly string[]) {
   const main = fileURLToPath(new URL("main.ts", import.meta.url));
   const argv = ["--import", import.meta.resolve("tsx"), main, ...flags];

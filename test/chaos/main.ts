@@ -1,8 +1,8 @@
-// `npm run chaos`: real coordinators, agents, clients and nats-servers under load, struck by faults round after round;
-// what they were told is recorded and judged against the journal. Not the simulator (src/sim/fault), which draws more
-// faults in less time, of what it knows; this one meets what the real things do. How it is called: `USAGE`.
-// Figures are kept in .chaos/, so a part that was stopped goes on where it was; --fresh begins it anew, --report
-// adds them to docs/results/chaos.json and writes docs/reliability.md from that. Ends with 1 when anything was found.
+// `npm run chaos`: real coordinators, agents, clients and nats-servers under load, with repeated faults. Their
+// observations are recorded and judged against the journal. The simulator (src/sim/fault) draws more faults in
+// less time, but only from its model; chaos tests the real programs. `USAGE` describes the options. Figures are
+// kept in .chaos/, so that a stopped part continues; --fresh begins anew. --report adds the figures to
+// docs/results/chaos.json and writes docs/reliability.md. Exit code 1: findings.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -75,19 +75,19 @@ const { values } = readFlags(USAGE, () =>
   }),
 );
 
-process.setMaxListeners(100); // each child is killed at our exit
+process.setMaxListeners(100); // each child is killed at exit
 const interrupted = new AbortController();
-process.on("SIGTERM", () => process.exit(143)); // and with it what it started
+process.on("SIGTERM", () => process.exit(143)); // with all started processes
 process.on("SIGINT", () => {
   if (interrupted.signal.aborted) process.exit(130);
   console.error("\nending after this round; once more ends at once");
   interrupted.abort();
 });
 
-/** What is asked for is not there, or cannot be meant. */
+/** The request is unknown or contradictory. */
 class UsageError extends Error {}
 
-/** As `waggle up` takes it. */
+/** In the form of `waggle up`. */
 function leaderTimeout(): number {
   const ms = durationIn(values["leader-timeout"]);
   const { leaderTimeoutMsMin: min, leaderTimeoutMsMax: max } = limits;
@@ -122,7 +122,7 @@ async function main(): Promise<number> {
   return found === 0 ? 0 : 1;
 }
 
-/** What is asked of one part on one server. */
+/** The requested rounds of a part on one server. */
 interface Run {
   readonly part: Part;
   readonly server: NatsServerBinary;
@@ -148,7 +148,7 @@ interface RunContext extends Run {
   readonly commit: string;
 }
 
-/** @returns how many legs found something, and of the short form how many figures are much too slow */
+/** @returns the number of legs with findings and, in the short form, the number of figures far above the bound */
 async function runPart(run: RunContext): Promise<number> {
   const { part, server, key, rounds, tally, reaper } = run;
   if (values.fresh) tally.forget(key);
@@ -180,7 +180,7 @@ function roundsDone({ tally, key }: RunContext): number {
   return tally.of(key).reduce((sum, { rounds }) => sum + rounds, 0);
 }
 
-/** @returns whether it found nothing, and whether the next one would come no further */
+/** @returns whether the leg had findings, and whether the next leg would get no further */
 async function runOneLeg(
   run: RunContext,
   servers: Servers,
@@ -268,7 +268,7 @@ function chosenServers(part: Part, ofAll: readonly Part[]): readonly NatsServerB
   return values.short ? [shortServer(part, ofAll, chosen)] : chosen;
 }
 
-/** @param wanted the whole of it or its beginning: `2.10` */
+/** @param wanted a whole version or its beginning: `2.10` */
 function isOfVersion(version: string, wanted: string): boolean {
   return `${version}.`.startsWith(`${wanted}.`);
 }

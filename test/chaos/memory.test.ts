@@ -1,4 +1,4 @@
-// What the soak says of memory: the probe in a real process, and what is compared with what.
+// Memory figures of the soak: the probe in a real process, and the compared windows.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,8 +10,7 @@ import { inUseFileOf, MemorySampler, memoryRowsOf, type Sample } from "./memory.
 
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
-/** A process that holds 40 MiB outside its heap, makes as much garbage each second, and has a probe that is in a
- *  hurry. */
+/** A process with 40 MiB outside the heap, as much garbage per second, and a fast probe. */
 const program = `
   const held = Buffer.alloc(40 * ${MIB}, 1);
   setInterval(() => Buffer.alloc(40 * ${MIB}, 1), 1_000);

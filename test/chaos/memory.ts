@@ -1,5 +1,5 @@
-// The memory of processes over a long run: what the machine has given them (resident), and what they have in use after
-// a collection (processes/in-use-probe.mjs, once a minute). Compares the minutes after the warm-up with the last ones.
+// Memory of processes over a long run: resident memory, and memory in use after a collection
+// (processes/in-use-probe.mjs, once per minute). Compares the minutes after the warm-up with the last minutes.
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -7,8 +7,8 @@ import { quantile } from "./figures.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const SAMPLE_MS = 5_000;
-/** A coordinator fills what it keeps, 5 min of records for one, and its heap settles; a run that is too short for that
- *  compares its second half. */
+/** Time for a coordinator to fill its buffers, for example 5 min of records, and for its heap to settle. A
+ *  shorter run compares its second half. */
 const WARM_UP_MS = 10 * 60_000;
 const WINDOW_SHARE = 1 / 12;
 
@@ -17,7 +17,7 @@ export type MemoryMeasure = "resident" | "in use";
 export interface MemoryRow {
   readonly process: string;
   readonly measure: MemoryMeasure;
-  /** Median of the window after the warm-up and of the last one, bytes. */
+  /** Medians of the window after the warm-up and of the last window, bytes. */
   readonly before: number;
   readonly after: number;
 }
@@ -26,24 +26,24 @@ export interface MemoryRow {
 export interface Sampled {
   readonly name: string;
   readonly pid: number | undefined;
-  /** Where its probe writes, if it has one. */
+  /** Output file of the process's probe, if any. */
   readonly inUseFile?: string;
 }
 
 export interface Sample {
-  /** Since the run began. */
+  /** Time since the run began. */
   readonly ms: number;
   readonly bytes: number;
 }
 
-/** Of one process and one measure, in time's order. */
+/** A series of one process and one measure, in order of time. */
 export interface Series {
   readonly process: string;
   readonly measure: MemoryMeasure;
   readonly samples: readonly Sample[];
 }
 
-/** Where the probe of a node writes, wherever that runs. */
+/** Output file of a node's probe. */
 export function inUseFileOf(folder: string, node: string): string {
   return resolve(folder, `${node}.in-use`);
 }
@@ -52,10 +52,10 @@ export class MemorySampler {
   readonly #startedMs = monotonicMs();
   readonly #seriesByKey = new Map<string, { process: string; measure: MemoryMeasure; samples: Sample[] }>();
   readonly #timer: NodeJS.Timeout;
-  /** Lines of each probe that were read. */
+  /** Number of lines read from each probe. */
   readonly #linesByFile = new Map<string, number>();
 
-  /** @param sampled asked at each sample: pids change when processes are started again */
+  /** @param sampled called at each sample, because pids change when processes restart */
   constructor(sampled: () => readonly Sampled[], everyMs = SAMPLE_MS) {
     this.#timer = setInterval(() => {
       for (const one of sampled()) this.#sample(one);
@@ -88,7 +88,7 @@ export class MemorySampler {
   }
 }
 
-/** @param wholeMs how long the run took. A series without a sample in both windows has no row */
+/** @param wholeMs duration of the run. A series without a sample in both windows has no row */
 export function memoryRowsOf(all: readonly Series[], wholeMs: number): MemoryRow[] {
   const from = Math.min(WARM_UP_MS, wholeMs / 2);
   const window = wholeMs * WINDOW_SHARE;
@@ -111,13 +111,13 @@ function medianWithin(samples: readonly Sample[], fromMs: number, toMs: number):
   );
 }
 
-/** @returns undefined when there is no such process any more */
+/** @returns undefined when the process has ended */
 function residentBytes(pid: number): number | undefined {
   try {
     const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
     return kib === undefined ? undefined : Number(kib) * 1024;
   } catch {
-    return undefined; // it has just ended
+    return undefined; // has just ended
   }
 }
 

@@ -1,4 +1,4 @@
-// The one clock of a recorded history: the machine's monotonic one, which all of its processes share.
+// The clock of a recorded history: the machine's monotonic clock, shared by all processes.
 
 /** ms since the machine started. */
 export function monotonicMs(): number {

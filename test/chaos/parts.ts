@@ -1,5 +1,5 @@
-// The parts of `npm run chaos`: each one sort of fault, repeated round by round on a swarm under load. A round leaves
-// everything as it found it: whatever it killed runs again, whatever it cut is healed, tasks are accepted.
+// The parts of `npm run chaos`: each repeats one kind of fault, round by round, on a swarm under load. A round
+// restores everything: killed processes run again, cut connections are healed, tasks are accepted.
 
 import { swarmId } from "../../src/ids.ts";
 import { type Damage, damageStream, segmentStreams } from "./damage.ts";
@@ -15,29 +15,29 @@ export interface Part {
   readonly name: string;
   readonly about: string;
   readonly servers: 1 | 3;
-  /** All in all, and on one swarm before its history is judged and another begins. */
+  /** Number of rounds in total, and per swarm before its history is judged. */
   readonly rounds: number;
   readonly roundsPerLeg: number;
-  /** A round is a minute. */
+  /** Each round takes a minute. */
   readonly isTimed?: true;
-  /** Default: nobody. */
+  /** Default: no node. */
   readonly proxied?: Proxied;
-  /** The only server has little room of its own. */
+  /** The only server has little space of its own. */
   readonly room?: ServersOptions["room"];
-  /** Tasks a second; default 100. */
+  /** Tasks per second. Default 100. */
   readonly ratePerSecond?: number;
   readonly payloadBytes?: number;
   readonly samplesMemory?: true;
-  /** A server whose store was damaged may not find what it has until it is started again. */
+  /** A server with a damaged store may find its data only after a restart. */
   readonly restartsServersToRead?: true;
-  /** Of so many tasks one is recorded; default each. */
+  /** Records one task in this many. Default: every task. */
   readonly recordsEvery?: number;
-  /** How long ended tasks are known, ms: longer than anybody asks again for one. Default: a day. */
+  /** How long ended tasks are remembered, ms: longer than clients repeat requests. Default: a day. */
   readonly rememberMs?: number;
   readonly round: (field: Field, round: number) => Promise<void>;
 }
 
-/** Each gives one of two others the lead. */
+/** Each leader transfers the lead to one of two standbys. */
 const STEPS_MAX = 6;
 export const parts: readonly Part[] = [
   {
@@ -143,7 +143,7 @@ export const parts: readonly Part[] = [
     ratePerSecond: 200,
     samplesMemory: true,
     recordsEvery: 10,
-    rememberMs: 2 * 60_000, // ended tasks of a day would be an hour's growth
+    rememberMs: 2 * 60_000, // a day of ended tasks would be an hour's growth
     round: soakMinute,
   },
 ];
@@ -205,7 +205,7 @@ async function streamLeader(field: Field): Promise<ServerLife> {
   return server;
 }
 
-/** Some nodes, some of their ways, in one of four manners. */
+/** Some nodes, some of their connections, in one of four manners. */
 async function cutOff(field: Field): Promise<void> {
   const { random, processes } = field;
   const manner = random.pick(["cut", "up", "down", "both"] as const);
@@ -234,7 +234,7 @@ async function cutOff(field: Field): Promise<void> {
   await field.between(500, 1_500);
 }
 
-/** Every other time all coordinators are stopped until the server and the driver are there, else they run on. */
+/** Alternates: all coordinators are stopped until the server and the driver are back, or run on. */
 async function damageStore(field: Field, round: number): Promise<void> {
   const [server] = field.plan.servers.members;
   if (server === undefined) throw new Error("there is no server");
@@ -252,9 +252,9 @@ async function damageStore(field: Field, round: number): Promise<void> {
   await field.between(2_000, 4_000);
 }
 
-/** Of three with replicas always the same, as a bad disk is one server's: in turns it leads the journal's stream when
- *  it is killed, or follows. With its damaged store it leads then. Nobody else is struck: the two others are a
- *  majority, and the load goes on. */
+/** With three servers, always damages the same server, like a bad disk. When killed, the server alternately
+ *  leads the journal's stream or follows. It then leads with the damaged store. The two peers are spared: they
+ *  are a majority, and the load goes on. */
 async function damageOneStore(field: Field, round: number): Promise<void> {
   field.damaged ??= field.random.pick(field.plan.servers.members);
   const server = field.damaged;
@@ -263,7 +263,7 @@ async function damageOneStore(field: Field, round: number): Promise<void> {
   const { atMs } = field.mark({ figure: `${who} killed, its store damaged → next accept` });
   await server.kill("SIGKILL");
   const undo = damageStoreOf(server, field);
-  if (field.random.chance(0.5)) await field.accepted(atMs); // by the two others, before the third is back
+  if (field.random.chance(0.5)) await field.accepted(atMs); // by the two peers, before the third server is back
   await startDamaged(server, field, undo);
   field.note(`${server.name} runs again`);
   await field.accepted(atMs);
@@ -274,8 +274,8 @@ async function damageOneStore(field: Field, round: number): Promise<void> {
   await field.accepted(monotonicMs());
 }
 
-/** As far as that can be had: a leader that steps down does not choose who follows it.
- *  @returns whether it leads the journal's stream */
+/** As far as possible: a leader that steps down does not choose its successor.
+ *  @returns true if the server leads the journal's stream */
 async function letLead(field: Field, server: ServerLife, isToLead: boolean): Promise<boolean> {
   const leads = async () => (await streamLeader(field)) === server;
   for (let tries = 0; tries < STEPS_MAX && (await leads()) !== isToLead; tries += 1) {
@@ -287,8 +287,8 @@ async function letLead(field: Field, server: ServerLife, isToLead: boolean): Pro
   return isLeader;
 }
 
-/** There is damage with which a server does not catch up with the others (2.10.27, a bit that flipped). It is replaced:
- *  else the next round would find it further behind. */
+/** With some damage (2.10.27, a flipped bit) a server never catches up with its peers. It is replaced;
+ *  otherwise the next round would find it further behind. */
 async function isWholeAgain(field: Field, server: ServerLife): Promise<void> {
   try {
     await field.until("all servers are up to date", () => field.admin.isWhole(), 60_000);
@@ -299,11 +299,11 @@ async function isWholeAgain(field: Field, server: ServerLife): Promise<void> {
   }
 }
 
-/** @returns what undoes it */
+/** @returns a function that undoes the damage */
 function damageStoreOf(server: ServerLife, field: Field): () => void {
   const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
   const streams = segmentStreams(server.storeDir, swarmId(field.plan.swarm));
-  // Mostly the segment that the leader writes; sometimes one that only a restart reads.
+  // Usually the segment of the leader; sometimes a segment that only a restart reads.
   const stream = field.random.chance(0.75) ? streams.at(-1) : field.random.pick(streams);
   if (stream === undefined) throw new Error("the journal has no segment");
   const { sentence, undo } = damageStream(server.storeDir, stream, damage, field.random);

@@ -1,4 +1,5 @@
-// Ctrl-C in the terminal of `npm run chaos` reaches the driver alone: each process that it starts leads a group.
+// Ctrl-C in the terminal of `npm run chaos` reaches only the driver: each started process leads a separate
+// group.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +14,7 @@ import { SwarmProcesses } from "./swarm-processes.ts";
 
 const [binary] = natsServersFor("process groups of chaos");
 
-/** Of a process that runs. */
+/** Process group of a running process. */
 function groupOf(pid: number | undefined): number | undefined {
   return processes().find((row) => row.pid === pid)?.group;
 }

@@ -1,4 +1,4 @@
-// How far a part is: a bar on a terminal, a line now and then anywhere else.
+// Progress of a part: a bar on a terminal, occasional lines elsewhere.
 
 import { Presets, SingleBar } from "cli-progress";
 
@@ -13,7 +13,7 @@ export class Progress {
   readonly #bar: SingleBar | undefined;
   #saidMs = 0;
 
-  /** @param done before, when a part is gone on with */
+  /** @param done before, when a part continues */
   constructor(name: string, total: number, done: number) {
     this.#name = name;
     this.#total = total;
@@ -36,7 +36,7 @@ export class Progress {
     console.error(`${this.#name}: ${done} of ${this.#total} rounds${left}`);
   }
 
-  /** Above the bar, which is drawn anew by what comes next. */
+  /** Above the bar, which the next output redraws. */
   say(sentence: string): void {
     process.stderr.write(this.#bar === undefined ? `${sentence}\n` : `\r${CLEAR_LINE}${sentence}\n`);
   }
@@ -45,7 +45,7 @@ export class Progress {
     this.#bar?.stop();
   }
 
-  /** If it goes on as it went. */
+  /** Assuming the same pace. */
   #leftText(done: number): string {
     const rounds = done - this.#first;
     if (rounds <= 0) return "";

@@ -1,9 +1,9 @@
-// A TCP proxy between a node and a server that can be cut, or stalled in one direction or both: what a network does,
-// without a network. In this process. Bytes that it holds back are not lost but late, as in TCP.
+// A TCP proxy between a node and a server, which can be cut, or stalled in one or both directions, to simulate
+// network faults. Runs in the driver's process. Stalled bytes are late, not lost, as in TCP.
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** `up`: what the node sends does not arrive. `down`: what the server sends does not. */
+/** `up`: data of the node does not arrive. `down`: data of the server does not arrive. */
 export type Direction = "up" | "down";
 
 export interface Target {
@@ -11,7 +11,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** Is told what a node sends on one connection, once it is passed on. */
+/** Called with a node's data on one connection, after passing it on. */
 export interface Tap {
   push(bytes: Buffer): void;
 }
@@ -32,11 +32,11 @@ export class TcpProxy {
   private constructor(target: Target, tap: (() => Tap) | undefined) {
     this.#target = target;
     this.#tap = tap;
-    // Half-open is one of the faults: an end on one side is passed on and closes nothing by itself.
+    // Half-open connections are among the faults: an end on one side is passed on and closes nothing else.
     this.#server = createServer({ allowHalfOpen: true }, (node) => this.#accept(node));
   }
 
-  /** @param tap makes one for each connection */
+  /** @param tap creates a tap per connection */
   static async start(target: Target, tap?: () => Tap): Promise<TcpProxy> {
     const proxy = new TcpProxy(target, tap);
     await new Promise<void>((resolve, reject) => {
@@ -56,24 +56,24 @@ export class TcpProxy {
     return `nats://127.0.0.1:${this.port}`;
   }
 
-  /** Connections that are open through it. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#pairs.size;
   }
 
-  /** Every connection is reset, and new ones are until `heal`. */
+  /** Resets every connection, and new connections until `heal`. */
   cut(): void {
     this.#isCut = true;
     for (const pair of this.#pairs) end(pair);
   }
 
-  /** Bytes in this direction wait from now on, on connections that are open and on new ones, until `heal`. */
+  /** Stalls data in the direction, on open and new connections, until `heal`. */
   stall(direction: Direction): void {
     this.#stalled.add(direction);
     for (const pair of this.#pairs) this.#hold(pair);
   }
 
-  /** Everything passes again; what was held back arrives now. */
+  /** Passes everything again; stalled data arrives now. */
   heal(): void {
     this.#isCut = false;
     this.#stalled.clear();
@@ -117,7 +117,7 @@ export class TcpProxy {
   }
 }
 
-/** By hand: `pipe` resumes by itself whatever was paused. */
+/** By hand: `pipe` would resume paused streams. */
 function forward(from: Socket, to: Socket): void {
   from.on("data", (bytes: Buffer) => void to.write(bytes));
   from.on("end", () => to.end());
@@ -129,5 +129,5 @@ function end({ node, server }: Pair): void {
 }
 
 function ignored(): void {
-  // a reset connection is one of the faults; its `close` follows
+  // a reset connection is among the faults; `close` follows
 }

@@ -1,4 +1,4 @@
-// What is read of a connection's bytes, however they are cut.
+// Messages read from a connection's bytes, with any cuts.
 
 import { connect } from "@nats-io/transport-node";
 import { describe, expect, it } from "vitest";

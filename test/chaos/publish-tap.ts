@@ -1,9 +1,9 @@
-// Reads what one node publishes on some subjects from the bytes that it sends to a nats-server. Knows of the protocol
-// only where messages begin and end: `PUB <subject> [reply] <bytes>`, `HPUB <subject> [reply] <headers> <bytes>`.
+// Reads a node's messages on some subjects from the bytes sent to a nats-server. Knows only where messages
+// begin and end: `PUB <subject> [reply] <bytes>`, `HPUB <subject> [reply] <headers> <bytes>`.
 
 const LINE_END = "\r\n";
 
-/** Of one connection: it begins in the middle of nothing. */
+/** For one connection from its beginning. */
 export class PublishTap {
   readonly #isWanted: (subject: string) => boolean;
   readonly #onPayload: (payload: Uint8Array) => void;
@@ -14,14 +14,14 @@ export class PublishTap {
     this.#onPayload = onPayload;
   }
 
-  /** However the bytes were cut on their way. */
+  /** Accepts any cuts between bytes. */
   push(bytes: Buffer): void {
     this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     for (let length = this.#take(); length > 0; length = this.#take())
       this.#pending = this.#pending.subarray(length);
   }
 
-  /** @returns the length of what stands first; 0 while it is not whole */
+  /** @returns the length of the first operation; 0 while incomplete */
   #take(): number {
     const lineLength = this.#pending.indexOf(LINE_END);
     if (lineLength === -1) return 0;

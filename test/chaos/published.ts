@@ -1,5 +1,5 @@
-// The published figures, docs/results/chaos.json: one row for each part, server and T, the sum of the legs that ran on
-// the newest code. The tables of docs/reliability.md are written from this file alone. How they look: report.ts.
+// The published figures, docs/results/chaos.json: one row per part, server and T, summed over the legs on the
+// newest code. The tables of docs/reliability.md come from this file alone; report.ts formats them.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
@@ -19,22 +19,22 @@ export interface PublishedRow extends PartKey {
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
-  /** Of so many tasks one was recorded, and its answers judged. */
+  /** One task in this many was recorded and judged. */
   readonly recordsEvery: number;
-  /** Legs in which the swarm did not come back. */
+  /** Legs without a recovery of the swarm. */
   readonly stuck: number;
   readonly violationsByPromise: Partial<Record<PromiseNumber, number>>;
   /** Load average of the machine at the end of legs, lowest and highest. */
   readonly load: { readonly min: number; readonly max: number };
   readonly recoveries: readonly RecoveryRow[];
-  /** Of the last leg that sampled it. */
+  /** From the last leg with samples. */
   readonly memory: readonly PublishedMemory[];
 }
 
 export interface RecoveryRow {
   readonly figure: Figure;
   readonly times: number;
-  /** How many took longer than is required, where something is. */
+  /** Number of times above the bound, if any. */
   readonly over?: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
@@ -49,7 +49,7 @@ interface PublishedMemory {
   readonly growthPercent: number;
 }
 
-/** The sums by part, server and T, of the legs that ran on the same code as the last one. */
+/** Sums by part, server and T over the legs with the same code as the last leg. */
 export function rowsOf(legs: readonly TalliedLeg[]): PublishedRow[] {
   return groupsBy(legs, keyOf).map((ofKey) => {
     const newest = ofKey.at(-1)?.commit;
@@ -88,8 +88,8 @@ export function groupsBy<Item>(items: readonly Item[], keyOf: (item: Item) => st
   return [...groups.values()];
 }
 
-/** Replaces the rows of the same part, server and T, and leaves the others.
- *  @returns all published rows, and how many were replaced */
+/** Replaces the rows of the same part, server and T, and keeps the rest.
+ *  @returns all published rows, and the number of replaced rows */
 export function publish(file: string, rows: readonly PublishedRow[]) {
   const before = readPublished(file);
   const keys = new Set(rows.map(keyOf));

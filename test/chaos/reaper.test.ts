@@ -1,4 +1,4 @@
-// What a driver that was killed leaves behind is ended, and nothing else.
+// The remaining processes of a killed driver are ended, and no other processes.
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ it("ends what it was told of, removes the folder, and leaves a pid that is anoth
   tell({ type: "process", pid: another.pid, startTime: "1" });
   tell({ type: "folder", folder });
   const ends = Promise.all([once(minded, "exit"), once(reaper, "exit")]);
-  reaper.disconnect(); // as a kill -9 of the driver does
+  reaper.disconnect(); // like a kill -9 of the driver
   const [[, signal]] = await ends;
   expect(signal).toBe("SIGKILL");
   expect(another.exitCode ?? another.signalCode).toBeNull();

@@ -1,5 +1,5 @@
-// Sees to it that nothing of a run outlives it, a kill -9 of the driver included: a process beside it is told of all
-// others, and ends them when the driver is gone.
+// Ensures that no process outlives a run, even after kill -9 of the driver: a helper process knows all
+// processes, and ends them when the driver is gone.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -21,13 +21,13 @@ export class Reaper {
     this.#child = child;
   }
 
-  /** Resolves when it listens. It keeps nobody from ending. */
+  /** Resolves when the helper listens. Does not keep the driver alive. */
   static async start(): Promise<Reaper> {
     const file = fileURLToPath(new URL("./processes/reaper-main.ts", import.meta.url));
     const child = fork(file, {
       execArgv: ["--import", "tsx"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
-      detached: true, // neither Ctrl-C nor the end of the terminal ends it before its work is done
+      detached: true, // neither Ctrl-C nor the end of the terminal ends it early
     });
     await within(START_MS, "the reaper listens", once(child, "message"));
     child.unref();
@@ -35,18 +35,18 @@ export class Reaper {
     return new Reaper(child);
   }
 
-  /** A process that runs. One that has just ended is nobody's. */
+  /** Registers a running process. Ignores a process that has just ended. */
   minds(pid: number | undefined): void {
     const startTime = pid === undefined ? undefined : startTimeOf(pid);
     if (pid !== undefined && startTime !== undefined) this.#tell({ type: "process", pid, startTime });
   }
 
-  /** A folder of which nothing is to be left. */
+  /** Registers a folder to delete. */
   removes(folder: string): void {
     this.#tell({ type: "folder", folder });
   }
 
-  /** A folder over which something is mounted that is not to stay. */
+  /** Registers a folder to unmount. */
   unmounts(folder: string): void {
     this.#tell({ type: "mount", folder });
   }
@@ -56,7 +56,8 @@ export class Reaper {
   }
 }
 
-/** With the pid it names one process: pids are used again. @returns undefined when there is none, or no /proc */
+/** Start time of a process, which with the pid is unique, because pids are reused. @returns undefined without
+ *  the process or without /proc */
 export function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -1,4 +1,4 @@
-// From legs to a page: what is added up, kept over a stop, and written between the marks.
+// From legs to a page: sums, continuation after a stop, and the text between the marks.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

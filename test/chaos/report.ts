@@ -1,4 +1,4 @@
-// The figures as a page: writes the part of docs/reliability.md between two marks, and leaves the rest.
+// Formats the figures: replaces the part of docs/reliability.md between two marks, and keeps the rest.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
@@ -17,7 +17,7 @@ const kindsOfFaults: readonly (readonly [name: string, promises: readonly Promis
   ["over capacity", ["P7"]],
 ];
 
-/** @throws Error when the page has not both marks */
+/** @throws Error when a mark is missing */
 export function writeReport(page: string, rows: readonly PublishedRow[]): void {
   const text = readFileSync(page, "utf8");
   const from = text.indexOf(BEGIN);
@@ -27,7 +27,7 @@ export function writeReport(page: string, rows: readonly PublishedRow[]): void {
   writeFileSync(page, `${before}\n\n${tablesOf(rows)}\n\n${text.slice(to)}`);
 }
 
-/** What was found, how soon swarms came back, and memory where it was sampled. The oldest server comes first. */
+/** Findings, times of recovery, and memory if sampled. The oldest server comes first. */
 export function tablesOf(unsorted: readonly PublishedRow[]): string {
   const rows = sorted(unsorted);
   const servers = [...new Set(rows.map(({ server }) => server))].sort((a, b) =>

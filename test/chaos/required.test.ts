@@ -1,4 +1,4 @@
-// What recovery is held to.
+// Bounds on recovery.
 
 import { describe, expect, it } from "vitest";
 import { requiredMsOf, tooSlow } from "./required.ts";

@@ -1,18 +1,18 @@
-// How soon a swarm has to be back, and what fails the short form. Not here: how it is measured (figures.ts).
+// Maximum times of recovery, and the conditions that fail the short form. figures.ts measures the times.
 
 import { type Figure, quantile, type Recoveries } from "./figures.ts";
 
-/** Times what is required, in the short form. It runs in CI, on machines that others use: with ten times as much to do
- *  as there were cores, the median of leaders' kills was 2.3 s (2 s are required) and that of agents' 23 s (12 s), but
- *  single rounds took up to 19 s. So this bounds the median, by three: what is found is a swarm that always comes back
- *  late, not a machine that was busy once. By four, nothing would be asked of who leads three servers' stream, for a
- *  round of that is given up after 60 s. */
+/** Factor on the bounds in the short form, which CI runs on shared machines. With ten times more work than
+ *  cores, the median for killed leaders was 2.3 s (bound 2 s) and for killed agents 23 s (bound 12 s), but
+ *  single rounds took up to 19 s. So the short form bounds the median, by three: it detects a swarm that is
+ *  always late, not a busy machine. A factor of four would never fail for kills of the leader of three servers'
+ *  stream, because such rounds end after 60 s. */
 const SHORT_FACTOR = 3;
 
 /** By T, ms. */
 const requiredOfLeader: Readonly<Record<number, number>> = { 1000: 2_000, 3000: 5_000 };
 
-/** ms; undefined where nothing is asked. Who is stopped is as silent as who is killed, so the same is asked. */
+/** ms; undefined without a bound. A stopped process is as silent as a killed one, so the same bound applies. */
 export function requiredMsOf(figure: Figure, leaderTimeoutMs: number): number | undefined {
   switch (figure) {
     case "leader killed → next accept":
@@ -29,7 +29,7 @@ export function requiredMsOf(figure: Figure, leaderTimeoutMs: number): number | 
   }
 }
 
-/** What the short form says of medians that are far from what is required: a sentence each. */
+/** Sentences of the short form about medians far above the bound. */
 export function tooSlow(recoveries: Recoveries, leaderTimeoutMs: number): string[] {
   return (Object.entries(recoveries) as [Figure, number[]][]).flatMap(([figure, times]) => {
     const requiredMs = requiredMsOf(figure, leaderTimeoutMs);

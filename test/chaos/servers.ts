@@ -1,5 +1,5 @@
-// The nats-servers of a run: one, or three with routes that keep replicas. Built on what the tests start servers with;
-// adds what a cluster needs and who leads a stream there.
+// The nats-servers of a run: one, or a cluster of three with replicas. Built on the tests' server support; adds
+// clusters and the leader of a stream.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,26 +12,27 @@ import type { Reaper } from "./reaper.ts";
 import { type Mounting, SmallDisk } from "./small-disk.ts";
 
 export interface ServerLife extends RunningNatsServer {
-  /** As it calls itself: `s1`. */
+  /** The server's own name: `s1`. */
   readonly name: string;
 }
 
 export interface Servers {
   readonly members: readonly ServerLife[];
   readonly urls: readonly string[];
-  /** What the store of the only one stands on, where a small disk was asked for. */
+  /** The disk of a single server's store, if a small disk was requested. */
   readonly mounting: Mounting | undefined;
   stop(): Promise<void>;
 }
 
 export interface ServersOptions {
-  /** Ends them when this process is killed. */
+  /** Ends the servers when the driver is killed. */
   readonly reaper?: Reaper;
-  /** The only server has a disk of this size where mounting is permitted, and in any case a bound of its own. */
+  /** Gives the single server a disk of this size if mounting is permitted, and a bound of its own in any case. */
   readonly room?: { readonly diskBytes: number; readonly storeBytesMax: number };
 }
 
-/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3 */
+/** Resolves when all servers accept connections; JetStream of three servers is ready a moment later. @param
+ *  count 1 or 3 */
 export async function startServers(
   binary: string,
   count: number,
@@ -67,7 +68,7 @@ export async function startServers(
         url: server.url,
         storeDir: server.storeDir,
         get pid() {
-          return server.pid; // it changes with its lives
+          return server.pid; // changes with each restart
         },
         log: server.log,
         kill: server.kill,
@@ -88,8 +89,8 @@ export async function startServers(
   };
 }
 
-/** Three servers that can place a stream. Of clusters of 2.10.27 one in a dozen never finds "suitable peers", however
- *  they are started, and other servers do. @throws Error when none of several clusters can */
+/** Three servers that can place a stream. About one cluster of 2.10.27 in twelve never finds "suitable peers",
+ *  but a new cluster may. @throws Error when none of several clusters can */
 export async function startReadyServers(binary: string, reaper?: Reaper): Promise<Servers> {
   for (let tries = 1; tries <= CLUSTERS_MAX; tries += 1) {
     const servers = await startServers(binary, 3, reaper === undefined ? {} : { reaper });
@@ -123,7 +124,7 @@ async function canPlace({ urls }: Servers): Promise<boolean> {
   }
 }
 
-/** Without advertising, nodes know no way to a server but the one they were given, which may be a proxy. */
+/** Without advertising, nodes know only the given addresses, which may be a proxy's. */
 function clusterConfig(name: string, routePort: number, routePorts: readonly number[]): string {
   const routes = routePorts.map((port) => `nats://127.0.0.1:${port}`).join(", ");
   return `server_name: ${name}
@@ -134,7 +135,7 @@ function boundedConfig(storeDir: string, storeBytesMax: number): string {
   return `jetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: ${storeBytesMax} }`;
 }
 
-/** As many, each another. */
+/** Distinct ports. */
 async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) ports.add(await freePort());

@@ -1,4 +1,4 @@
-// Which server each part of the short form strikes.
+// The server of each part in the short form.
 
 import { expect, it } from "vitest";
 import { type Part, parts } from "./parts.ts";

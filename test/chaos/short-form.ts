@@ -1,9 +1,9 @@
-// The short form, which CI runs: how many rounds of which parts, and on which of the servers that are there. Each part
-// runs on one of them; together they strike each server, also where that needs a part of its own to be elsewhere.
+// The short form for CI: the number of rounds of each part, and the server for each. A part runs on a single
+// version; together the parts use every installed server, if necessary by moving a part.
 
 import type { Part } from "./parts.ts";
 
-/** How many rounds of each, so that all fit five minutes. */
+/** Rounds per part, so that all fit five minutes. */
 export const shortRounds: Readonly<Record<string, number>> = {
   "leader-kills": 4,
   "leader-stops": 2,
@@ -12,8 +12,8 @@ export const shortRounds: Readonly<Record<string, number>> = {
   network: 3,
 };
 
-/** Parts with one server take turns, from the oldest on; those with three have the newest.
- *  @param ofAll the parts that are run, in order
+/** Parts with one server alternate versions, from the oldest; parts with three servers use the newest.
+ *  @param ofAll the selected parts, in order
  *  @param servers oldest first, at least one */
 export function shortServer<Server>(part: Part, ofAll: readonly Part[], servers: readonly Server[]): Server {
   const alone = ofAll.filter((each) => each.servers === 1);

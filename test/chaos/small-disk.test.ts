@@ -1,4 +1,4 @@
-// A disk that is full and has room again, where mounting is permitted; and that who is refused is told why.
+// A disk that fills up and has space again, if mounting is permitted; otherwise the reason is reported.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -58,7 +58,7 @@ describe.runIf(canMount)("a small disk of a driver that is gone", () => {
     ] as const satisfies readonly Reaped[])
       reaper.send(told);
     const ended = once(reaper, "exit");
-    reaper.disconnect(); // as a kill -9 of the driver does
+    reaper.disconnect(); // like a kill -9 of the driver
     await ended;
     expect(existsSync(folder)).toBe(false);
   });

@@ -1,6 +1,6 @@
-// A small disk of a nats-server's own, which can be filled until writes fail with ENOSPC, and be given room again: a
-// tmpfs, mounted over the server's store. Mounting takes a privilege that not everybody has: it is asked for, and who
-// is refused is told why. Not the bound that a server sets itself (`max_file_store`), which needs none.
+// A small disk for a nats-server: a tmpfs over the server's store, which can be filled until writes fail with
+// ENOSPC, and emptied again. Mounting needs a privilege; without it, the reason is reported. The server's own
+// bound (`max_file_store`) needs no privilege.
 
 import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
@@ -11,10 +11,10 @@ const BALLAST = "ballast";
 const CHUNK_BYTES = 1024 * 1024;
 const PAGE_BYTES = 4096;
 
-/** `ballast`: a file of somebody else's takes it. `shrunk`: the disk itself has become as small as what it holds. */
+/** `ballast`: a foreign file takes the space. `shrunk`: the disk is as small as its content. */
 export type Filling = "ballast" | "shrunk";
 
-/** With why, in mount's own words, where it is not permitted. */
+/** The reason in mount's words, when not permitted. */
 export type Mounting =
   | { readonly kind: "mounted"; readonly disk: SmallDisk }
   | { readonly kind: "refused"; readonly why: string };
@@ -28,8 +28,8 @@ export class SmallDisk {
     this.bytes = bytes;
   }
 
-  /** @param folder an empty one, or none yet
-   *  @param reaper unmounts it when this process is killed */
+  /** @param folder empty or missing
+   *  @param reaper unmounts the disk when the driver is killed */
   static mount(folder: string, bytes: number, reaper?: Reaper): Mounting {
     mkdirSync(folder, { recursive: true });
     const why = failureOf("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=0700`, "tmpfs", folder]);
@@ -38,19 +38,19 @@ export class SmallDisk {
     return { kind: "mounted", disk: new SmallDisk(folder, bytes) };
   }
 
-  /** What can still be written. */
+  /** Free space. */
   get free(): number {
     const { bavail, bsize } = statfsSync(this.folder);
     return bavail * bsize;
   }
 
-  /** @param leaving about so many bytes: whoever writes takes them soon */
+  /** @param leaving approximate number of free bytes, which writers use up soon */
   fill(filling: Filling, { leaving }: { readonly leaving: number }): void {
     if (filling === "shrunk") this.#resize(Math.max(PAGE_BYTES, this.bytes - this.free + leaving));
     else writeZeros(join(this.folder, BALLAST), this.free - leaving);
   }
 
-  /** As much as it had, but for what others wrote. */
+  /** Restores the original size, except for space taken by writers. */
   makeRoom(): void {
     rmSync(join(this.folder, BALLAST), { force: true });
     this.#resize(this.bytes);
@@ -67,12 +67,12 @@ export class SmallDisk {
   }
 }
 
-/** Also while somebody has a file of it open. @returns why it is still mounted, or never was */
+/** Works with open files as well. @returns the reason when still mounted, or never mounted */
 export function unmount(folder: string): string | undefined {
   return failureOf("umount", ["--lazy", folder]);
 }
 
-/** As many as there is room for. */
+/** Writes as many bytes as fit. */
 function writeZeros(file: string, bytes: number): void {
   const open = openSync(file, "w");
   try {
@@ -85,7 +85,7 @@ function writeZeros(file: string, bytes: number): void {
   }
 }
 
-/** @returns undefined when it worked */
+/** @returns undefined on success */
 function failureOf(program: string, argv: readonly string[]): string | undefined {
   const { status, stderr, error } = spawnSync(program, argv, { encoding: "utf8" });
   if (error !== undefined) return error.message;

@@ -1,5 +1,6 @@
-// The soak: one swarm for an hour at 200 tasks a second with a fault a minute, and the memory of each process sampled.
-// Only the last of each sort of member is killed, so that the others live throughout and their memory means something.
+// The soak: one swarm for an hour at 200 tasks per second with a fault per minute, and memory samples of each
+// process. Only the last member of each sort is killed, so that the rest live throughout and give meaningful
+// memory figures.
 
 import type { Field } from "./field.ts";
 import { inUseFileOf, type Sampled } from "./memory.ts";
@@ -44,7 +45,7 @@ async function cutOneOff(field: Field): Promise<void> {
   field.heal();
 }
 
-/** Whoever lives throughout. */
+/** Processes that live throughout. */
 export function longLived(field: Field): readonly Sampled[] {
   const { coordinators, agents, clients } = field.processes;
   const nodes = [...coordinators.slice(0, -1), ...agents.slice(0, -1), ...clients];

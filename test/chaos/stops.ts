@@ -1,6 +1,6 @@
-// SIGSTOP and SIGCONT of agents and clients: for less than the silence after which an agent is lost, for more, and of
-// clients for about as long. Each must be there again by itself; not that an agent has work again at once: its attempts
-// took longer for the stop, so whoever else has room is preferred.
+// SIGSTOP and SIGCONT of agents and clients. Agents stop for less, and for more, than the silence after which
+// an agent is lost; clients for about as long. Each must return by itself. An agent need not get work at once:
+// its attempts took longer because of the stop, so agents with free capacity are preferred.
 
 import { limits } from "../../src/limits.ts";
 import { type Field, StuckError } from "./field.ts";
@@ -11,11 +11,11 @@ import type { Member } from "./swarm-processes.ts";
 /** Longer than any attempt runs. */
 const RECENT_MS = 1_000;
 const BUSY_MS = 30_000;
-/** Its last heartbeat may be a second old when it is stopped, and its next one needs its time on a busy machine. */
+/** The last heartbeat before the stop may be a second old, and the next takes time on a busy machine. */
 const IN_TIME_MS = limits.agentLostMs - 3 * limits.heartbeatMs;
 const CLIENT_STOPPED_MS = 1.5 * limits.agentLostMs;
 
-/** Of three sorts, one after the other. */
+/** Three sorts of stops, in turn. */
 export async function stopNode(field: Field, round: number): Promise<void> {
   const stops = [stopAgentTooLong, stopAgentInTime, stopClient] as const;
   await stops[round % stops.length]?.(field);
@@ -34,7 +34,7 @@ async function stopAgentTooLong(field: Field): Promise<void> {
   await field.until(`${agent.name} has joined again`, hasJoined, BUSY_MS);
 }
 
-/** @throws StuckError when it is given up all the same */
+/** @throws StuckError when the agent is declared lost nevertheless */
 async function stopAgentInTime(field: Field): Promise<void> {
   const agent = await busyAgent(field);
   const stoppedMs = monotonicMs();
@@ -62,7 +62,7 @@ async function stopClient(field: Field): Promise<void> {
   await field.accepted(atMs, { by: client });
 }
 
-/** One of those that have work, as soon as one has. */
+/** An agent with work, as soon as one exists. */
 export async function busyAgent(field: Field): Promise<Member> {
   const busy = () => field.processes.agents.filter((agent) => hasWork(field, agent));
   await field.until("an agent has work", () => busy().length > 0, BUSY_MS);

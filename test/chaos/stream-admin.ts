@@ -1,5 +1,5 @@
-// What the nemesis asks of JetStream itself: who leads the stream of the journal's newest segment, whether all streams
-// are up to date, that they be gone.
+// The nemesis' requests to JetStream: the leader of the newest segment's stream, the state of replicas,
+// deletion of streams.
 
 import type { SwarmId } from "../../src/ids.ts";
 import { segmentNumberIn, streamNameOf } from "../../src/journal/stream/settings.ts";
@@ -27,14 +27,14 @@ export class StreamAdmin {
     this.#swarm = swarm;
   }
 
-  /** The server's name; undefined while there is none, or no server answers. */
+  /** The leader's name; undefined without a leader or an answering server. */
   async leader(): Promise<string | undefined> {
     const newest = (await this.#numbers()).at(-1);
     const leader = newest === undefined ? "" : ((await this.#ask("INFO", newest))?.cluster?.leader ?? "");
     return leader === "" ? undefined : leader;
   }
 
-  /** Whether each segment has a leader, and every other server is up to date with it. */
+  /** True if each segment has a leader, and all replicas are up to date. */
   async isWhole(): Promise<boolean> {
     const numbers = await this.#numbers();
     const clusters = await Promise.all(
@@ -43,18 +43,18 @@ export class StreamAdmin {
     return numbers.length > 0 && clusters.every(isUpToDate);
   }
 
-  /** Another server leads then, where there is one. */
+  /** A replica takes the lead, if any. */
   async stepDown(): Promise<void> {
     const newest = (await this.#numbers()).at(-1);
     if (newest !== undefined) await this.#ask("LEADER.STEPDOWN", newest);
   }
 
-  /** Also where there is none. */
+  /** Succeeds without a stream as well. */
   async remove(): Promise<void> {
     for (const number of await this.#numbers()) await this.#ask("DELETE", number);
   }
 
-  /** Ascending; none when no server answers. */
+  /** Ascending; empty when no server answers. */
   async #numbers(): Promise<number[]> {
     const answer = await this.#request("NAMES", { subject: subjectsOf(this.#swarm).segment("*") });
     const numbers = (answer?.streams ?? []).flatMap((stream) => segmentNumberIn(stream, this.#swarm) ?? []);

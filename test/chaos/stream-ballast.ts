@@ -1,11 +1,11 @@
-// Fills a nats-server up to its own bound (`max_file_store`) with a stream that is nobody's: what a neighbour on the
-// same server does. It has no bound, so nothing is set aside for it; what it takes is missing to the journal.
+// Fills a nats-server to its own bound (`max_file_store`) with a foreign stream, like a neighbour on the same
+// server. The stream has no bound, so no space is reserved for it, and the journal lacks the space it takes.
 
 import type { SwarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 
-/** One after the other, each until it is refused: the smallest finds no room either. */
+/** Message sizes in turn, each until refused, so that not even the smallest fits. */
 const SIZES = [512 * 1024, 32 * 1024, 1024, 1] as const;
 const ASK_MS = 5_000;
 
@@ -24,7 +24,7 @@ export class StreamBallast {
     this.#subject = `ballast.${swarm}`;
   }
 
-  /** @returns what the server says when it takes no more */
+  /** @returns the server's refusal */
   async fill(): Promise<string> {
     const config = { name: this.#stream, subjects: [this.#subject], storage: "file", num_replicas: 1 };
     const created = await this.#ask(`$JS.API.STREAM.CREATE.${this.#stream}`, encode(config));
@@ -34,7 +34,7 @@ export class StreamBallast {
     return refusal;
   }
 
-  /** @returns why it is still there, if so */
+  /** @returns the reason when the stream still exists */
   async remove(): Promise<string | undefined> {
     return await this.#ask(`$JS.API.STREAM.DELETE.${this.#stream}`, new Uint8Array());
   }
@@ -46,7 +46,7 @@ export class StreamBallast {
     }
   }
 
-  /** @returns undefined when it was done */
+  /** @returns undefined on success */
   async #ask(subject: string, body: Uint8Array): Promise<string | undefined> {
     const outcome = await this.#transport.request(subject, body, { timeoutMs: ASK_MS });
     if (outcome.kind !== "answered") return "no answer";

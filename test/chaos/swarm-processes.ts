@@ -1,5 +1,5 @@
-// The processes of one swarm under test: coordinators, clients and agents, each startable again after it was killed;
-// and who leads, as the coordinators themselves say.
+// The processes of a swarm under test: coordinators, clients and agents, each restartable after a kill. Also
+// tells the leader, as reported by the coordinators.
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,10 +19,10 @@ import { within } from "./within.ts";
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 const probe = new URL("./processes/in-use-probe.mjs", import.meta.url).href;
 const LOG_LINES_KEPT = 200;
-/** From SIGKILL to its end: only a machine that is stuck takes so long. */
+/** From SIGKILL to the end of the process: only a stuck machine takes longer. */
 const KILL_MS = 30_000;
 
-/** One process under one name, over its lives. */
+/** A process under one name, over its restarts. */
 export class Member {
   readonly name: string;
   readonly #spawn: () => ChildProcess;
@@ -47,7 +47,7 @@ export class Member {
     return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** It does not outlive this process. It leads a process group of its own: Ctrl-C is for this process alone. */
+  /** Does not outlive the driver. Leads a process group, so that Ctrl-C reaches only the driver. */
   start(): ChildProcess {
     const child = this.#spawn();
     this.child = child;
@@ -73,7 +73,7 @@ export class Member {
     await within(KILL_MS, `${this.name} ends when it is killed`, ended);
   }
 
-  /** @param ms until it is killed */
+  /** @param ms until the kill */
   async endWithin(ms: number): Promise<void> {
     if (this.child === undefined || !this.isRunning) return;
     const ended = once(this.child, "exit");
@@ -100,7 +100,7 @@ export interface SwarmPlan {
   readonly swarm: string;
   readonly folder: string;
   readonly seed: string;
-  /** How each node reaches the servers. */
+  /** Server addresses of each node. */
   readonly urlsFor: (node: string) => readonly string[];
   readonly coordinators: number;
   readonly agents: number;
@@ -108,9 +108,9 @@ export interface SwarmPlan {
   readonly ratePerSecond: number;
   readonly payloadBytes: number;
   readonly recordsEvery: number;
-  /** Whether nodes write down once a minute what memory they have in use. */
+  /** True to record the nodes' memory use once per minute. */
   readonly samplesMemory: boolean;
-  /** `1s`, as the flag takes it. */
+  /** In the form of the flag: `1s`. */
   readonly leaderTimeout: string;
   readonly replicas: number;
   readonly reaper: Reaper;
@@ -128,7 +128,7 @@ export class SwarmProcesses {
   readonly coordinators: readonly Member[];
   readonly agents: readonly Member[];
   readonly clients: readonly Member[];
-  /** What nodes found worth saying: losses, fenced agents. */
+  /** Notable messages of nodes: losses, fenced agents. */
   readonly troubles: string[] = [];
   readonly #plan: SwarmPlan;
   readonly #coordinatorById = new Map<string, Member>();
@@ -150,7 +150,7 @@ export class SwarmProcesses {
     return [...this.coordinators, ...this.agents, ...this.clients];
   }
 
-  /** Whoever said last that it leads, in the highest term, if it lives and said so within `withinMs`. */
+  /** The latest coordinator to report the lead in the highest term, if it lives and reported within `withinMs`. */
   leader(withinMs = 2_000): { readonly member: Member; readonly term: number } | undefined {
     if (this.#leader === undefined || monotonicMs() - this.#leader.heardMs > withinMs) return undefined;
     const member = this.#coordinatorById.get(this.#leader.id);
@@ -197,7 +197,7 @@ export class SwarmProcesses {
     return member;
   }
 
-  /** Each life of a coordinator names itself anew. */
+  /** Each restart of a coordinator has a new name. */
   #noteCoordinator(member: Member, line: string): void {
     if (!line.startsWith("{")) return;
     try {
@@ -205,7 +205,7 @@ export class SwarmProcesses {
       if (said.type === "journal" && said.coordinator !== undefined)
         this.#coordinatorById.set(said.coordinator, member);
     } catch {
-      // half a line: a process was killed while it wrote
+      // half a line: a process was killed while writing
     }
   }
 

@@ -1,4 +1,4 @@
-// The legs that were judged so far: kept in a file, so that a part may be stopped and gone on with, and be published.
+// The legs judged so far, kept in a file, so that a part can stop, continue and be published.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,7 +7,7 @@ import type { Figure, Recoveries } from "./figures.ts";
 import type { LegResult } from "./leg.ts";
 import type { MemoryRow } from "./memory.ts";
 
-/** JSON has no infinity: an hour stands for never. */
+/** JSON has no infinity: an hour replaces infinity. */
 export const NEVER_MS = 3_600_000;
 
 export interface PartKey {
@@ -18,20 +18,20 @@ export interface PartKey {
 }
 
 export interface TalliedLeg extends PartKey {
-  /** Of the code that was struck, as `codeUnderTest` says it. */
+  /** The tested code, from `codeUnderTest`. */
   readonly commit: string;
   /** `2026-11-22`, UTC. */
   readonly endedOn: string;
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
-  /** Of so many tasks one was recorded. */
+  /** One task in this many was recorded. */
   readonly recordsEvery: number;
   readonly isStuck: boolean;
   readonly violationsByPromise: Partial<Record<PromiseNumber, number>>;
   /** ms; `NEVER_MS` for never. */
   readonly recoveries: Recoveries;
-  /** Empty where the part does not sample it. */
+  /** Empty in parts without samples. */
   readonly memory: readonly MemoryRow[];
   readonly load: number;
 }
@@ -48,7 +48,7 @@ export class Tally {
     return read(this.#file);
   }
 
-  /** Those of one part on one server. */
+  /** Legs of one part on one server. */
   of(key: PartKey): readonly TalliedLeg[] {
     return this.all.filter((leg) => isOf(leg, key));
   }
@@ -57,7 +57,7 @@ export class Tally {
     this.#save(this.all.filter((leg) => !isOf(leg, key)));
   }
 
-  /** Behind whatever others, who run at the same time, have added. */
+  /** Appends after legs that concurrent runs have added. */
   add(key: PartKey, leg: LegResult, on: Pick<TalliedLeg, "commit" | "endedOn">): void {
     const { rounds, accepted, observations, recordsEvery, memory, load, stuck, violations } = leg;
     const violationsByPromise: TalliedLeg["violationsByPromise"] = {};

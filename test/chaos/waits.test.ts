@@ -1,4 +1,4 @@
-// What clients counted, held against itself.
+// Consistency of the clients' counts.
 
 import { expect, it } from "vitest";
 import { checkWaits } from "./waits.ts";

@@ -1,4 +1,4 @@
-// No wait without an end, and none that outlives what it waited for.
+// Every wait ends, and no wait outlives its cause.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { within } from "./within.ts";

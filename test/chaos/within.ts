@@ -1,9 +1,9 @@
-// Every wait of the driver has an end, and an error that says what was waited for: a driver that waits for ever looks
-// like one that works.
+// Every wait of the driver has a limit, and an error that names the awaited condition: a driver that waits
+// forever looks like a working driver.
 
-/** As `promise`, if it settles in time. What it does goes on; whoever hears the error ends it.
+/** As `promise`, if settled in time. The work goes on; callers end it on the error.
  *  @param what a clause: `the witness ends`
- *  @throws Error that names it */
+ *  @throws Error that contains the clause */
 export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {

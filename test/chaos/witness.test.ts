@@ -1,4 +1,4 @@
-// Reading a log that a server ends at: what can be read of it is read all the same.
+// Reading a log on a server that ends during the reading: all readable records are returned.
 
 import { expect, it } from "vitest";
 import { UnreachableError } from "../../src/errors.ts";

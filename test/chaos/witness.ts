@@ -1,7 +1,7 @@
-// Follows the journal from outside, all of its segments, and keeps every batch with the moment it was seen: what
-// recovery is timed by, what readers must agree on, and what is left of batches that a damaged store lost. Goes on
-// where reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and
-// never show it.
+// Follows all segments of the journal from outside, and keeps every batch with its time of observation.
+// Recovery is timed by the observations, readers must agree with them, and they preserve batches of a damaged
+// store. Reading continues after an interruption. Also keeps messages sent to the journal, because some servers
+// acknowledge records and never return them.
 
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { swarmId, type Term } from "../../src/ids.ts";
@@ -19,7 +19,7 @@ import { monotonicMs } from "./monotonic.ts";
 
 const PAUSE_MS = 500;
 
-/** Segments are looked for so often; one that is written to is heard of at once. */
+/** Interval of searches for new segments; records of known segments arrive at once. */
 const LOOK_MS = 1_000;
 
 interface Seen extends LineRecord {
@@ -45,19 +45,20 @@ export interface WitnessOptions {
 
 export class Witness {
   seen: Seen[] = [];
-  /** What was sent to the journal since the witness began; nothing where not all is kept. */
+  /** Messages sent to the journal since the witness began; empty unless everything is kept. */
   readonly sent: Uint8Array[] = [];
-  /** What opened segments. */
+  /** Observed `Opened` records. */
   readonly opened: Opened[] = [];
-  /** By idx, as leaders published them; nothing where not all is kept. */
+  /** By idx, as published by leaders; empty unless everything is kept. */
   readonly publishedByIdx = new Map<number, PublishedBatch>();
-  /** Why reading broke off, each time. */
+  /** Reasons of interruptions. */
   readonly interruptions: string[] = [];
   readonly #options: WitnessOptions;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
   readonly #listening: readonly Subscription[];
-  /** Hashes of what was seen: copies are in the next segment, and after a break some of it is read again. */
+  /** Hashes of observed records: the next segment has copies, and after an interruption some records are read
+   *  again. */
   #known = new Set<string>();
   readonly #followed = new Map<number, Promise<void>>();
   #journal: Journal | undefined;
@@ -75,7 +76,7 @@ export class Witness {
     this.#done = this.#watch();
   }
 
-  /** Events seen from a moment on, in order. */
+  /** Observed events from a moment on, in order. */
   *eventsSince(sinceMs: number): Generator<SeenEvent> {
     for (let at = this.#firstSince(sinceMs); at < this.seen.length; at += 1) {
       const { batch, seenMs } = this.seen[at] as Seen;
@@ -83,9 +84,9 @@ export class Witness {
     }
   }
 
-  /** What it held for each batch as it read, as far as batches continue each other. */
+  /** The reader's view of each batch, as far as batches continue each other. */
   readings(): Reading[] {
-    if (!this.#keepsAll) return []; // what is kept has no beginning to judge from
+    if (!this.#keepsAll) return []; // the kept part has no beginning to judge from
     let tail: { readonly idx: number; readonly hash: string } = emptyTail;
     const readings: Reading[] = [];
     for (const { hash, batch } of this.seen) {
@@ -122,7 +123,7 @@ export class Witness {
     await this.#journal?.close();
   }
 
-  /** Follows a segment from its beginning, each once. */
+  /** Follows each segment once, from its beginning. */
   #heardOf(number: number): void {
     if (this.#journal === undefined || !(number > 0) || this.#followed.has(number)) return;
     this.#followed.set(number, this.#follow(this.#journal.segment(number)));
@@ -142,8 +143,8 @@ export class Witness {
         this.interruptions.push(String(error));
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         const end = await segment.end().catch(() => undefined);
-        if (end === undefined && error instanceof JournalDamagedError) return; // it was removed
-        from = end === undefined || end.position < from - 1 ? 1 : from + 1; // behind what cannot be read
+        if (end === undefined && error instanceof JournalDamagedError) return; // removed
+        from = end === undefined || end.position < from - 1 ? 1 : from + 1; // behind the unreadable record
       }
     }
   }
@@ -180,9 +181,9 @@ export class Witness {
   }
 }
 
-/** All records that are in the segments now; what cannot be read is left out, and what a server ends at that reads it,
- *  as 2.10.27 does where a bit flipped in the length of a record.
- *  @param revive starts servers again that ended */
+/** All present records of the segments, without unreadable records. Also without records whose reading ends the
+ *  server, as 2.10.27 does after a bit flip in the length of a record.
+ *  @param revive restarts ended servers */
 export async function readLog(
   urls: readonly string[],
   swarm: string,
@@ -214,7 +215,7 @@ async function readSegment(segment: () => Segment, reopen: () => Promise<void>):
   });
 }
 
-/** One by one. @param reopen when a reading ended the server: what is there is left out */
+/** Reads record by record. @param reopen after a reading ended the server; skips the record */
 export async function readEach(
   read: Segment["read"],
   { last, reopen }: { last: number; reopen: () => Promise<void> },

@@ -1,5 +1,5 @@
-// An agent as a process of its own, recorded: echoes payloads after a moment, and sometimes fails. A killed one is
-// started again by its parent under the same id. It ends when it is told to.
+// A recorded agent as a separate process: echoes payloads after a moment, and sometimes fails. The parent
+// restarts a killed agent under the same id. The process ends when told to.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { startAgent } from "../../../src/agent/agent.ts";
@@ -12,7 +12,7 @@ import { HistoryWriter } from "../history-file.ts";
 import { monotonicMs } from "../monotonic.ts";
 import type { ClientOrders, ProcessStart } from "./start.ts";
 
-/** Long enough that an agent that is killed has something open. */
+/** Long enough that a killed agent has open attempts. */
 const HANDLER_MS_MAX = 250;
 /** Of attempts. */
 const shares = { refused: 0.01, failed: 0.01 } as const;

@@ -1,5 +1,5 @@
-// A client as a process of its own: submits at a steady rate, now and then asks, cancels and submits again, waits for
-// every outcome, and records all of it. Told by its parent to stop submitting; ends when it is told to.
+// A recorded client as a separate process: submits at a steady rate, sometimes queries, cancels and resubmits,
+// and waits for every outcome. The parent tells the client when to stop submitting and when to end.
 
 import { connect } from "../../../src/client/connect.ts";
 import type { Swarm } from "../../../src/client/swarm.ts";

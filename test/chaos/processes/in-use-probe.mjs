@@ -1,6 +1,7 @@
-// Loaded before a process under test (`node --import`), where its memory is sampled: collects once a minute all that is
-// garbage and writes down what is in use then. Resident memory alone says little, V8 collects when it likes. Plain
-// JavaScript, because coordinators run as users run them, without a loader. The parent says where: IN_USE_FILE.
+// Loaded before a process under test (`node --import`) to sample memory: collects garbage once per minute and
+// writes down the memory in use. Resident memory alone says little, because V8 collects at any time. Plain
+// JavaScript, because coordinators run without a loader, as for users. The parent sets the output file:
+// IN_USE_FILE.
 
 import { appendFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
@@ -13,7 +14,7 @@ const collectGarbage = runInNewContext("gc");
 
 function note() {
   collectGarbage();
-  collectGarbage(); // buffers of the first are given back along with the second
+  collectGarbage(); // the second collection frees buffers of the first
   const { heapUsed, external } = process.memoryUsage(); // `external` has the buffers within
   appendFileSync(process.env.IN_USE_FILE, `${process.pid} ${heapUsed + external}\n`);
 }

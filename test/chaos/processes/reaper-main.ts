@@ -1,6 +1,6 @@
-// Outlives the driver for a moment, whatever ended that, and ends what it left running: coordinators and servers would
-// go on for ever and take the machine's time from the run that goes on. Ends only processes that it was told of, and
-// that are still the same.
+// Outlives the driver for a moment, however the driver ended, and ends its remaining processes. Otherwise
+// coordinators and servers would run on and slow down the next run. Ends only registered processes with an
+// unchanged identity.
 
 import { rmSync } from "node:fs";
 import { type Reaped, startTimeOf } from "../reaper.ts";
@@ -18,7 +18,7 @@ process.on("message", (told: Reaped) => {
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined); // the driver decides
 process.once("disconnect", () => {
   for (const [pid, startTime] of startTimeByPid) if (startTimeOf(pid) === startTime) end(pid);
-  // Where the driver has unmounted it, this finds nothing, which is as well.
+  // Finds nothing where the driver has unmounted already, which is harmless.
   for (const mount of mounts) unmount(mount);
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
@@ -30,6 +30,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has just ended by itself
+    // has just ended by itself
   }
 }

@@ -1,4 +1,4 @@
-// What a client or an agent process is started with, told and tells: its argument and its messages.
+// Start argument and messages of a client or agent process.
 
 export interface ProcessStart {
   readonly node: string;
@@ -6,11 +6,11 @@ export interface ProcessStart {
   readonly swarm: string;
   readonly historyFile: string;
   readonly seed: string;
-  /** Of clients: tasks a second, how many may be open at once, and how large they are. */
+  /** For clients: tasks per second, maximum number of open tasks, and payload size. */
   readonly ratePerSecond: number;
   readonly openMax: number;
   readonly payloadBytes: number;
-  /** Of so many tasks one is recorded: those whose number in the id is a multiple. */
+  /** Records one task in this many: tasks with a multiple as the number in the id. */
   readonly recordsEvery: number;
 }
 
