@@ -42,12 +42,12 @@ export const limits = {
    *  `connectTimeoutMs`, and then another. The sum is less than the time after which an agent is lost. */
   clientPingMs: 1_200,
   clientPingsMax: 2,
-  /** Messages published while reconnecting are kept up to this size; further messages are lost, as on any broken
-   *  connection. */
+  /** Total size of messages that are kept while reconnecting; further messages are lost, as on any broken connection.
+   */
   keptPublishBytesMax: 8 * 1024 ** 2,
   /** Time that `close` waits for the server to take queued messages. */
   closeFlushMs: 2_000,
-  /** Interval of the check for expired requests; time-outs may be late by this time. */
+  /** Interval of the check for expired requests; time-outs may be late by one interval. */
   requestTimeoutGrainMs: 10,
   /** Subjects a routing table remembers the receivers of; all are forgotten when one more would not fit. */
   subjectCacheMax: 8_192,
@@ -60,35 +60,33 @@ export const limits = {
   /** Beyond this size the broker stops reading from publishers to the slow client, until the client has caught up or…
    */
   brokerStallBytes: 8 * 1024 ** 2,
-  /** …this time has passed: a client that never reads must not stop the publishers. */
+  /** …some time has passed: a client that never reads must not stop the publishers. */
   brokerStallMs: 10,
   brokerConnectionsMax: 16_384,
   brokerSubscriptionsMax: 65_536,
-  /** A client that sends no CONNECT within this time is disconnected. */
+  /** Time for a client to send CONNECT before it is disconnected. */
   brokerConnectMs: 2_000,
   brokerPingMs: 20_000,
   brokerPingsMax: 2,
-  /** A broker that sends no INFO within this time does not answer. */
+  /** Time for a broker to send INFO before it counts as silent. */
   brokerAnswerMs: 3_000,
-  /** Time from the spawn of a broker, by this process or a rival, to its first answer. */
+  /** Time from the spawn of a broker, by any process, to the first answer. */
   brokerStartMs: 20_000,
   /** Time from the stop request to a broker until it is killed. */
   brokerStopMs: 5_000,
-  /** A coordinator checks its data folder's broker after losing it for this time, and restarts a broker that has
-   *  ended… */
+  /** Time without connection until a coordinator checks the data folder's broker, and restarts an ended broker… */
   brokerAwayMs: 250,
-  /** …and checks again after doubled pauses, up to this pause, so that a broker that ends at once is not restarted in
-   *  a loop… */
+  /** …and checks again after doubled pauses, so that a broker that ends at once is not restarted in a loop… */
   brokerRestartMsMax: 30_000,
-  /** …until a connection to the broker has lasted this long. */
+  /** …until a connection to the broker has lasted. */
   brokerSteadyMs: 10_000,
 
   // --- the coordinator's turn -----------------------------------------------------------------
   /** A turn accepts no further command beyond this size; one command adds at most `batchBytesMax`. */
   turnBytesMax: 256 * 1024,
-  /** Attempts, releases or waits that one command may end; more are ended over several batches. */
+  /** Attempts, releases or waits that a command may end; more are ended over several batches. */
   closuresPerCommandMax: 256,
-  /** A turn ends at this number of commands, so that its batch commits and its answers leave. */
+  /** Commands in one turn: then its batch commits and its answers leave. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
   /** Commands between two looks at the clock: a look costs less than a command, and one command microseconds. */
@@ -97,7 +95,7 @@ export const limits = {
   turnMsAlarm: 50,
   /** One batch in flight leaves the link idle; three add latency, but no throughput. */
   batchesInFlightMax: 2,
-  /** Beyond this depth, messages are refused with BackpressureError, so that the heap does not grow. */
+  /** Queued messages; further messages are refused with BackpressureError, so that the heap does not grow. */
   inboxDepthMax: 65_536,
   /** Longest a batch may wait for a definite append outcome before the attempt is repeated. */
   appendTimeoutMs: 2_000,
@@ -107,20 +105,19 @@ export const limits = {
   /** …and before a batch that found no room: several times before a standby would campaign. */
   journalFullRetryMs: 250,
 
-  /** The answer "no such stream" is believed after this time without another answer: servers in a fail-over also send
-   *  it. */
+  /** Time until the answer "no such stream" is believed: servers in a fail-over also send the answer. */
   streamMissingMs: 5_000,
-  /** A batch without acknowledgement for this time is reported: servers in a fail-over take some seconds. */
+  /** Time until a batch without acknowledgement is reported: servers in a fail-over take some seconds. */
   unacknowledgedMs: 5_000,
-  /** …and reported again at this interval. */
+  /** …and the interval of further reports. */
   unacknowledgedAgainMs: 60_000,
   /** …and so does a coordinator that starts or restarts, for records that its journal or snapshots miss. */
   lossPatienceMs: 5_000,
-  /** …and a coordinator that restarts while running waits this long: the leader may be unreachable meanwhile, and may
+  /** …and a coordinator that restarts while running waits longer: the leader may be unreachable meanwhile, and may
    *  still have to save the lost records. */
   lossPatienceRunningMs: 60_000,
-  /** …with at least this number of looks, spread over the time: one look may wait for a server, and its waiting time
-   *  is no evidence. */
+  /** …with at least this number of looks, spread over the time: a look may wait for a server, and waiting is no
+   *  evidence. */
   lossLooksMin: 5,
   /** Time for which a coordinator keeps the newest records, to append records again that a power failure removed.
    *  Longer than servers wait by default before they sync (2 min), and as much as a process can spare. */
@@ -128,12 +125,12 @@ export const limits = {
   recentRecordsBytes: 64 * 1024 ** 2,
   /** Coordinators whose heartbeats are remembered. */
   announcersMax: 64,
-  /** A heartbeat of a coordinator counts for this many T. */
+  /** Validity of a coordinator's heartbeat, in T. */
   announcementTimeouts: 2,
   /** …and a coordinator that announces more than the journal shows is waited for over this number of reads, T apart,
    *  without progress. A coordinator that holds more records appends them within 2·T. */
   announcementWaitsMax: 5,
-  /** Time that a starting coordinator waits for heartbeats of other coordinators. */
+  /** Time that a starting coordinator waits for heartbeats of a leader or standbys. */
   greetingMs: 250,
 
   // --- leadership -----------------------------------------------------------------------------
@@ -144,27 +141,27 @@ export const limits = {
   /** With a longer T, requests time out before a new leader leads. */
   leaderTimeoutMsMax: 10_000,
   /** A standby waits for T and a random part of this share more, so that one standby is first. Two campaigns at once
-   *  are harmless, because the journal accepts only one of them. */
+   *  are harmless, because the journal accepts only the first. */
   electionJitterShare: 1 / 3,
   /** …and before a campaign the standby asks the other coordinators for the end of their logs, and waits this share of
    *  T for answers. */
   campaignAskShare: 1 / 20,
-  /** The leader appends at least this many times per T, so that two lost appends do not depose it. */
+  /** The leader appends at least this many times per T, so that two lost appends do not depose the leader. */
   leaderBeatsPerTimeout: 3,
   /** Interval of the leader's checks that depend on time: silent agents, its own heartbeat, summaries of refusals. */
   pulseMs: 250,
   /** …and at least this number of checks per T, so that heartbeats are not late by much of T. */
   pulsesPerTimeout: 12,
-  /** A pulse or heartbeat that is late by more than this means that the process stalled: silence is measured anew. */
+  /** Delay of a pulse or heartbeat that means a stalled process: silence is measured anew. */
   pulseLateMs: 1_000,
   /** A standby lets the leader answer a query first. */
   standbyAnswerMs: 150,
-  /** Queries that wait for this at once; further queries are left to the leader, or to a repeated request. */
+  /** Queries that wait for a standby at once; further queries are left to the leader, or to a repeated request. */
   standbyQueriesMax: 1_000,
   /** A leader steps down if its connection to agents and clients is lost for this time and for T, while it can still
    *  write to the journal. Longer than the time to reconnect to a server that is back. */
   leaderDeafMs: 3_000,
-  /** A leader that is asked to end, but cannot write, ends after this time. */
+  /** Time until a leader that must end, but cannot write, ends without writing. */
   handOverMs: 5_000,
   /** Subjects whose last batch the live stream remembers; a forgotten subject restarts at 0. */
   eventSubjectsMax: 50_000,
@@ -180,11 +177,11 @@ export const limits = {
 
   // --- agents ---------------------------------------------------------------------------------
   heartbeatMs: 1_000,
-  /** H: an agent without any message for this time is lost, and its attempts run elsewhere. */
+  /** H: silence after which an agent is lost and its attempts run elsewhere. */
   agentLostMs: 10_000,
   /** Lease of an attempt, renewed by each heartbeat that lists the attempt; at least H. */
   leaseTtlMs: 10_000,
-  /** The SDK aborts an attempt this share of the lease before its end. */
+  /** Share of a lease before the lease's end at which the SDK aborts the attempt. */
   leaseAbortShare: 0.2,
   /** Messages with assignments or grants that an agent keeps until a heartbeat is confirmed; further messages are sent
    *  again. */
@@ -201,15 +198,14 @@ export const limits = {
   /** Size of an assignment or an outcome beside its payload, result or error: names, ids and a grant's token. */
   pushItemOverheadBytes: 512,
   agentsMax: 10_000,
-  /** Fenced sessions of an agent that are remembered: more than the processes that anybody starts under one id by
-   *  mistake. */
+  /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
   fencedLivesMax: 8,
   /** …and to have ended otherwise: a copy of a join is late by two minutes at most, and a life lasts ten seconds. */
   pastLivesMax: 16,
-  /** An agent that left is forgotten after this time, together with its learnt rates. */
+  /** Time until an agent that left is forgotten, with all learnt rates. */
   agentForgottenMs: 24 * 3_600_000,
-  /** A process that only acquired slots is forgotten after this time: nothing was learnt, no assignment was numbered,
-   *  and the ends of its slot leases are remembered separately. Until then a late request still belongs to the ended
+  /** Time until a process that only acquired slots is forgotten: nothing was learnt, no assignment was numbered, and
+   *  the ends of its slot leases are remembered separately. Until then a late request still belongs to the ended
    *  session. */
   slotAgentForgottenMs: 60_000,
   /** Result messages one agent has under way: enough to fill the wire, more only makes messages smaller. */
@@ -223,8 +219,8 @@ export const limits = {
   agentLeaveMs: 2_000,
   /** Interval at which a draining agent checks its open work, and logs changes. */
   agentDrainLookMs: 2_000,
-  /** A draining agent without work leaves after this time, even if no leader has heard of the drain. With
-   *  `agentLeaveMs` this makes 6 s, as long as a change of leaders may take. */
+  /** Time until a draining agent without work leaves, even if no leader has heard of the drain. With `agentLeaveMs`
+   *  the sum is 6 s, as long as a change of leaders may take. */
   agentDrainUnheardMs: 4_000,
   /** Interval at which an agent's progress is passed on; meanwhile the newest report waits. */
   progressMs: 250,
@@ -276,19 +272,19 @@ export const limits = {
   // --- attempts -------------------------------------------------------------------------------
   maxAttemptsDefault: 3,
   maxAttemptsMax: 100,
-  /** Consecutive infrastructure failures of one task that use up no attempt. */
+  /** Consecutive infrastructure failures of a task that use up no attempt. */
   infrastructureFailuresMax: 10,
   retryBackoffMs: 1_000,
   retryBackoffMsMax: 300_000,
-  /** Default time limit of an attempt: a handler that hangs must not keep its agent's capacity forever. */
+  /** Default time limit of an attempt: a handler that hangs must not keep capacity forever. */
   attemptTimeoutMs: 3_600_000,
   /** A month: longer than any known attempt, and still an end for an attempt that hangs. */
   attemptTimeoutMsMax: 30 * 24 * 3_600_000,
   /** A tenth of a heartbeat: more frequent progress is no useful sign. */
   stallMsMin: 100,
   stallMsMax: 24 * 3_600_000,
-  /** An attempt that its agent cannot start counts as silent after this time, if the leader's account shows free
-   *  capacity. Handlers of the agent's earlier session may never end. */
+  /** Time until an attempt without a start counts as silent, if the leader's account shows free capacity. Handlers of
+   *  the agent's earlier session may never end. */
   stallWaitMs: 60_000,
 
   // --- queues ---------------------------------------------------------------------------------
@@ -299,15 +295,15 @@ export const limits = {
   /** Pause for a submitter if only the end of open attempts frees a budget: the usual time of attempts that use
    *  tokens. */
   budgetRetryMs: 5_000,
-  /** Ended tasks are kept for idempotency and `waggle task`, up to this number and time, unless the policy sets
+  /** Ended tasks are kept for idempotency and `waggle task`, up to a number and a time, unless the policy sets
    *  others. */
   rememberedTasksDefault: 1_000_000,
   rememberMsDefault: 24 * 3_600_000,
   /** Tasks to forget per ended task, if many are due at once: bounds the length of a turn. */
   forgottenPerEndMax: 256,
-  /** Ids of awaited tasks that one coordinator keeps in memory. */
+  /** Ids of awaited tasks in a coordinator's memory. */
   awaitedTasksMax: 1_000_000,
-  /** …and clients that may wait for one task. */
+  /** …and clients that may wait for the same task. */
   awaitersPerTaskMax: 64,
   /** Of a client's inbox: two ids of the longest with a prefix. Each awaited task keeps one. */
   inboxCharactersMax: 192,
@@ -334,9 +330,9 @@ export const limits = {
   askBackoffMsMax: 1_000,
   /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
   submitMessagesInFlightMax: 4,
-  /** Submits whose time ends within this interval are handled in one pass over all waiting submits. */
+  /** Interval of passes over all waiting submits, to end those without time left. */
   submitGiveUpMs: 10,
-  /** …or within this time per waiting submit, if that is longer: a pass visits all of them. */
+  /** …or the interval per waiting submit, if longer: a pass visits all of them. */
   submitGiveUpMsPerTask: 0.002,
   /** Unaccepted tasks that one connection holds; equal to a project's maximum queue. */
   pendingSubmitsMax: 250_000,
@@ -348,7 +344,7 @@ export const limits = {
   termDoubtedMs: 30_000,
   /** Interval at which a client asks again for an awaited task, in case the notice was lost… */
   awaitRefreshMs: 5_000,
-  /** …for at most this number of tasks at a time, to spare the leader. */
+  /** …and tasks per request, to spare the leader. */
   awaitRefreshTasksMax: 4_096,
   /** Time that a closed connection gives its agents to finish before it stops them: a program can wait, a person
    *  cannot. */
@@ -374,15 +370,15 @@ export const limits = {
   /** History of use, so that a window of any length can start from it (state/use-history.ts). The finest step is
    *  shorter than a bucket of the shortest window… */
   historyStepMs: 16,
-  /** …and this number of steps per doubling keeps each step within 1/60 of its age… */
+  /** …and the steps per doubling keep each step within 1/60 of its age… */
   historyStepsPerLevel: 128,
-  /** …and this number of levels reaches further back than the longest window. */
+  /** …and the levels reach further back than the longest window. */
   historyLevelsMax: 24,
   /** Weight of the newest report in a kind's mean of tokens. */
   tokensLearningShare: 0.3,
   /** Maximum factor on a task's estimate, even if the estimates of its kind were far off. */
   estimateFactorMax: 1_000,
-  /** Maximum cost of an attempt as a multiple of its weight, even if its estimate of tokens was wrong. */
+  /** Maximum cost of an attempt as a multiple of the weight, even with a wrong estimate of tokens. */
   costRatioMax: 1_000,
   /** Lost attempts that are still charged if their report arrives late. */
   unchargedAttemptsMax: 100_000,
@@ -415,7 +411,7 @@ export const limits = {
   rememberedTasksMin: 1_000,
   /** Some 300 bytes each, and as many lines of a snapshot. */
   rememberedTasksMax: 10_000_000,
-  /** Rows that are kept because an operator set them: bounds on settings. */
+  /** Rows that are kept because of settings: bounds on settings. */
   kindsSetMax: 10_000,
   resourcesMax: 1_000,
   ratesMax: 1_000,
@@ -425,20 +421,20 @@ export const limits = {
   priorAttempts: 8,
   /** Assumed success rate of a kind without attempts. */
   priorSuccessRate: 0.9,
-  /** An attempt counts half after this number of later attempts of the same agent and kind. */
+  /** Later attempts of the same agent and kind after which an attempt counts half. */
   forgetHalfLifeAttempts: 50,
-  /** …or after this journal time, so that a repaired agent recovers. */
+  /** …or journal time, so that a repaired agent recovers. */
   forgetHalfLifeMs: 10 * 60_000,
   /** Idle kinds with remembered values: the kinds that became idle last. */
   idleKindsMax: 10_000,
-  /** Kinds of one agent with remembered outcomes: the kinds that it serves, and as many that it served before. */
+  /** Kinds of an agent with remembered outcomes: the served kinds, and as many kinds served before. */
   recordsPerAgentMax: 512,
   /** An agent's success rate counts as below the swarm's only beyond this many standard errors: a single failure among
    *  many successes must not lock out an equal agent. */
   successErrorsTolerated: 0.5,
   /** An agent counts as slower only beyond this, in powers of two: 2^0.1 is 7 %… */
   slownessToleratedBits: 0.1,
-  /** …and this many standard errors of its own mean: varying latencies must not lock out an equal agent. */
+  /** …and a number of standard errors of the agent's mean: varying latencies must not lock out an equal agent. */
   slownessErrorsTolerated: 1.5,
   /** Variance of the log₂ of latencies that is taken for an agent with few attempts: factors of ½ to 2 are common. */
   priorLatencySpread: 1,
@@ -447,13 +443,13 @@ export const limits = {
   /** A latency counts half after this journal time, and a slow agent without outcomes is then probed. Longer than
    *  for outcomes: each probe costs a slow attempt, and a long task takes minutes. */
   forgetLatencyHalfLifeMs: 4 * 60 * 60_000,
-  /** A slow agent is probed after this number of attempts of the kind by the swarm… */
+  /** Attempts of the kind by the swarm after which a slow agent is probed… */
   probeAttempts: 8,
-  /** …doubled with each slow probe, this number of times: up to every 16,384 attempts, some 0.1 % for 16 slow agents. */
+  /** …and how many slow probes double that number: up to every 16,384 attempts, some 0.1 % for 16 slow agents. */
   probeStepMax: 11,
   /** Attempts before an agent may be suspended for a kind. */
   suspendAttemptsMin: 10,
-  /** An agent is suspended if its success rate falls below this share of the swarm's rate. */
+  /** Share of the swarm's success rate below which an agent is suspended. */
   suspendShare: 0.25,
   /** First probe of a suspended agent; doubled on each failed probe. */
   suspendMs: 5_000,
@@ -464,16 +460,16 @@ export const limits = {
   waitersPerResourceMax: 100,
   /** Slots of one slot lease, repeated names included: each request is checked whenever a slot becomes free. */
   slotsPerLeaseMax: 16,
-  /** Slot leases that one agent may hold or wait for: a heartbeat lists all of them. */
+  /** Slot leases that an agent may hold or wait for: a heartbeat lists all leases. */
   slotLeasesPerAgentMax: 1_024,
-  /** Holders, and waiters, of one resource that `status` lists. */
+  /** Holders, and waiters, of a resource in `status`. */
   slotPartiesShownMax: 16,
   /** Ended handles that are remembered, to distinguish a second release from a release of an unknown handle. */
   endedHandlesMax: 65_536,
   /** A month, as of an attempt: whoever would wait longer for a slot says no time-out at all. */
   acquireTimeoutMsMax: 30 * 24 * 3_600_000,
-  /** An agent that stops waiting by its own clock does so this long after the journal's deadline, so that the
-   *  journal's decision comes first if a leader is present. */
+  /** An agent that stops waiting by its own clock waits longer than the journal's deadline, so that the journal's
+   *  decision comes first if a leader is present. */
   acquireGraceMs: 2_000,
 
   // --- watching the load -----------------------------------------------------------------------
@@ -482,22 +478,21 @@ export const limits = {
   /** Fewest assignments that an alert is raised on. The share of 200 has a standard error of 0.035 at most: chance
    *  alone does not carry an even share over the threshold. */
   concentrationAssignmentsMin: 200,
-  /** The threshold of n agents is 2/n plus this: the better of a few agents may get twice its even share. */
+  /** Added to 2/n, the threshold of n agents: the better of a few agents may get twice the even share. */
   concentrationSlack: 0.2,
   /** Highest threshold: 2/n + 0.2 is above 1 for two agents, and an alert on their kind could never be raised. */
   concentrationShareMax: 0.95,
   /** Kinds whose assignments are watched, the most recent first: at most some 60 KB each, with a thousand agents per
    *  kind. */
   concentrationKindsMax: 1_000,
-  /** An alert ends after this time without its condition, so that an alert that comes and goes is logged at most twice
-   *  per minute. */
+  /** Time without the condition until an alert ends, so that a flickering alert is logged at most twice per minute. */
   concentrationQuietMs: 60_000,
   /** Alerts that `status` shows, and kinds with a single agent. */
   concentrationAlertsShownMax: 16,
   /** Window in which `status` measures how long agents were full while tasks for them waited: long enough to ignore
    *  short peaks, short enough to show the effect of a remedy. */
   bottleneckWindowMs: 10 * 60_000,
-  /** …in this number of steps, kept per agent. */
+  /** …in steps that are kept per agent. */
   bottleneckSteps: 10,
   /** Events that `waggle events` prints without flags, and the maximum of --tail, which is held in memory. */
   eventsTailDefault: 50,
@@ -523,14 +518,14 @@ export const limits = {
   rateEpochMs: 5_000,
   /** Minimum factor for speed in the score of a slow agent. */
   speedFactorMin: 1 / 16,
-  /** Idle rankings of agents that are kept, beyond twice the number of queues: building one costs as much as it has
-   *  agents. */
+  /** Idle rankings of agents that are kept, beyond twice the number of queues: the cost of building a ranking grows
+   *  with its agents. */
   idlePoolsMax: 64,
-  /** Tasks of one user that are checked for one that fits a budget. */
+  /** Tasks of a user that are checked for one within a budget. */
   budgetLookAhead: 16,
 
   // --- journal --------------------------------------------------------------------------------
-  /** Maximum that one command may add to a batch: half of the server's max payload. */
+  /** Maximum that a command may add to a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
   /** Largest record of a file journal: equal to a server's max payload. */
@@ -539,7 +534,7 @@ export const limits = {
   journalReadWindowBytes: 1024 * 1024,
   /** …and of the smaller window for a single record: the distance between two indexed positions. */
   journalIndexSpacingBytes: 256 * 1024,
-  /** The holder of a folder's lock must identify itself within this time, or counts as silent. */
+  /** The holder of a folder's lock must identify itself in time, or counts as silent. */
   lockAnswerMs: 1_000,
   /** One pull from a stream: enough to hide the round trip, and no more than a reader keeps in memory. */
   journalPullBytes: 4 * 1024 ** 2,
@@ -547,11 +542,11 @@ export const limits = {
   /** Time that a pull waits for records; the server sends heartbeats meanwhile… */
   journalPullMs: 30_000,
   journalHeartbeatMs: 500,
-  /** …and a pull is repeated after this number of missed heartbeats in a row. */
+  /** …and missed heartbeats in a row after which a pull is repeated. */
   journalHeartbeatsMissedMax: 3,
-  /** The server forgets a stream's consumer without a reader after this time. */
+  /** Time until the server forgets a stream's consumer without a reader. */
   journalReaderIdleMs: 30_000,
-  /** A stream's reader repeats a request after this time: servers in a fail-over drop requests silently. */
+  /** Time until a stream's reader repeats a request: servers in a fail-over drop requests silently. */
   journalAskMs: 1_000,
   /** Pause before a silent stream is asked again; doubles up to a second. */
   journalRetryMs: 50,
@@ -563,7 +558,7 @@ export const limits = {
   /** Seals of a segment that a server acknowledged and does not show, before the segment counts as sealed and damaged.
    *  The pauses between them add up to half a second. */
   sealsUnshownMax: 5,
-  /** A record between existing records is lost if it is not found for this time: a server that has just taken over may
+  /** Time until a record that is missing between existing records counts as lost: a server that has just taken over may
    *  not know its records yet. */
   journalGapMs: 3_000,
   /** At this share of max_bytes no tasks are accepted; results and terms are still journaled. */
@@ -575,23 +570,22 @@ export const limits = {
   journalRecordOverheadBytes: 128,
   /** Interval, while the journal is full, of checks whether records covered by snapshots may be removed. */
   journalRoomRetryMs: 2_000,
-  /** A standby lets a leader without room lead for this time: twice the time until the leader may purge with its own
-   *  snapshot. */
+  /** Time for which a standby lets a leader without room lead: twice the time until the leader may purge. */
   fullLeaderMsMax: 240_000,
   /** Bytes of batches in one page of a query. */
   queryPageBytesMax: 256 * 1024,
-  /** Pages that are read at the same time, each by its own reading: enough to hide the latency of a server, and too
+  /** Pages that are read at the same time, each by a separate reading: enough to hide the latency of a server, and too
    *  few to delay appends. On a NATS server each reading is a consumer, which is kept for further pages. */
   pageReadsAtOnce: 4,
   /** …and pages that wait for a reading: at some milliseconds per page, the last one is served within a second. */
   pageReadsWaitingMax: 64,
   /** Bytes that a reading requests ahead: two pages, so that the next page is ready. */
   pageAheadBytes: 512 * 1024,
-  /** A reading without a request for this time is closed: an active reader asks sooner. */
+  /** Time until an unused reading is closed: an active reader asks sooner. */
   journalReadingIdleMs: 2_000,
-  /** Time for which a page answers equal requests, so that a flood of one request costs one read per second… */
+  /** Time for which a page answers equal requests, so that a flood of equal requests costs a single read per second… */
   pageSharedMs: 1_000,
-  /** …with this number of pages, 8 MiB. */
+  /** …and the number of such pages, 8 MiB. */
   pagesSharedMax: 32,
   /** Bytes per second that clients may read from the journal, per project and in total: the rate of a single reader,
    *  and a fifth of the maximum of two cores. */
@@ -613,10 +607,10 @@ export const limits = {
   outcomeReadsWaitingMax: 1_024,
   /** Interval at which the log reports refused reads, with their number. */
   readsRefusedQuietMs: 60_000,
-  /** Bytes of agents in the answer to `explain`: some two thousand agents, those that serve the kind first. */
+  /** Bytes of agents in the answer to `explain`: some two thousand agents, agents that serve the kind first. */
   explainedAgentsBytesMax: 256 * 1024,
-  /** Users whom this answer checks for reserved room in a budget, and different demands that it compares with all
-   *  agents. Without a bound one answer would block the leader for users times agents. */
+  /** Users that `explain` checks for reserved room in a budget, and different demands that are compared with all
+   *  agents. Without a bound an answer would block the leader for users times agents. */
   explainedUsersMax: 10_000,
   explainedDemandsMax: 16,
   /** Names of one type in a filter of tasks. */
@@ -627,7 +621,7 @@ export const limits = {
   cursorCharactersMax: 128,
   /** Task lists that are in progress or wait; each visits every task. */
   taskScansMax: 16,
-  /** A scan of tasks holds the event loop for this time, then yields for the same time, so that turns can run. */
+  /** Time that a scan of tasks holds the event loop; then it yields for the same time, so that turns can run. */
   taskScanSliceMs: 2,
   /** Retry requests that wait while the journal is read for an earlier one. */
   retriesWaitingMax: 64,
@@ -641,17 +635,17 @@ export const limits = {
   retriedTasksMax: 10_000,
   /** Payloads for retries that are held at once, in characters: the size of one turn. */
   retryBytesMax: 512 * 1024,
-  /** Time to read an outcome for a waiting client; after this time the client asks again. */
+  /** Time to read an outcome for a waiting client; then the client asks again. */
   awaitReadMs: 2_000,
-  /** An outcome that repeated requests do not find is reported as lost after this time. By then a leader has found the
-   *  gap, saved its state, and announced where the audit begins, which is the better answer. */
+  /** Time until an outcome that repeated requests do not find is reported as lost. By then a leader has found the gap,
+   *  saved its state, and announced where the audit begins, which is the better answer. */
   outcomeMissMs: 10_000,
-  /** Missing batches whose first miss is remembered; beyond this number the oldest are forgotten. */
+  /** Missing batches whose first miss is remembered; the oldest are forgotten first. */
   missedBatchesMax: 1_000,
   /** Decoded batches that are kept for clients that ask for outcomes. */
   recentBatchesMax: 16,
-  /** A server that stores a stream sends a heartbeat each second; a server that its leader has not heard for this time
-   *  is reported as away. The stream's leader itself does so after 10 s, and steps down some seconds later. */
+  /** Silence after which a server of a stream is reported as away; servers send a heartbeat each second. The stream's
+   *  leader reports so after 10 s, and steps down some seconds later. */
   replicaSilentMs: 5_000,
   /** Time for which `status` warns about a foreign record: by then an operator has looked, and most likely knows its
    *  writer. */
@@ -672,42 +666,43 @@ export const limits = {
   recentHashesMax: 4_096,
 
   // --- compaction -----------------------------------------------------------------------------
-  /** A base is due when the batches behind the newest base outweigh it by this factor: a fifth of all writes is bases… */
+  /** A base is due when the batches behind the newest base outweigh the base by a factor: a fifth of all writes is
+   *  bases… */
   baseOutweighedTimes: 4,
-  /** …and the batches since have this many bytes, which a restart reads in some seconds. */
+  /** …and the batches since have a minimum size, which a restart reads in some seconds. */
   baseSpacingBytesMin: 64 * 1024 ** 2,
   /** Batches copied into the next segment together: enough to hide the way to a server, and 1 MiB in memory. */
   copiesAtOnceMax: 64,
   copiesAtOnceBytes: 1024 * 1024,
-  /** The leader itself copies up to this number of batches, while it takes no turn for some milliseconds. */
+  /** Batches that the leader itself copies, while it takes no turn for some milliseconds. */
   copiesLeftFew: 16,
-  /** …and after this number of rounds the leader copies the rest: batches arrive as fast as they are copied. */
+  /** …and rounds after which the leader copies the rest: batches arrive as fast as they are copied. */
   copyRoundsMax: 50,
   /** How often a maker asks whether the leader committed a batch. */
   committedLookMs: 10,
-  /** Damage found this number of times in a row is no fail-over of a server: the leader takes the lead again. */
+  /** Times in a row that damage is found before the leader takes the lead again: no fail-over of a server. */
   damagesMax: 2,
   /** Interval at which a leader looks for segments that are old enough to be removed. */
   retentionLookMs: 60_000,
-  /** A segment counts as faulty after this number of looks… */
+  /** Looks after which a segment counts as faulty… */
   faultLooksMin: 6,
-  /** …or after this number where one server keeps the journal: it knows its records before it takes connections. */
+  /** …or looks on a single server, which knows all records before the first connection. */
   faultLooksAloneMin: 2,
-  /** …each this long after the last: by then a server that takes over knows its newest records. */
+  /** …and the pause between two looks: by then a server that takes over knows its newest records. */
   faultLookMs: 500,
 
   // --- snapshots ------------------------------------------------------------------------------
   /** Size of a snapshot's chunk: small enough to be hashed within a millisecond. A million tasks need some thousand
    *  chunks, whose positions and hashes fit the manifest. */
   snapshotChunkBytesMax: 512 * 1024,
-  /** …or this share of the journal's storage, so that a small journal can be purged in time. */
+  /** …or a share of the journal's storage, so that a small journal can be purged in time. */
   snapshotJournalShare: 1 / 8,
-  /** …or this time after the last snapshot, so that records beyond the retention are removed even with little load. */
+  /** …or time since the last snapshot, so that records beyond the retention are removed even with little load. */
   snapshotMs: 24 * 3_600_000,
   /** Interval of snapshots while the journal is short of room: each lets records before the last snapshot go. */
   snapshotShortMs: 30_000,
-  /** A server that keeps streams in its page cache has synced records of this age (the default interval is two
-   *  minutes): a power failure does not remove them. */
+  /** A server that keeps streams in its page cache has synced older records (the default interval is two minutes): a
+   *  power failure does not remove them. */
   snapshotSyncMs: 120_000,
   /** Pause after a failed snapshot; doubles. */
   snapshotRetryMs: 5_000,
@@ -718,7 +713,7 @@ export const limits = {
   /** With a shorter time `up` warns: results and histories of tasks may be removed before the submitter reads them. */
   auditRetentionMsLittle: 3_600_000,
   auditRetentionBytesLittle: 16 * 1024 ** 2,
-  /** Reading or writing a snapshot yields the event loop after this time: a quarter of a turn's alarm, so that the
+  /** Reading or writing a snapshot yields the event loop after each slice: a quarter of a turn's alarm, so that the
    *  next line or record does not raise the alarm. */
   snapshotSliceMs: 12,
   /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes
@@ -764,7 +759,7 @@ export const limits = {
   demoListBytesMax: 64 * 1024 * 1024,
   /** The demo waits for outcomes until then, from the start of its process. Stopping takes some seconds more. */
   demoMs: 40_000,
-  /** Part of this time for the last attempts. */
+  /** Part of the demo's time for the last attempts. */
   demoEndMs: 4_000,
   /** Longest time of submission, where the start took no longer than usual. */
   demoSubmitMs: 30_000,
@@ -807,7 +802,7 @@ export const limits = {
   tortureThreadsMax: 1_024,
   /** A trace is read into memory: about ten million requests. */
   simulationTraceBytes: 512 * 1024 * 1024,
-  /** Work that ends within this time shows no progress bar. */
+  /** Time before a progress bar appears. */
   progressQuietMs: 500,
 } as const;
 
