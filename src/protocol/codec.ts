@@ -34,7 +34,7 @@ export function decode<Schema extends z.ZodType>(
   return parsed.ok ? check(parsed.value, schema) : parsed;
 }
 
-/** Checks a value against a schema; `prefix` is its path in the message, for the error. */
+/** Checks a value against a schema; `prefix` is the value's path in the message, for the error. */
 export function check<Schema extends z.ZodType>(
   value: unknown,
   schema: Schema,

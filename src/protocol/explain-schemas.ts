@@ -19,7 +19,7 @@ const candidateTermsSchema = z.object({
   speed: z.number().optional(),
 });
 
-/** One agent, seen from one task. */
+/** The standing of an agent for a task. */
 export const agentStandingSchema = z.object({
   agent: z.string(),
   standing: z.union([z.enum(["feasible", "probe"]), ineligibleReason]),

@@ -1,5 +1,5 @@
-// The error for a request that the server's permissions do not allow: in the form of a coordinator's refusal, so that
-// callers handle only one form.
+// The error for a request without permission of the server. It has the form of a coordinator's refusal, so that
+// callers handle a single form.
 
 import type { CodedError } from "./schemas.ts";
 

@@ -1,11 +1,11 @@
-// The furthest point of the journal that a client or an agent has proof of, and the detection of lost records. Terms
-// and batches only grow. If we knew {term, idx} before a request, and a leader answers from an earlier point of the
-// same or a later term, its journal lost records at its end: loss is never silent. An answer of a lower term alone
-// proves nothing: an old leader may still report its own commits.
-// Anybody may announce a term that does not exist, so an announcement needs the proof of an answer. If for
-// `limits.termDoubtedMs` all answers come from lower terms, and none from the highest known term, then the horizon
-// gives up the highest term. From then on it believes only answers, until one has a later term. A deposed leader
-// gives no definite answers for this time (docs/adr/0012-a-journal-that-loses-records.md).
+// The furthest point of the journal with proof, for a client or an agent, and the detection of lost records. Terms
+// and batches only grow. Suppose a client knew {term, idx} before a request, and a leader answers from an earlier
+// point of the same or a later term. Then the leader's journal lost records: loss is never silent. An answer of a
+// lower term alone proves nothing: an old leader may still report old commits.
+// A message may announce a false term, so an announcement needs the proof of an answer. If for `limits.termDoubtedMs`
+// all answers come from lower terms, and none from the highest known term, then the horizon gives up the highest
+// term. From then on only answers count, until an answer has a later term. A deposed leader gives no definite answers
+// for so long (docs/adr/0012-a-journal-that-loses-records.md).
 
 import type { Clock } from "../clock.ts";
 import { GracePeriod } from "../grace-period.ts";
@@ -29,7 +29,7 @@ export class Horizon {
     this.#doubt = new GracePeriod(clock, limits.termDoubtedMs);
   }
 
-  /** The furthest known point. Take it before a request, and pass it with the answer. */
+  /** The furthest known point. Read before a request, and passed with the answer. */
   get known(): JournalPoint {
     return this.#known;
   }
@@ -44,8 +44,8 @@ export class Horizon {
     if (!this.#isWary) this.#raise(term);
   }
 
-  /** Notes a point that a leader sent. `knownWhenAsked` is absent for a message without a request: within a term, its
-   *  order relative to answers proves nothing. */
+  /** Notes a point from a leader. `knownWhenAsked` is absent for a message without a request: within a term, the order
+   *  of messages and answers proves nothing. */
   note(told: JournalPoint, knownWhenAsked?: JournalPoint): void {
     if (knownWhenAsked !== undefined) this.#weigh(told);
     else if (this.#isWary && told.term > this.#term) return;
@@ -57,7 +57,7 @@ export class Horizon {
     if (loss !== undefined) this.#lossListeners.tell(loss);
   }
 
-  /** Notes an answer that contains a point of the journal; ignores any other answer. */
+  /** Notes an answer with a point of the journal; ignores answers without a point. */
   noteAnswer(answer: unknown, knownWhenAsked: JournalPoint): void {
     if (typeof answer !== "object" || answer === null || !("term" in answer) || !("idx" in answer)) return;
     const { term, idx } = answer;
@@ -69,8 +69,8 @@ export class Horizon {
     return this.#termListeners.add(listener);
   }
 
-  /** Calls `listener` when the leader has changed: at each new term except the first, whose leader may be the one that
-   *  was asked. Returns a function that ends the calls. */
+  /** Calls `listener` when the leader has changed: at each new term except the first, because the first leader may
+   *  have got the request. Returns a function that ends the calls. */
   onNewLeader(listener: () => void): () => void {
     return this.#leaderListeners.add(listener);
   }
@@ -88,7 +88,7 @@ export class Horizon {
     this.#termListeners.tell(term);
   }
 
-  /** Whether an answer confirms the highest known term, or puts it in doubt. */
+  /** Whether an answer confirms the highest known term or raises doubt. */
   #weigh(told: JournalPoint): void {
     if (told.term >= this.#term) {
       if (told.term > this.#term) this.#isWary = false;
@@ -109,7 +109,7 @@ export class Horizon {
   }
 }
 
-/** Every batch of a later term stands behind every batch of an earlier one, whatever order news arrive in. */
+/** Every batch of a later term follows all batches of earlier terms, in whatever order news arrive. */
 function lossBetween(known: JournalPoint, told: JournalPoint): LossError | undefined {
   return known.term > 0 && told.term > known.term && told.idx <= known.idx
     ? new LossError(known, told)

@@ -1,5 +1,5 @@
-// A point of the journal, as answers, heartbeats and acknowledgements report it. Not the position of a record in its
-// stream (journal/journal.ts), nor the position of a replay (journal/replay.ts).
+// A point of the journal, from answers, heartbeats and acknowledgements. Not the position of a record in a stream
+// (journal/journal.ts), nor the position of a replay (journal/replay.ts).
 
 /** Batch `idx`, written or seen in `term`. */
 export interface JournalPoint {

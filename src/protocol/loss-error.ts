@@ -1,5 +1,5 @@
-// An acknowledged record is no longer in the journal. This happens when a server loses power with records in its page
-// cache, or when an operator restores a backup. Waggle cannot undo the loss, but reports it.
+// An acknowledged record is no longer in the journal. Causes are a power loss of a server with records in the page
+// cache, and a restored backup. Waggle cannot undo the loss, but reports the loss.
 
 import { WaggleError } from "../errors.ts";
 import type { JournalPoint } from "./journal-point.ts";

@@ -53,7 +53,7 @@ const inboxSchema = z
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
 
-/** Bytes that a batch needs beside one payload or result. */
+/** Bytes of a batch beside a payload or result. */
 const EVENT_OVERHEAD_BYTES = 16 * 1024;
 
 /** A string of at most `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
@@ -90,7 +90,7 @@ export const labelsSchema = z
 
 // --- tasks: client → leader -------------------------------------------------------------------------
 
-/** One submitted task; every field except `kind` has a default. */
+/** A submitted task; every field except `kind` has a default. */
 export const taskInputSchema = z
   .object({
     id: taskIdSchema.optional().describe("idempotency key: the same id and content is the same task"),
@@ -136,7 +136,7 @@ export const taskInputSchema = z
   });
 export type TaskInput = z.infer<typeof taskInputSchema>;
 
-/** Items are checked one by one, so that a bad task does not refuse its neighbours. */
+/** Items are checked separately: a bad task does not refuse the neighbours. */
 const items = z.array(z.unknown()).min(1).max(limits.itemsPerMessageMax);
 
 export const submitRequestSchema = z.object({
@@ -146,7 +146,7 @@ export const submitRequestSchema = z.object({
   failFast: z.boolean().optional().describe("refuse a task whose kind no agent serves"),
 });
 
-/** Cancels one round of a task. */
+/** Cancels a round of a task. */
 export const cancelItemSchema = z.object({
   task: taskIdSchema,
   round: z
@@ -157,7 +157,7 @@ export const cancelItemSchema = z.object({
 
 export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("CancelItem, 1…n") });
 
-/** Opens one round of a task. */
+/** Opens a round of a task. */
 export const retryItemSchema = z.object({
   task: taskIdSchema,
   round: z
@@ -184,14 +184,13 @@ export const awaitRequestSchema = z.object({
 
 // --- agents → leader --------------------------------------------------------------------------------
 
-/** An attempt with its project, because task ids are unique only within a project. */
+/** An attempt with the project, because task ids are unique only within a project. */
 export const heldAttemptSchema = z.object({
   project: projectIdSchema,
   task: taskIdSchema,
   attempt: attemptSchema,
 });
-/** Running attempts up to the capacity, and attempts whose results the leader has received while its answer is still
- *  under way. */
+/** Running attempts up to the capacity, and attempts with results that the leader has received but not yet answered. */
 const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
 const held = z.array(heldAttemptSchema).max(HELD_MAX);
 const listedAttemptSchema = heldAttemptSchema.extend({
@@ -293,7 +292,7 @@ export const transferRequestSchema = z.object({
 export const statusTables = ["agents", "queues", "projects", "users", "resources", "rates"] as const;
 export type StatusTable = (typeof statusTables)[number];
 
-/** With `rows`: only the named table, without its first `from` rows, in no particular order. For rows that the full
+/** With `rows`: only the named table, without the first `from` rows, in no particular order. For rows that the full
  *  answer left out. */
 export const statusQuerySchema = z.object({
   v: version,
@@ -383,7 +382,7 @@ export const cancelAnswerSchema = z.union([
 ]);
 export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
 
-/** `round` was opened, by this request or an earlier one. */
+/** `round` was opened, now or by an earlier request. */
 export const retryAnswerSchema = z.union([
   z.object({ ok: z.literal(true), task: z.string(), round: z.int() }),
   codedErrorSchema,
@@ -397,7 +396,7 @@ export const awaitAnswerSchema = z.union([
 ]);
 export type AwaitAnswer = z.infer<typeof awaitAnswerSchema>;
 
-/** Every definite answer says up to where the journal stood: whoever saw more knows that something was lost. */
+/** Every definite answer has the journal's point: a client that knows a later point knows that records were lost. */
 const answerOf = <Item extends z.ZodType>(item: Item) => z.object({ term, idx, answers: z.array(item) });
 
 export const submitResponseSchema = answerOf(submitAnswerSchema);
@@ -419,7 +418,7 @@ export const joinResponseSchema = z.union([
     ok: z.literal(true),
     term,
     idx,
-    /** Held attempts that do not belong to this agent, or no longer do: the agent aborts them. */
+    /** Held attempts of other agents, or no longer held: the agent aborts them. */
     unknown: z.array(namedAttemptSchema),
     /** Whether the leader already knew this incarnation. */
     resumed: z.boolean(),
@@ -435,7 +434,7 @@ export const heartbeatResponseSchema = z.object({ term, renewed: z.literal(true)
 
 export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, idx }), codedErrorSchema]);
 
-/** One attempt to run. */
+/** An attempt to run. */
 export const assignmentSchema = z.object({
   number: z.int(),
   project: z.string(),
@@ -554,8 +553,8 @@ export const agentStatusSchema = z.object({
   silentMs: z.number().optional(),
   /** Time at which a later start under the same id last fenced a session. */
   fencedAt: z.number().optional(),
-  /** Since a process whose life was fenced was last heard, ms: then two processes use the id. Absent after ten minutes,
-   *  and on a standby. */
+  /** Time since the last message of a fenced process, ms: two processes use the id. Absent after ten minutes, and on a
+   *  standby. */
   outlivedMs: z.number().optional(),
 });
 
@@ -692,8 +691,8 @@ export const statusResponseSchema = z.object({
     sentence: z.string(),
     bytes: z.number(),
     bytesMax: z.number().optional(),
-    /** Foreign records that the answering coordinator has met since it read the journal, and the journal time of the
-     *  batch before the last one. Absent without foreign records. */
+    /** Foreign records since the answering coordinator read the journal, and the journal time of the batch before the
+     *  last record. Absent without foreign records. */
     foreignRecords: z.object({ count: z.int(), lastAt: z.number() }).optional(),
     /** First batch that the journal still has. */
     auditFirstIdx: z.int().default(1),
@@ -706,7 +705,7 @@ export const statusResponseSchema = z.object({
 });
 export type StatusResponse = z.infer<typeof statusResponseSchema>;
 
-/** State of one task. The journal holds its history, from `submittedIdx` on. */
+/** State of a task. The journal holds the history, from `submittedIdx` on. */
 export const acceptedTaskSchema = z.object({
   ok: z.literal(true),
   term,
@@ -742,7 +741,7 @@ export const coordinatorHeartbeatSchema = z.object({
   term,
   idx,
   leading: z.boolean(),
-  /** The coordinator has just begun to lead: earlier requests went to another leader. */
+  /** The coordinator has just begun to lead: earlier requests went to a former leader. */
   began: z.literal(true).optional(),
   /** The leader's journal has no room for its next batch, of this size; a new leader would find no room either. */
   neededBytes: z.number().int().nonnegative().optional(),

@@ -115,22 +115,22 @@ export const releaseResponseSchema = z.union([
 
 const pushed = { term, incarnation: z.string() };
 
-/** The agent holds every slot of these handles. Repeated until the agent's heartbeat lists them as held. */
+/** The agent holds every slot of the handles. Repeated until the agent's heartbeat lists the handles as held. */
 export const slotsGrantedPushSchema = z.object({
   type: z.literal("slots-granted"),
   ...pushed,
   handles: z.array(z.string()),
 });
 
-/** These requests no longer wait and have no slots; `unknown`: the journal does not know the request, so the agent
- *  must ask again. */
+/** The requests no longer wait and have no slots; `unknown`: the journal does not know the request, so the agent must
+ *  ask again. */
 export const slotWaitsEndedPushSchema = z.object({
   type: z.literal("slot-waits-ended"),
   ...pushed,
   waits: z.array(z.object({ handle: z.string(), reason: z.enum([...slotEndings, "unknown"]) })),
 });
 
-/** The agent believes that it holds these slots, but does not: their users must stop. */
+/** The agent believes that it holds the slots, but does not: their users must stop. */
 export const slotsRevokedPushSchema = z.object({
   type: z.literal("slots-revoked"),
   ...pushed,

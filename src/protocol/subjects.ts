@@ -3,7 +3,7 @@
 
 import { INBOX_PATTERN, NO_PROJECT, type ProjectId, type SwarmId } from "../ids.ts";
 
-/** Prefix of all subjects of one swarm. */
+/** Prefix of all subjects of a swarm. */
 export function swarmPrefix(swarm: SwarmId): string {
   return `waggle.v1.${swarm}`;
 }
@@ -30,7 +30,7 @@ export function isOperatorVerb(verb: string): verb is OperatorVerb {
   return (operatorVerbs as readonly string[]).includes(verb);
 }
 
-/** Builders of every subject of one swarm. */
+/** Builders of every subject of a swarm. */
 export function subjectsOf(swarm: SwarmId) {
   const prefix = swarmPrefix(swarm);
   return {
@@ -50,7 +50,7 @@ export function subjectsOf(swarm: SwarmId) {
       project === NO_PROJECT ? `${prefix}.event.>` : `${prefix}.event.${project}.>`,
     coordinator: `${prefix}.coordinator`,
     journal: `${prefix}.journal`,
-    /** A segment of the journal: its records, its `Opened`, and the record that seals it. `*`: any segment. */
+    /** A segment of the journal: records, `Opened`, and the sealing record. `*`: any segment. */
     segment: (number: number | "*") => `${prefix}.journal.${number}`,
     segmentOpened: (number: number) => `${prefix}.journal.${number}.opened`,
     segmentSealed: (number: number) => `${prefix}.journal.${number}.sealed`,
@@ -86,8 +86,8 @@ export function progressSubject(inbox: string): string {
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
-/** A valid reply subject: an inbox, with the common prefix or an own prefix such as `_INBOX_ann`, without wildcards.
- *  Any other subject could reach the journal or the server's own interface. */
+/** A valid reply subject: an inbox, with the common prefix or an own prefix like `_INBOX_ann`, without wildcards.
+ *  Other subjects could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
   return INBOX_PATTERN.test(reply);
 }

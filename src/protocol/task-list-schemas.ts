@@ -21,7 +21,7 @@ export type TaskSort = (typeof taskSorts)[number];
 const some = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1).max(limits.filterNamesMax).optional();
 
-/** Every given condition must hold; within a list, one of its values. */
+/** Every given condition must hold; within a list, any value. */
 export const taskFilterShape = {
   states: some(z.enum(taskStates)),
   kinds: some(kindSchema),

@@ -1,5 +1,5 @@
-// The table of all agents at one past assignment: it agrees with the receipt in batches of real turns, and disagrees
-// with a forged receipt.
+// The table of all agents at a past assignment agrees with the receipt in batches of real turns, and disagrees with a
+// forged receipt.
 
 import { describe, expect, it } from "vitest";
 import { AssignmentReplay, type ReplayedBatch } from "../../src/audit/assignment-replay.ts";

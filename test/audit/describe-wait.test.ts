@@ -1,4 +1,4 @@
-// Why a task waits, as one sentence with the obstacle and the remedy.
+// Why a task waits, as a sentence with the obstacle and the remedy.
 
 import { describe, expect, it } from "vitest";
 import { describeObstacle } from "../../src/audit/describe-wait.ts";

@@ -1,4 +1,4 @@
-// Events for tests of readers: one of each type, complete, with overrides.
+// Events for tests of readers: an example of each type, complete, with overrides.
 
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
 import {
@@ -63,7 +63,7 @@ const slotLease = {
   weightThousandths: 2_500,
 };
 
-/** One of each type: the compiler ensures that none is missing. */
+/** An example of each type: the compiler ensures that none is missing. */
 export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TermStarted: { type: "TermStarted", term: term(2), leader: "c1", opened: "o1", timeoutMs: 3_000 },
   TermRenewed: { type: "TermRenewed" },
@@ -190,7 +190,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
 };
 
-/** One batch per event, one ms apart. */
+/** A batch per event, 1 ms apart. */
 export function journaled(...events: readonly Event[]): JournaledEvent[] {
   return events.map((event, at) => ({ idx: at + 1, term: 1, at: (at + 1) * 1_000, event }));
 }
