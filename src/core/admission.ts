@@ -1,5 +1,5 @@
-// Whether a task may come in: bounds on waiting tasks, per swarm, project and user (docs/operations.md, "When a queue
-// is full"), and budgets. Reads counters only: the cost does not grow with the number of waiting tasks.
+// Whether a submission is accepted: bounds on waiting tasks per swarm, project and user (docs/operations.md, "When a
+// queue is full"), and budgets. Reads counters only: the cost does not grow with the number of waiting tasks.
 
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -10,7 +10,7 @@ import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount 
 import { hasRoomFor, hasRoomForProject } from "../state/task-rows.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
 
-/** Why a task is refused, or undefined. For a task that is not live: a new one, or one that is retried. */
+/** Why a task is refused, or undefined. The task is new or retried, and not live. */
 export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply | undefined {
   const row = state.projectById.get(task.project);
   if (!isDeclared(state, row)) return { kind: "unknown-project", project: task.project };
@@ -50,8 +50,10 @@ function isDeclared(state: SwarmState, row: ProjectRow | undefined): boolean {
   return state.policy.projects === "open" || row?.settings !== undefined;
 }
 
-/** The first bound that one more task would break. What waits is what is queued or delayed: a task that is not due yet,
- *  and one that failed and is to be tried again, counts as well. */
+/**
+ * The first bound that one more task would break. Queued and delayed tasks count as waiting: also a task before its
+ * not-before, and a failed task before its retry.
+ */
 function fullQueue(state: SwarmState, task: TaskSpec, row: ProjectRow | undefined): QueueRefusal | undefined {
   const { project, user } = task;
   const refused = (reason: QueueRefusal["reason"], has: number, max: number): QueueRefusal => ({
@@ -87,10 +89,12 @@ function queueMaxOf({ settings = defaultProjectSettings }: ProjectRow): number {
   return settings.queueMax;
 }
 
-/** How many tasks of a user may wait, of a project in which one more fits. Beyond half of the project's bound, a user
- *  that has more waiting tasks than the mean of the other users that wait adds none. A user at the mean adds one, so
- *  equal users fill the queue up to its bound. A user that waits alone is above nobody, and may fill the queue.
- *  @param own its waiting tasks */
+/**
+ * Maximum waiting tasks of a user, in a project with room for one more task. Beyond half of the project's bound, a user
+ * with more waiting tasks than the mean of the other waiting users may add none. A user at the mean may add one, so
+ * equal users fill the queue up to its bound. A user without waiting rivals may fill the queue.
+ * @param own the user's waiting tasks
+ */
 function shareOf(row: ProjectRow, own: number): number {
   const waiting = waitingCount(row.counts);
   const max = queueMaxOf(row);

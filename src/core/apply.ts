@@ -1,6 +1,6 @@
-// The fold of the journal: how one event changes the state. Total over the event types, legal events only: an
-// event that does not fit the state is a bug, here or in whoever wrote the journal, and stops the process.
-// May mutate the one state it is given; pure means that the same journal gives the same state.
+// The fold of the journal: how one event changes the state. Total over the event types, for legal events only. An event
+// that does not fit the state is a bug, in this code or in the journal's writer, and stops the process. May mutate its
+// argument `state`; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant, TaskRef } from "../ids.ts";
@@ -55,7 +55,10 @@ import {
   submitRow,
 } from "../state/task-rows.ts";
 
-/** Which failures count against `maxAttempts`, against the agent's learnt rate, and make others be preferred. */
+/**
+ * What each class of failure counts against: the task's `maxAttempts` (the scheduler then prefers agents that have not
+ * failed the task), and the agent's learned rate.
+ */
 const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> =
   {
     failed: { attempt: true, agent: true },
@@ -74,7 +77,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
   switch (event.type) {
     case "TermStarted":
       assert(event.term > state.term, `term ${event.term} follows term ${state.term}`);
-      assert(event.timeoutMs > 0, `term ${event.term} says how long its leader may be silent`);
+      assert(event.timeoutMs > 0, `term ${event.term} has a timeout`);
       state.term = event.term;
       state.leader = event.leader;
       state.leaderTimeoutMs = event.timeoutMs;
@@ -84,7 +87,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return;
     case "AuditTrimmed":
       assert(event.firstIdx > state.auditFirstIdx, "the audit's beginning only moves on");
-      assert(event.firstIdx <= context.idx, "what is yet to come is not trimmed");
+      assert(event.firstIdx <= context.idx, "batches yet to come are not trimmed");
       state.auditFirstIdx = event.firstIdx;
       return;
     case "TaskSubmitted":
@@ -234,7 +237,7 @@ function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">): voi
   const agent = agentOf(state, event.agent);
   assert(
     event.upTo > agent.confirmedNumber && event.upTo <= agent.lastNumber,
-    `agent ${agent.id} confirms what it was sent`,
+    `agent ${agent.id} confirms assignments that were sent`,
   );
   agent.confirmedNumber = event.upTo;
   for (const attempt of agent.open.values()) {
@@ -292,13 +295,12 @@ function closeFailed(
   return row;
 }
 
-/** A revoked attempt holds its place, and its reservation, no longer. */
 function release(state: SwarmState, event: EventOf<"AttemptReleased">, at: Instant): void {
   const verdict = event.reason === "agent-gone" ? "lost" : "revoked";
   takeReport(state, releaseAttempt(state, event), verdict, event.tokens, at);
 }
 
-/** Settles what an attempt reserved, and learns from what it reported. */
+/** Settles an attempt's reservation, and learns from its report. */
 function takeReport(
   state: SwarmState,
   attempt: OpenAttempt,
@@ -313,13 +315,13 @@ function takeReport(
   const kindRow = kindRowOf(state, attempt.kind);
   if (isWhole) learnTokens(kindRow, tokens);
   const { tokensSaid } = attempt;
-  // What ended early says nothing of the whole, unless it was more than that already.
+  // An attempt that ended early says nothing of the whole, unless it already used more than the estimate.
   if (tokensSaid !== undefined && (isWhole || tokens > tokensSaid))
     learnEstimate(kindRow, tokensSaid, tokens);
   noteKind(state, kindRow);
 }
 
-/** Promise P7: the planner has asked the gates of hard budgets. */
+/** Promise P7: the planner has checked the gates of hard budgets. */
 function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, at: Instant): void {
   const own = projectRow.settings?.budget;
   const global = state.policy.budget;
@@ -333,7 +335,7 @@ function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, a
   );
 }
 
-/** What an attempt cost more than was charged for it is added to the next grant's. */
+/** Adds the correction of an attempt's charge to the next grant's. */
 function carry({ spec, projectRow, userRow }: TaskRow, spent: SpentAttempt): void {
   const difference = costCorrection(spec, spent);
   projectRow.account.carried += difference;

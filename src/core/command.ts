@@ -1,6 +1,6 @@
-// What is asked of the coordinator, stamped with everything that is not in the state (ids, jitter).
-// Commands come from the wire (already checked by protocol/), from operators, and from the shell's own
-// timers. `decide` answers each with events and a reply; commands are never journaled.
+// Requests to the coordinator, stamped with all inputs outside the state (ids, jitter). Commands come from the wire
+// (already checked by protocol/), from operators, and from the shell's own timers. `decide` turns each into events and
+// a reply; commands are never journaled.
 
 import type {
   AgentId,
@@ -33,7 +33,6 @@ import type { BudgetSettings, RateWindow } from "../state/settings.ts";
 import type { EndedTaskState, TaskState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
-/** One attempt as an agent names it. */
 export interface HeldAttempt {
   readonly project: ProjectId;
   readonly task: TaskId;
@@ -46,7 +45,7 @@ export interface ListedSlots {
   readonly waiting: readonly SlotHandle[];
 }
 
-/** What an agent reports of an attempt's end. */
+/** An agent's report of an attempt's end. */
 export type ReportedOutcome =
   | {
       readonly kind: "completed";
@@ -59,7 +58,7 @@ export type ReportedOutcome =
       readonly error: string;
       readonly tokens?: number;
     }
-  /** It was stopped before it ended: by the leader's order, or else of the agent's own accord. */
+  /** The attempt was stopped before its end: on the leader's order, or of the agent's own accord. */
   | { readonly kind: "revoked"; readonly tokens?: number };
 
 export type Command =
@@ -79,20 +78,20 @@ export type Command =
       readonly hash: string;
       readonly failFast?: boolean;
     }
-  /** Idempotent: only `round` is ended. A later round, which a retry opened meanwhile, goes on. */
+  /** Idempotent: ends only `round`. A later round, opened by a retry meanwhile, continues. */
   | {
       readonly type: "CancelTask";
       readonly project: ProjectId;
       readonly task: TaskId;
       readonly round: number;
     }
-  /** Idempotent: `round` is the one to be opened, and is opened once. */
+  /** Idempotent: opens `round`, once. */
   | {
       readonly type: "RetryTask";
       readonly project: ProjectId;
       readonly task: TaskId;
       readonly round: number;
-      /** As it is to run: what the journal has of it, with its new times. */
+      /** The task to run: the journal's version with its new times. */
       readonly spec: TaskSpec;
     }
   | {
@@ -112,7 +111,7 @@ export type Command =
       readonly seen: AssignmentNumber;
     }
   | { readonly type: "LeaveAgent"; readonly agent: AgentId; readonly incarnation: Incarnation }
-  /** A heartbeat that differs from what the state says: only these reach `decide`. */
+  /** A heartbeat that differs from the state; no other heartbeats reach `decide`. */
   | {
       readonly type: "ReconcileAgent";
       readonly agent: AgentId;
@@ -121,9 +120,9 @@ export type Command =
       readonly seen: AssignmentNumber;
       /** The agent accepts no new tasks, by its own decision. */
       readonly draining?: boolean;
-      /** As many as it runs at once now; absent: as before. */
+      /** New maximum of concurrent attempts; absent: unchanged. */
       readonly maxConcurrent?: number;
-      /** Absent is none. */
+      /** Absent means none. */
       readonly slots?: ListedSlots;
     }
   | {
@@ -143,15 +142,15 @@ export type Command =
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly handle: SlotHandle;
-      /** One slot for each mention, in any order; 1 to `limits.slotsPerLeaseMax`. */
+      /** One slot per mention, in any order; 1 to `limits.slotsPerLeaseMax`. */
       readonly resources: readonly ResourceName[];
       /** ≥ 1,000 */
       readonly weightThousandths: number;
       readonly holder?: string;
-      /** Longest it waits, ≥ 0; absent is for ever. Counted from when it was first decided. */
+      /** Maximum wait, ≥ 0, from the first decision on; absent means for ever. */
       readonly timeoutMs?: number;
     }
-  /** Gives slots back, or gives up waiting for them. */
+  /** Releases slots, or ends the wait for them. */
   | {
       readonly type: "ReleaseSlots";
       readonly agent: AgentId;
@@ -171,7 +170,7 @@ export type Command =
       readonly attempt: AttemptNumber;
       readonly jitter: number;
     }
-  /** Whatever is due at this instant: releases, deadlines, time-outs, agents to forget. */
+  /** All work due at this instant: releases, deadlines, time-outs, agents to forget. */
   | { readonly type: "Tick"; readonly jitter: number }
   | {
       readonly type: "SummarizeRefusals";
@@ -179,11 +178,11 @@ export type Command =
       readonly reason: RefusalReason;
       readonly count: number;
     }
-  /** Idempotent: the audit's beginning only moves on. */
+  /** Idempotent: the audit's beginning never moves back. */
   | { readonly type: "TrimAudit"; readonly firstIdx: BatchIndex; readonly reason: TrimReason }
   | SettingsCommand;
 
-/** What an operator sets. */
+/** An operator's settings. */
 export type SettingsCommand =
   | { readonly type: "SetPolicy"; readonly patch: PolicyPatch }
   | { readonly type: "SetProject"; readonly project: ProjectId; readonly patch: ProjectPatch }
@@ -192,15 +191,15 @@ export type SettingsCommand =
   | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
   | { readonly type: "RemoveResource"; readonly resource: ResourceName }
   | { readonly type: "SetRate"; readonly agentType: string; readonly patch: RatePatch }
-  /** Of one window; absent: of all that are set. */
+  /** The rate of one window; absent: the rates of all windows. */
   | { readonly type: "RemoveRate"; readonly agentType: string; readonly window?: RateWindow }
-  /** Nothing is assigned, of one project or at all; what runs goes on. */
+  /** Stops or resumes assignments, of one project or of all; running attempts continue. */
   | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId };
 
-/** One command of one type: `CommandOf<"SetPolicy">`. */
+/** The command of one type: `CommandOf<"SetPolicy">`. */
 export type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
-/** Answers of `decide`, one member a command type that has an asker; `none` for the shell's own. */
+/** Replies of `decide`, one member per type of request; `none` for the shell's own commands. */
 export type Reply =
   | { readonly kind: "none" }
   | {
@@ -211,7 +210,7 @@ export type Reply =
     }
   | QueueRefusal
   | BudgetRefusal
-  /** It could never be assigned: its estimate is above a hard budget. */
+  /** The task could never be assigned: its estimate is above a hard budget. */
   | {
       readonly kind: "over-budget";
       readonly reason: "project-budget" | "global-budget";
@@ -222,13 +221,13 @@ export type Reply =
   | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
   | { readonly kind: "conflict"; readonly task: TaskId }
   | { readonly kind: "unknown-task"; readonly task: TaskId }
-  /** How the round ended: cancelled, now or before, or otherwise before. */
+  /** The state in which the round ended, now or before. */
   | { readonly kind: "cancelled"; readonly task: TaskId; readonly state: EndedTaskState }
-  /** The task is in another round than the one to cancel: nothing was changed. */
+  /** The task is in another round than requested: nothing was changed. */
   | { readonly kind: "other-round"; readonly task: TaskId; readonly round: number; readonly wanted: number }
-  /** Its round was opened, now or before. */
+  /** The round was opened, now or before. */
   | { readonly kind: "retried"; readonly task: TaskId; readonly round: number }
-  /** It has completed, lives, or is not in the round before: nothing was changed. */
+  /** The task has completed, is live, or is not in the round before: nothing was changed. */
   | {
       readonly kind: "not-retried";
       readonly task: TaskId;
@@ -237,39 +236,39 @@ export type Reply =
       readonly wanted: number;
     }
   | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
-  /** Attempts the agent holds and should not: it is told to stop them. */
+  /** Attempts that the agent wrongly holds: the reply asks the agent to stop them. */
   | {
       readonly kind: "reconciled";
       readonly unknown: readonly HeldAttempt[];
       readonly slots?: SlotCorrections;
     }
-  /** Carried out in part: the same command is to be decided again, in the next batch. */
+  /** Carried out in part: the shell decides the same command again, in the next batch. */
   | { readonly kind: "again" }
   | { readonly kind: "ok" }
-  /** The attempt was closed before, by other means: the agent forgets it. Final. */
+  /** The attempt was closed before, by other means: the agent forgets the attempt. Final. */
   | { readonly kind: "stale" }
-  /** Nobody knows this attempt any more. Final. */
+  /** The attempt is unknown, or its task was forgotten. Final. */
   | { readonly kind: "gone" }
   | { readonly kind: "stale-token" }
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
-  /** The incarnation left, lapsed or was fenced: a life does not begin twice. */
+  /** The incarnation left, lapsed or was fenced: a session does not begin twice. */
   | { readonly kind: "life-over"; readonly agent: AgentId }
-  /** A later start under the same id has put an end to this life. */
+  /** A later start under the same id has ended this session. */
   | { readonly kind: "fenced"; readonly agent: AgentId }
   /** An agent of this id is online in another group. */
   | { readonly kind: "other-group"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
-  /** The complete settings that hold now; null where none do any more. */
+  /** The complete settings after the change; null when none remain. */
   | {
       readonly kind: "set";
       readonly settings: object | null;
       readonly changed: boolean;
-      /** What it will not do, though one may think so; absent when there is nothing to say. */
+      /** Effects that an operator may wrongly expect; absent without warnings. */
       readonly warnings?: readonly string[];
     }
-  /** It is not removed: so many of its tasks have not ended. */
+  /** The project is not removed: `live` tasks have not ended. */
   | { readonly kind: "project-in-use"; readonly project: ProjectId; readonly live: number }
-  /** It is not removed: so many of its slots are held, and so many requests wait for it. */
+  /** The resource is not removed: `inUse` slots are held, and `waiting` requests wait. */
   | {
       readonly kind: "resource-in-use";
       readonly resource: ResourceName;
@@ -277,17 +276,17 @@ export type Reply =
       readonly waiting: number;
     }
   | { readonly kind: "invalid-setting"; readonly field: string; readonly sentence: string }
-  /** Projects must be declared, and this one is not. */
+  /** Projects must be declared, and this project is not. */
   | { readonly kind: "unknown-project"; readonly project: ProjectId }
   // slot leases
   | { readonly kind: "slot-granted" | "slot-awaited"; readonly handle: SlotHandle }
-  /** It ended before; asked for or released again, it stays so. */
+  /** The slot lease ended before; further requests and releases do not change the ending. */
   | {
       readonly kind: "slot-ended";
       readonly handle: SlotHandle;
       readonly reason: SlotReleaseReason | SlotWaitEndReason;
     }
-  /** Given back now (`held`), or given up now (`waiting`). */
+  /** Released now (`held`), or the wait ended now (`waiting`). */
   | { readonly kind: "slot-released"; readonly handle: SlotHandle; readonly was: "held" | "waiting" }
   | { readonly kind: "unknown-handle"; readonly handle: SlotHandle }
   /** The handle stands for other resources, another weight or another holder. */
@@ -303,7 +302,10 @@ export type Reply =
       readonly wanted: number;
       readonly slots: number;
     }
-  /** Its holder has slots of `held`, which comes later in name order, or is the same where it must not be. */
+  /**
+   * The holder has slots of `held`, which is later in name order, or is the same resource where a second wait is
+   * forbidden.
+   */
   | { readonly kind: "out-of-order"; readonly resource: ResourceName; readonly held: ResourceName }
   | {
       readonly kind: "too-many-waiters";
@@ -313,16 +315,18 @@ export type Reply =
     }
   | { readonly kind: "too-many-slot-leases"; readonly retryAfterMs: number };
 
-/** There is no room for one more task: a bound on what waits was hit, and which. */
+/** A bound on waiting tasks leaves no room for one more task. */
 export type QueueRefusal = {
   readonly kind: "refused";
   readonly reason: QueueBound;
   readonly project: ProjectId;
   readonly user: UserId;
-  /** Tasks that wait: the swarm's, the project's, or the user's in it. For `too-many-users` users of the project with
-   *  live tasks, for `too-many-projects` projects that are kept. */
+  /**
+   * Waiting tasks of the swarm, the project, or the user in the project. For `too-many-users`: users of the project
+   * with live tasks. For `too-many-projects`: projects that cannot be evicted.
+   */
   readonly has: number;
-  /** The most there may be of these now. */
+  /** The present maximum of `has`. */
   readonly max: number;
   readonly retryAfterMs: number;
 };
@@ -333,29 +337,31 @@ export interface BudgetRefusal {
   readonly reason: BudgetBound;
   readonly project: ProjectId;
   readonly budget: BudgetSettings;
-  /** Tokens of its window. */
+  /** Tokens in the budget's window. */
   readonly spent: number;
-  /** Held back for open attempts. */
+  /** Reserved by open attempts. */
   readonly reserved: number;
   /** Estimate of the task. */
   readonly tokens: number;
   readonly source: EstimateSource;
-  /** Until so much has left the window, if nothing else is spent. Where open attempts hold back the rest, only their
-   *  ends make room: then `limits.budgetRetryMs`, and `isHeld`. */
+  /**
+   * Time until enough tokens have left the window, if nothing else is spent. Where open attempts reserve the rest, only
+   * their ends make room: then `limits.budgetRetryMs`, and `isHeld`.
+   */
   readonly retryAfterMs: number;
   readonly isHeld: boolean;
 }
 
-/** What an agent believes of its slot leases and is not so. */
+/** Corrections of an agent's false beliefs about its slot leases. */
 export interface SlotCorrections {
-  /** It waits for them, and they were granted. */
+  /** The agent waits for these, and they were granted. */
   readonly granted: readonly SlotHandle[];
-  /** It waits for them, and the wait has ended, or was never heard of (`unknown`). */
+  /** The agent waits for these, and the wait has ended, or is unknown to the journal (`unknown`). */
   readonly ended: readonly {
     readonly handle: SlotHandle;
     readonly reason: SlotReleaseReason | SlotWaitEndReason | "unknown";
   }[];
-  /** It holds them, and they are not its own. */
+  /** The agent holds these wrongly. */
   readonly revoked: readonly SlotHandle[];
 }
 

@@ -1,6 +1,6 @@
-// How agents come, go, and are brought into line with what the journal says they hold.
-// The one thing to know: an attempt the agent was sent (its number ≤ `seen`) and does not hold is lost, because
-// an agent holds an attempt until its result was answered; one it has not seen yet is sent again instead.
+// How agents join and leave, and how the journal's view of their attempts is reconciled with heartbeats. The one thing
+// to know: an agent holds an attempt until its result is acknowledged. So an attempt that reached the agent (its number
+// ≤ `seen`) and is not held is lost. An attempt that the agent has not seen yet is sent again.
 
 import {
   type AgentId,
@@ -23,10 +23,12 @@ const noSlots: ListedSlots = { held: [], waiting: [] };
 
 type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
 
-/** An id belongs to one group while its agent is online: a credential of another group ends nothing of it. A known
- *  incarnation resumes; a new one ends the life before it. An agent whose attempts are too many for one
- *  batch is closed over several: the reply `again` asks for the same command in the next. Meanwhile it drains, or
- *  it would be assigned again what it has just lost. */
+/**
+ * A join. While an agent is online, the id belongs to one group, so a credential of another group cannot end the
+ * session. A known incarnation resumes; a new incarnation ends the previous session. An agent with too many attempts
+ * for one batch is closed over several: the reply `again` asks for the same command in the next batch. Meanwhile the
+ * agent drains, or the lost tasks would come back.
+ */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
   if (row === undefined && state.agentById.size >= limits.agentsMax)
@@ -35,7 +37,8 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
     return answered({ kind: "other-group", agent: row.id });
   if (row?.incarnation === command.incarnation)
     return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
-  // Its own join may have been answered, and lost, before the other's: asked again it must not fence the other.
+  // A session may lose the reply to its join before a later session joins: the repeated join must not fence the later
+  // session.
   if (row?.fencedLives.includes(command.incarnation) === true)
     return answered({ kind: "fenced", agent: row.id });
   if (row?.pastLives.includes(command.incarnation) === true)
@@ -76,7 +79,7 @@ export function decideReconcile(
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
   const events: Event[] = [...arrivals(row, command.seen), ...lostAttempts(state, row, command, at)];
-  // Before it is responsive again, or what it has let go could be granted to it.
+  // Before the agent is responsive again, or released slots could be granted back.
   const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
   events.push(...slots.events);
   if (row.unresponsive && command.seen >= row.lastNumber)
@@ -112,8 +115,10 @@ export function decideUndrain(state: SwarmState, agent: AgentId): Decision {
   return { events: row.draining ? [{ type: "AgentUndrained", agent }] : [], reply: { kind: "ok" } };
 }
 
-/** Where there are as many agents as may be, one that left is forgotten for the new one: of those that came for slots
- *  alone, or else of all, the one that left longest ago. */
+/**
+ * Joins a new agent when the maximum of agents is reached: forgets the offline agent that left longest ago. Agents that
+ * came for slots alone are forgotten first.
+ */
 function joinInPlaceOfAnother(state: SwarmState, command: JoinAgent): Decision {
   let least: AgentRow | undefined;
   for (const row of state.agentById.values())
@@ -128,13 +133,13 @@ function isForgottenBefore(one: AgentRow, other: AgentRow): boolean {
   return (one.leftAt ?? 0) < (other.leftAt ?? 0);
 }
 
-/** The agent in this life, if it is the one the coordinator knows. */
+/** The agent, if it is online in this session. */
 function online(state: SwarmState, agent: AgentId, incarnation: Incarnation): AgentRow | undefined {
   const row = state.agentById.get(agent);
   return row?.online === true && row.incarnation === incarnation ? row : undefined;
 }
 
-/** What it said when it joined. */
+/** The agent's declarations at its join. */
 function profileOf({ id, group, incarnation, kinds, role, agentType, labels, prefetch }: AgentRow) {
   return {
     agent: id,
@@ -206,14 +211,18 @@ function endLife(
   return { events, isComplete };
 }
 
-/** Whether an agent has seen assignments that were lost with the journal's end. One that claims more than can have been
- *  under way is not believed. */
+/**
+ * Whether an agent has seen assignments that were lost with the journal's end. A claim of more than could have been
+ * under way is not believed.
+ */
 export function isAheadOfJournal({ lastNumber }: AgentRow, seen: number): boolean {
   return seen > lastNumber && seen - lastNumber <= limits.assignmentsAheadMax;
 }
 
-/** What has reached the agent. Numbers that it knows and the journal does not are passed over: under one of them the
- *  agent would take the next assignment for one that it had before. */
+/**
+ * Confirms the assignments that reached the agent. Skips numbers that the agent knows and the journal lost: the agent
+ * would take a reused number for an old assignment.
+ */
 function arrivals(row: AgentRow, seen: AgentRow["lastNumber"]): Event[] {
   if (seen <= row.confirmedNumber) return [];
   const isAhead = isAheadOfJournal(row, seen);
@@ -240,7 +249,7 @@ function lostAttempts(
   return events;
 }
 
-/** What the agent holds and should not: never its own, closed before, or revoked. */
+/** Attempts that the agent wrongly holds: never assigned to the agent, closed before, or revoked. */
 function unknownAttempts(state: SwarmState, row: AgentRow, held: readonly HeldAttempt[]): HeldAttempt[] {
   return held.filter((named) => {
     const open = findOpen(state, row, named);

@@ -1,5 +1,5 @@
-// How an attempt ends: by its agent's report, or by the coordinator's verdict (time-out, stall, lost agent).
-// A report about an attempt that was closed before changes nothing but frees the place it still held.
+// How an attempt ends: by its agent's report, or by the coordinator's verdict (time-out, stall, lost agent). A report
+// about an attempt that was closed before changes nothing, but frees capacity that is still occupied.
 
 import type { AttemptNumber, Instant, Kind } from "../ids.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
@@ -25,7 +25,7 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
   return { events: [endOfAttempt(state, attempt, command, at)], reply: { kind: "ok" } };
 }
 
-/** The agent no longer reports progress though it lives. */
+/** The agent is alive, but no longer reports progress. */
 export function decideStall(
   state: SwarmState,
   command: Extract<Command, { type: "StallAttempt" }>,
@@ -53,13 +53,13 @@ export function decideTimeout(
   return [failed(state, attempt, failure, at, jitter)];
 }
 
-/** Closes whatever occupies an agent's place when that agent is gone or says it does not have it. */
+/** Closes an open attempt when its agent is gone, or does not hold the attempt. */
 export function closeAsLost(state: SwarmState, attempt: OpenAttempt, error: string, at: Instant): Event {
   if (attempt.state === "revoked") return released(attempt, "agent-gone");
   return failed(state, attempt, { class: "lost", error }, at, 0);
 }
 
-/** As what the attempt ran that `event` is about to close, looked up before it is applied. */
+/** The kind that ran in the attempt that `event` is about to close; read before the event is applied. */
 export function kindClosedBy(state: SwarmState, event: Event): Kind | undefined {
   switch (event.type) {
     case "TaskCompleted":
@@ -71,8 +71,10 @@ export function kindClosedBy(state: SwarmState, event: Event): Kind | undefined 
   }
 }
 
-/** What follows from an event once it is applied: suspensions and their end, budgets that are exceeded.
- *  @param ranAs what `kindClosedBy` said before */
+/**
+ * Reactions to an event after it is applied: suspensions, reinstatements, exceeded budgets.
+ * @param ranAs the result of `kindClosedBy` before
+ */
 export function reactTo(
   state: SwarmState,
   event: Event,
@@ -127,7 +129,7 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
         ...(outcome.tokens === undefined ? {} : { tokens: outcome.tokens }),
       };
     case "revoked": {
-      // Nobody told it to stop. It may have begun: P3 counts it.
+      // No order to stop was sent. The attempt may have begun, so P3 counts it.
       const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
       return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
     }
@@ -140,8 +142,10 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
   }
 }
 
-/** @param reported what the agent itself said of the end; without, it must be told, and unless it is lost keeps
- *  the place until it confirms */
+/**
+ * @param reported the agent's own report of the end. Without a report the agent must be asked to stop: its capacity
+ *   stays occupied until it confirms, unless it is lost
+ */
 function failed(
   state: SwarmState,
   attempt: OpenAttempt,
@@ -190,7 +194,7 @@ function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone", toke
   };
 }
 
-/** A repeated report of the recorded outcome is `ok`; of anything else that is known to have ended, `stale`. */
+/** `ok` for a repeated report of the recorded outcome; `stale` for any other report of a known, ended attempt. */
 function replyToClosed(state: SwarmState, report: ReportResult): Reply {
   const { attempt, agent, outcome } = report;
   const live = state.taskById.get(report);

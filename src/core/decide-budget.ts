@@ -1,5 +1,5 @@
-// When a budget is put on record as exceeded, and what a report that comes too late is charged.
-// Not here: how ledgers change (budget-rows.ts), whether a task may run (scheduling/gates.ts).
+// When the journal records a budget as exceeded, and the charge of a report that comes too late. Not here: how ledgers
+// change (budget-rows.ts), whether a task may run (scheduling/gates.ts).
 
 import type { Instant, ProjectId } from "../ids.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
@@ -10,7 +10,7 @@ import type { BudgetSettings } from "../state/settings.ts";
 import type { SwarmState, TokenLedger } from "../state/state.ts";
 import type { Command } from "./command.ts";
 
-/** The charge for a report about an attempt that was lost; none when it was charged before, or used nothing. */
+/** The charge for a report about a lost attempt; none when it was charged before, or used nothing. */
 export function decideLateCharge(
   state: SwarmState,
   { agent, incarnation, token, project, task, attempt, outcome }: Extract<Command, { type: "ReportResult" }>,
@@ -22,8 +22,10 @@ export function decideLateCharge(
   return [{ type: "TokensCharged", project, task, attempt, agent, incarnation, token, tokens }];
 }
 
-/** What is to be said of budgets after an assignment or a settlement: which of them it left exceeded, unless that
- *  was said within the budget's window. In whatever mode: a report may name more than was reserved. */
+/**
+ * The budgets that an assignment or a settlement left exceeded, without those recorded within the budget's window
+ * already. In every mode: a report may name more tokens than were reserved.
+ */
 export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): readonly Event[] {
   const project = concernedBy(event);
   if (project === undefined) return [];
@@ -39,7 +41,7 @@ export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): r
   return events;
 }
 
-/** Whose tokens an event reserved or spent. */
+/** The project whose tokens an event reserved or spent. */
 function concernedBy(event: Event): ProjectId | undefined {
   switch (event.type) {
     case "TokensCharged":

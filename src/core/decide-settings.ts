@@ -1,7 +1,7 @@
-// What an operator's word leads to: the event with the complete new settings, or nothing where nothing changes.
-// The one thing to know: less than what is in use may be set; nothing is taken from anybody, and nothing is
-// assigned until it fits. Only waits for more slots than are left end: they would wait for ever. What the values may
-// be stands in next-settings.ts.
+// The outcome of an operator's command: the event with the complete new settings, or nothing where nothing changes. The
+// one thing to know: an operator may set less than is in use. Holders keep their slots and attempts, and nothing is
+// assigned until it fits. Only waits for more slots than the resource has end, because they would last for ever. Valid
+// values: next-settings.ts.
 
 import { InvalidValueError } from "../errors.ts";
 import type { Kind, ProjectId } from "../ids.ts";
@@ -22,7 +22,7 @@ import {
   unknownTypeWarnings,
 } from "./setting-warnings.ts";
 
-/** Decides any command about settings. A value that cannot be is answered, and changes nothing. */
+/** Decides any command about settings. An invalid value is answered, and changes nothing. */
 export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {
   try {
     return warned(decisionOn(state, command), warningsOf(state, command));
@@ -87,7 +87,7 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
   }
 }
 
-/** Where α moves by itself, to name it, or a preset, puts it back to there, though the policy names it already. */
+/** Naming α or a preset resets tuned values of α, even when the policy already has the named value. */
 function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decision {
   const policy = nextPolicy(state.policy, patch);
   const isSaid = patch.alpha !== undefined || patch.optimizeFor !== undefined;
@@ -98,7 +98,7 @@ function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decisi
   return set(policy, state.policy, { type: "PolicyChanged", policy });
 }
 
-/** A project of which nothing was set comes to exist by this, even with the defaults. */
+/** Configuring an unknown project makes it exist, even with the defaults. */
 function setProject(state: SwarmState, { project, patch }: CommandOf<"SetProject">): Decision {
   const row = state.projectById.get(project);
   const settings = nextProject(row?.settings ?? defaultProjectSettings, patch);
@@ -106,7 +106,7 @@ function setProject(state: SwarmState, { project, patch }: CommandOf<"SetProject
   return set(settings, row?.settings, { type: "ProjectConfigured", project, settings });
 }
 
-/** Its tasks were accepted under what is set: without it they would run beyond its limits. */
+/** Refused while the project has tasks: they were accepted under its limits, and would run without. */
 function removeProject(state: SwarmState, { project }: CommandOf<"RemoveProject">): Decision {
   const row = state.projectById.get(project);
   if (row?.settings === undefined) return changed(null, []);
@@ -122,9 +122,11 @@ function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Deci
   return set(settings, now ?? defaultKindSettings, { type: "KindConfigured", kind, settings });
 }
 
-/** Naming α where it has moved by itself puts it back to there, as in the policy. Waits that are too many for one
- *  batch are ended over several: the reply `again` asks for the same command in the next. The number of slots comes
- *  first, or one of the waits might be granted meanwhile. */
+/**
+ * Naming α resets a tuned α, as in the policy. Waits that are too many for one batch end over several: the reply
+ * `again` asks for the same command in the next batch. The number of slots changes first, or a doomed wait might be
+ * granted meanwhile.
+ */
 function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResource">): Decision {
   const row = state.resourceByName.get(resource);
   const settings = nextResource(row?.settings, patch, state.policy);
@@ -140,7 +142,7 @@ function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResou
   return ends.isComplete ? changed(settings, events) : { events, reply: { kind: "again" } };
 }
 
-/** Whoever holds or waits would be left with slots of something that does not exist: they come first. */
+/** Refused while slots are held or waited for: holders and waiters would refer to an unknown resource. */
 function removeResource(state: SwarmState, { resource }: CommandOf<"RemoveResource">): Decision {
   const row = state.resourceByName.get(resource);
   if (row === undefined) return changed(null, []);
@@ -180,7 +182,7 @@ function changed(settings: object | null, events: readonly Event[]): Decision {
   return { events, reply: { kind: "set", settings, changed: events.length > 0 } };
 }
 
-/** Settings are flat but for a budget. */
+/** Settings are flat, except for a budget. */
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
     return one === other;
@@ -190,13 +192,13 @@ function isSame(one: unknown, other: unknown): boolean {
 
 function requireRoomForProject(state: SwarmState, project: ProjectId): void {
   if (hasRoomForProject(state, project)) return;
-  const sentence = `project: ${limits.projectsMax} projects are kept already, as many as may`;
+  const sentence = `project: ${limits.projectsMax} projects are in use already, the maximum`;
   throw new InvalidValueError(sentence, { field: "project" });
 }
 
 function requireRoom(size: number, max: number, field: string, what: string): void {
   if (size < max) return;
-  throw new InvalidValueError(`${field}: ${max} ${what} are set already, as many as may`, { field });
+  throw new InvalidValueError(`${field}: ${max} ${what} are set already, the maximum`, { field });
 }
 
 function kindsSet(state: SwarmState): number {

@@ -1,5 +1,5 @@
-// Acquiring and releasing slots, and what an agent believes of them. A handle stands for one slot lease for ever:
-// whatever is asked of it twice is done once, and answered with how it stands.
+// Acquiring and releasing slots, and reconciling an agent's view of slots. A handle stands for one slot lease for ever:
+// a repeated request takes effect once, and the reply gives the present state.
 
 import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -65,13 +65,12 @@ export function decideRelease(
   return { events: [event], reply: { kind: "slot-released", handle, was: slotLease.state } };
 }
 
-/** Ends a wait whose time is up. */
+/** Ends a wait at the time-out. */
 export function decideAcquireTimeout(slotLease: SlotLeaseRow): Event[] {
   return [waitsEnded([slotLease], "timed-out")];
 }
 
-/** Ends waits of a resource that none of its slots, were all of them free, would suffice for: at most `endsMax`, for
- *  one message. */
+/** Ends waits for more slots of a resource than it has in total: at most `endsMax` events. */
 export function endWaitsAbove(
   row: ResourceRow,
   slots: number,
@@ -82,8 +81,10 @@ export function endWaitsAbove(
   return { events, isComplete: above.length <= endsMax };
 }
 
-/** Ends what a life that is over holds and waits for, at most `releasesMax` releases. Waits end first, and all at
- *  once: nothing that it held may be granted to itself. */
+/**
+ * Ends the slot leases of an ended session, with at most `releasesMax` releases. Waits end first, and all at once: no
+ * released slot may be granted to the same session.
+ */
 export function endSlotsOf(
   state: SwarmState,
   agent: AgentId,
@@ -95,8 +96,11 @@ export function endSlotsOf(
   return { events, isComplete: held.length <= releasesMax };
 }
 
-/** Brings the journal in line with what an agent lists, and says where the agent is wrong. What it lists neither
- *  as held nor as waiting it has let go: it lists a handle from before it asks until it knows how it ended. */
+/**
+ * Reconciles the journal with an agent's lists, and returns corrections where the agent is wrong. The agent has let go
+ * of every handle listed neither as held nor as waiting: an agent lists a handle from before the request until the
+ * ending is known.
+ */
 export function reconcileSlots(
   state: SwarmState,
   agent: AgentId,
@@ -127,7 +131,7 @@ function isAlive(state: SwarmState, agent: AgentId, incarnation: Incarnation): b
   return row?.online === true && row.incarnation === incarnation;
 }
 
-/** How a handle that was asked for before stands now. */
+/** The present state of a handle requested before. */
 function asBefore(
   state: SwarmState,
   { agent, handle, weightThousandths, holder }: AcquireSlots,
@@ -166,9 +170,11 @@ function refusalOf(
   return disorder(own, needs, holder);
 }
 
-/** Whoever holds and waits for more can be part of a ring in which everybody waits for the next; where all acquire
- *  in name order there is no ring. One line of work must not even wait for what it has; an agent as a whole may,
- *  for it is rarely one line of work: many calls that share one quota is what a resource is for. */
+/**
+ * Prevents rings of waits. A holder that waits for more slots could be part of a ring; acquiring in name order excludes
+ * rings. One line of work may not wait for a resource that it already holds or waits for. An agent as a whole may,
+ * because it usually runs many lines of work that share one quota.
+ */
 function disorder(
   own: readonly SlotLeaseRow[],
   needs: ReadonlyMap<ResourceName, number>,
@@ -214,7 +220,7 @@ function released(slotLease: SlotLeaseRow, reason: SlotReleaseReason): Event {
   return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
 }
 
-/** @param slot leases of one agent, at least one */
+/** @param slotLeases of one agent, at least one */
 function waitsEnded(slotLeases: readonly SlotLeaseRow[], reason: SlotWaitEndReason): Event {
   const [{ agent, incarnation }] = slotLeases as readonly [SlotLeaseRow, ...SlotLeaseRow[]];
   return {

@@ -1,6 +1,6 @@
-// What a command leads to, as a value: events and an answer. Reads the state, changes nothing, performs nothing.
-// The one thing to know: a decision may use only the state (which follows from the journal), the command, and
-// the instant it was stamped with. Every refusal is a reply without events.
+// The outcome of a command, as a value: events and a reply. Reads the state, changes nothing, performs nothing. The one
+// thing to know: a decision may use only the state (which follows from the journal), the command, and its journal
+// instant. Every refusal is a reply without events.
 
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -144,8 +144,10 @@ function decideCancel(state: SwarmState, command: Extract<Command, { type: "Canc
   };
 }
 
-/** What is to be retried: the ended task; or the answer, where no round is to be opened. A round that was opened before
- *  is answered as it was then, whatever became of it. */
+/**
+ * The ended task to retry, or the reply if no round is to be opened. A round that was opened before gets the same reply
+ * as then, whatever happened to the task since.
+ */
 export function toRetry(
   state: SwarmState,
   { project, task, round }: Pick<Extract<Command, { type: "RetryTask" }>, "project" | "task" | "round">,
@@ -172,7 +174,7 @@ function decideRetryTask(
   return { events: [event], reply: { kind: "retried", task, round } };
 }
 
-/** The first timer that is due, alone: what it changes decides whether the next one still means anything. */
+/** The first due timer, alone: its change decides whether the next timer still means anything. */
 function decideDue(state: SwarmState, jitter: number, at: Instant): Decision {
   const timer = state.timers.peek();
   if (timer === undefined || timer.dueAt > at) return NOTHING;

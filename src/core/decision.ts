@@ -1,4 +1,4 @@
-// The value every decision returns: events to journal, and the answer to whoever asked.
+// The value of every decision: events to journal, and the reply.
 
 import type { Event } from "../state/event.ts";
 import type { Reply } from "./command.ts";

@@ -1,4 +1,4 @@
-// What is to be done in the world because of an event: to whom something is said. Taken from the state right
+// Effects outside the state because of an event: messages to agents and clients. An effect is read from the state right
 // after the event was applied, held back until its batch is committed, and safe to repeat.
 
 import { assert } from "../assert.ts";
@@ -8,7 +8,7 @@ import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
 import type { OpenAttempt, SwarmState } from "../state/state.ts";
 
 export type Effect =
-  /** Without a specification the attempt was revoked before it arrived: only its number still counts. */
+  /** Without a specification, the attempt was revoked before it arrived: only its number still counts. */
   | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec | undefined }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
   | {
@@ -17,14 +17,14 @@ export type Effect =
       readonly incarnation: Incarnation;
       readonly what: "drain" | "undrain" | "fenced" | "rejoin";
     }
-  /** Slots that the agent waits for are its own now. */
+  /** Slots that the agent waits for are granted. */
   | {
       readonly kind: "slots-granted";
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly handles: readonly SlotHandle[];
     }
-  /** The agent waits for them no longer, and has none of them. */
+  /** The agent's waits have ended without slots. */
   | {
       readonly kind: "slot-waits-ended";
       readonly agent: AgentId;
@@ -32,7 +32,7 @@ export type Effect =
       readonly handles: readonly SlotHandle[];
       readonly reason: SlotWaitEndReason;
     }
-  /** Whoever awaits the task is told how it ended. */
+  /** Clients that await the task are notified of its end. */
   | {
       readonly kind: "ended";
       readonly project: ProjectId;
@@ -42,8 +42,10 @@ export type Effect =
       readonly round: number;
     };
 
-/** Says what `event`, just applied to `state`, obliges the coordinator to tell agents and clients; undefined when
- *  nothing. `revokedOpen` is the attempt the event revoked, which only the state before it knew. */
+/**
+ * The messages to agents and clients that follow from `event`, just applied to `state`.
+ * @param revokedOpen the attempt that the event revoked, known only to the state before
+ */
 export function effectOf(
   state: SwarmState,
   event: Event,
@@ -65,7 +67,7 @@ export function effectOf(
     case "AgentUndrained":
       return tell(state, event.agent, event.type === "AgentDrained" ? "drain" : "undrain");
     case "SlotGranted": {
-      if (event.receipt.by === "free") return []; // the answer to whoever asked says so
+      if (event.receipt.by === "free") return []; // the reply to the request reports the grant
       const { agent, incarnation, handle } = event;
       return [{ kind: "slots-granted", agent, incarnation, handles: [handle] }];
     }
@@ -89,7 +91,7 @@ export function effectOf(
   }
 }
 
-/** The attempt that `event` is about to revoke, looked up before it is applied. */
+/** The attempt that `event` is about to revoke; read before the event is applied. */
 export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefined {
   switch (event.type) {
     case "TaskCancelled":
@@ -103,7 +105,7 @@ export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefi
   }
 }
 
-/** Every assignment of which its agent has not confirmed the arrival: sent again on taking over. */
+/** Every assignment without a confirmed arrival: a new leader sends these again. */
 export function unconfirmedAssignments(state: SwarmState): Effect[] {
   const effects: Effect[] = [];
   for (const agent of state.agentById.values()) {
@@ -114,7 +116,7 @@ export function unconfirmedAssignments(state: SwarmState): Effect[] {
   return effects;
 }
 
-/** Every slot that is held, by agent: said again on taking over, for it is not known which grants arrived. */
+/** Every held slot, by agent: a new leader repeats all grants, because it cannot know which arrived. */
 export function standingGrants(state: SwarmState): Effect[] {
   return [...state.slotsByAgent].flatMap(([agent, slots]): Effect[] => {
     const held = [...slots.values()].filter((slot) => slot.state === "held");
@@ -125,8 +127,10 @@ export function standingGrants(state: SwarmState): Effect[] {
   });
 }
 
-/** What tells an agent of an attempt it may not have heard of. A revoked one is assigned once more, as revoked, so
- *  that no number is missing, and the agent can confirm that it does not run. */
+/**
+ * Messages about an attempt that the agent may not know. A revoked attempt is assigned once more, as revoked. So no
+ * number is missing, and the agent can confirm that the attempt does not run.
+ */
 export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
   if (attempt.state !== "revoked") return [assignEffect(state, attempt)];
   const reason = "the attempt is no longer yours";
@@ -136,7 +140,7 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
   ];
 }
 
-/** The project an event belongs to, `_` when to none. */
+/** The project of an event, or `_`. */
 export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
   if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return event.task.project;
   return ("project" in event ? event.project : undefined) ?? NO_PROJECT;
@@ -144,14 +148,14 @@ export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
 
 export function assignEffect(state: SwarmState, ref: TaskRef): Effect {
   const row = state.taskById.get(ref);
-  assert(row?.open !== undefined, `task ${ref.task} has the attempt that is announced`);
+  assert(row?.open !== undefined, `task ${ref.task} has an open attempt`);
   return { kind: "assign", attempt: row.open, spec: row.spec };
 }
 
 function endedEffect(state: SwarmState, event: Event & TaskRef): Effect {
   const { project, task } = event;
   const ended = state.endedById.get(event);
-  assert(ended !== undefined, `task ${task} has ended as is told`);
+  assert(ended !== undefined, `task ${task} has ended`);
   return { kind: "ended", project, task, event, attempts: ended.attempts, round: ended.round };
 }
 

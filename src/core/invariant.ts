@@ -1,4 +1,4 @@
-// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, queue-invariants.ts,
+// The types of a numbered check of a state, and of a violation. The checks stand in invariants.ts, queue-invariants.ts,
 // ledger-invariants.ts, slot-invariants.ts and succession.ts.
 
 import type { SwarmState } from "../state/state.ts";
@@ -9,13 +9,13 @@ export interface Violation {
   /** As in docs/invariants.md. */
   readonly number: number;
   readonly name: string;
-  /** What was found, naming what it was found of. */
+  /** The finding, with the name of its subject. */
   readonly sentence: string;
 }
 
 export interface Invariant {
   readonly number: number;
   readonly name: string;
-  /** @param roll of this very state */
+  /** @param roll of the same state */
   readonly find: (state: SwarmState, roll: Roll) => Iterable<string>;
 }

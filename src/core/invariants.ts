@@ -1,11 +1,10 @@
-// What must be true of a swarm's state between any two events, and after each complete turn, as numbered checks
-// (docs/invariants.md has the same numbers). They recount what the core only counts, so they cost as much as the
-// state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
-// touches. What must be true from one batch to the next is in succession.ts.
+// Numbered checks of a swarm's state between any two events, and after each complete turn (docs/invariants.md has the
+// same numbers). The checks recount all that the core only counts, so they cost as much as the state is large. They
+// serve tests, the simulator and `verify`. On the hot path `apply` asserts the parts that it touches. Checks from one
+// batch to the next: succession.ts.
 //
-// The simulator asks after every batch, so tasks are walked once for all that is asked of each, what cannot have
-// changed since the batch before is not read again (roll.ts), and nothing makes a text, a list or a generator for a
-// task of which there is nothing to say.
+// The simulator checks after every batch. So one walk over the tasks serves all checks, and unchanged facts are not
+// read again (roll.ts). A task without violations allocates no text, list or generator.
 
 import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
 import { taskKey } from "../ids.ts";
@@ -57,14 +56,15 @@ const betweenTurns: readonly Invariant[] = [
   ...slotInvariantsAfterTurns,
 ];
 
-/** Everything that does not hold of a state between two events; empty when all is well.
- *  @param roll one that has been read after every batch before, of which all was well; default: nothing was seen
- *  before */
+/**
+ * All violations of a state between two events; empty when the state is sound.
+ * @param roll read after every batch before, each without violations; default: a new roll
+ */
 export function checkInvariants(state: SwarmState, roll = new Roll()): readonly Violation[] {
   return check(betweenEvents, state, roll);
 }
 
-/** The same, and what holds only at the end of a turn that had room for all there was to do. */
+/** The same, with the checks that hold only at the end of a turn that had room for all its work. */
 export function checkAfterTurn(state: SwarmState, roll = new Roll()): readonly Violation[] {
   return check(betweenTurns, state, roll);
 }
@@ -78,8 +78,10 @@ function check(invariants: readonly Invariant[], state: SwarmState, roll: Roll):
   return violations;
 }
 
-/** What is asked of each live task; of each check the first thing that is wrong. The checks are called by name and
- *  not from a list: of hundreds of tasks a batch, calls that cannot be inlined cost more than the checks do. */
+/**
+ * The first violation of each check of each live task. The checks are called by name and not from a list: with hundreds
+ * of tasks per batch, calls that cannot be inlined cost more than the checks.
+ */
 function tasksAmiss(state: SwarmState, { live }: Roll): Violation[] {
   const violations: Violation[] = [];
   const note = (number: number, name: string, sentence: string | undefined) => {
@@ -97,7 +99,9 @@ function tasksAmiss(state: SwarmState, { live }: Roll): Violation[] {
   return violations;
 }
 
-/** That nothing lives that has ended is asked where it could come to be: of what is new, on either side. */
+/**
+ * A task must not be live and ended at once. Checked only where a fault could arise: for new entries on either side.
+ */
 function oneStateOfTask(state: SwarmState, { ref, id, row, isNew }: EnrolledTask): string | undefined {
   if (!isLive(row.state)) return `live task ${id} is ${row.state}`;
   if (!isNew) return undefined;
@@ -132,11 +136,13 @@ function structuresOfTheState({ id, row, hasDeadline: isDue }: EnrolledTask): st
   const isReleased = row.releaseTimer !== undefined;
   const hasAttempt = row.open !== undefined;
   const hasDeadline = row.deadlineTimer !== undefined;
-  if (isInQueue !== isQueued) return `that task ${id} stands in a queue is ${isInQueue}`;
-  if (hasHeapPosition !== isQueued) return `that task ${id} has a position in a heap is ${hasHeapPosition}`;
-  if (isReleased !== (row.state === "delayed")) return `that task ${id} has a release timer is ${isReleased}`;
-  if (hasAttempt !== isOpen) return `that task ${id} has an open attempt is ${hasAttempt}`;
-  if (hasDeadline !== isDue) return `that task ${id} has a deadline timer is ${hasDeadline}`;
+  if (isInQueue !== isQueued) return `task ${id} is ${row.state}, in a queue: ${isInQueue}`;
+  if (hasHeapPosition !== isQueued) return `task ${id} is ${row.state}, in a heap: ${hasHeapPosition}`;
+  if (isReleased !== (row.state === "delayed"))
+    return `task ${id} is ${row.state}, with a release timer: ${isReleased}`;
+  if (hasAttempt !== isOpen) return `task ${id} is ${row.state}, with an open attempt: ${hasAttempt}`;
+  if (hasDeadline !== isDue)
+    return `task ${id} with a deadline: ${isDue}, with a deadline timer: ${hasDeadline}`;
   if (isOpen && row.open?.state !== row.state) return `task ${id} is ${row.state}, its attempt is not`;
   return undefined;
 }
@@ -145,7 +151,7 @@ function openAttemptOfTask(state: SwarmState, { id, row: { open } }: EnrolledTas
   if (open === undefined) return undefined;
   if (open.task !== id) return `task ${id} has an attempt of ${open.task}`;
   if (state.agentById.get(open.agent)?.open.get(open.number) !== open)
-    return `the attempt of ${id} occupies no place of ${open.agent}`;
+    return `the attempt of ${id} does not occupy ${open.agent}`;
   return undefined;
 }
 
@@ -164,26 +170,27 @@ function* attemptOf(
 ): Generator<string> {
   const name = `attempt ${open.task}#${open.attempt}`;
   if (open.number !== number) yield `${name} is kept under ${number}`;
-  if (open.agent !== agent.id) yield `${name} of ${open.agent} occupies a place of ${agent.id}`;
+  if (open.agent !== agent.id) yield `${name} of ${open.agent} occupies ${agent.id}`;
   if (open.incarnation !== agent.incarnation) yield `${name} outlived its agent's incarnation`;
   const isTheTasks = state.taskById.get(open)?.open === open;
   if (isTheTasks === (open.state === "revoked")) yield `${name} is ${open.state}`;
 }
 
-/** Every attempt of its round but the open one ended without success, and was counted as one sort of failure. */
+/** Every attempt of the round except the open attempt ended without success, and counts as one class of failure. */
 function attemptsAreContiguous({ id, row, maxAttempts }: EnrolledTask): string | undefined {
   const closed = row.attemptsBefore + row.failures + row.infrastructureFailures;
   const opened = closed + (row.open === undefined ? 0 : 1);
   if (row.attempt !== opened) return `task ${id} is at attempt ${row.attempt} after ${opened}`;
   if (row.open !== undefined && row.open.attempt !== row.attempt)
     return `task ${id} is at attempt ${row.attempt}, open is ${row.open.attempt}`;
-  if (row.failures >= maxAttempts) return `task ${id} lives on after its last attempt`;
+  if (row.failures >= maxAttempts) return `task ${id} is live after its last attempt`;
   return undefined;
 }
 
 function* assignmentNumbers(state: SwarmState): Generator<string> {
   for (const agent of state.agentById.values()) {
-    if (agent.confirmedNumber > agent.lastNumber) yield `agent ${agent.id} confirmed what it was not sent`;
+    if (agent.confirmedNumber > agent.lastNumber)
+      yield `agent ${agent.id} confirmed assignments that were never sent`;
     let before = 0;
     for (const { number, state: attemptState } of agent.open.values()) {
       const isConfirmed = number <= agent.confirmedNumber;
@@ -198,23 +205,24 @@ function* assignmentNumbers(state: SwarmState): Generator<string> {
 function ownerAndTimeout(state: SwarmState, { id, row }: EnrolledTask): string | undefined {
   if (row.state !== "assigned" && row.state !== "running") return undefined;
   if (row.open !== undefined && state.agentById.get(row.open.agent)?.online !== true)
-    return `task ${id} has no live owner`;
-  return row.open?.timeoutTimer === undefined ? `task ${id} is ${row.state} for ever` : undefined;
+    return `task ${id} has no online agent`;
+  return row.open?.timeoutTimer === undefined ? `task ${id} is ${row.state} without a time-out` : undefined;
 }
 
-/** Timers and what they belong to point at each other; those that wait stand in the heap. */
+/** Timers and their owners refer to each other; running timers stand in the heap. */
 function* timersBelongToTheLiving(state: SwarmState): Generator<string> {
   if (!isHeap(state.timers, isDueEarlier)) yield "the timers are out of order";
   for (const timer of state.timers.values()) {
-    if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer belongs to nobody`;
+    if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer has no owner`;
   }
   for (const [agent, slots] of state.slotsByAgent) {
     for (const { handle, timeoutTimer } of slots.values())
-      if (isStopped(timeoutTimer)) yield `the timer of ${agent}/${handle} will never be due`;
+      if (isStopped(timeoutTimer)) yield `the timer of ${agent}/${handle} is stopped`;
   }
   for (const agent of state.agentById.values()) {
-    if (isStopped(agent.forgetTimer)) yield `the timer of agent ${agent.id} will never be due`;
-    if (agent.online === (agent.forgetTimer !== undefined)) yield `agent ${agent.id} is forgotten at no time`;
+    if (isStopped(agent.forgetTimer)) yield `the timer of agent ${agent.id} is stopped`;
+    if (agent.online === (agent.forgetTimer !== undefined))
+      yield `agent ${agent.id} is online: ${agent.online}, with a forget timer: ${agent.forgetTimer !== undefined}`;
   }
 }
 
@@ -240,16 +248,18 @@ function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
 function timersOfTask({ id, row }: EnrolledTask): string | undefined {
   const isOneStopped =
     isStopped(row.releaseTimer) || isStopped(row.deadlineTimer) || isStopped(row.open?.timeoutTimer);
-  return isOneStopped ? `a timer of task ${id} will never be due` : undefined;
+  return isOneStopped ? `a timer of task ${id} is stopped` : undefined;
 }
 
-/** A timer that somebody has and the heap does not. */
+/** Whether an owner keeps a timer that is not in the heap. */
 function isStopped(timer: Timer | undefined): boolean {
   return timer?.heapAt === -1;
 }
 
-/** Live states exactly, of the swarm, each project and each user. Ended ones only in sum: what ended beyond the
- *  horizon, or in a project that gave way to another, is counted and no longer held. */
+/**
+ * Live states exactly, of the swarm, each project and each user. Ended tasks only in sum: tasks beyond the horizon, and
+ * tasks of evicted projects, are counted and no longer held.
+ */
 function* countersEqualARecount(state: SwarmState, roll: Roll): Generator<string> {
   yield* liveOnesAreCounted(state, roll);
   yield* idleOnesAreListed(state);
@@ -279,7 +289,7 @@ function* liveOnesAreCounted(state: SwarmState, roll: Roll): Generator<string> {
   }
 }
 
-/** The live tasks of one user, and the rows and names that all of them have to share. */
+/** The live tasks of one user, and the rows and names that all of them must share. */
 interface Tally {
   readonly userRow: UserRow;
   readonly projectRow: ProjectRow;
@@ -291,13 +301,13 @@ interface Tally {
 const none: Readonly<TaskCounts> = emptyCounts();
 const states = Object.keys(none) as readonly TaskState[];
 
-/** Counts by the rows that the tasks name, and looks once for each whether those are the rows that everybody reads. */
+/** Counts by the rows that the tasks refer to, and checks once per user that the state refers to the same rows. */
 function* recount(state: SwarmState, { live }: Roll): Generator<string, ReadonlyMap<UserRow, Tally>> {
   const byUser = new Map<UserRow, Tally>();
   let tally: Tally | undefined;
   for (const { id, row, user, project } of live) {
     const { userRow, projectRow } = row;
-    // Tasks of one user come in runs: the tally before is nearly always the one.
+    // Tasks of one user come in runs: the last tally nearly always fits.
     if (tally?.userRow !== userRow) tally = byUser.get(userRow);
     if (tally === undefined) {
       tally = { userRow, projectRow, user, project, counts: emptyCounts() };
@@ -305,7 +315,7 @@ function* recount(state: SwarmState, { live }: Roll): Generator<string, Readonly
       if (!isRead(state, tally)) yield `user ${user} of project ${project} has live tasks and no counters`;
     }
     if (tally.projectRow !== projectRow || tally.user !== user || tally.project !== project)
-      yield `task ${id} is counted in rows that nobody reads`;
+      yield `task ${id} is counted in rows outside the state`;
     tally.counts[row.state] += 1;
   }
   return byUser;
@@ -317,8 +327,7 @@ function isRead(state: SwarmState, { projectRow, userRow, project, user }: Tally
 
 function* differences(owner: string, counts: TaskCounts, recount: Readonly<TaskCounts>): Generator<string> {
   for (const name of liveStates) {
-    if (counts[name] !== recount[name])
-      yield `${owner} counts ${counts[name]} ${name}, there are ${recount[name]}`;
+    if (counts[name] !== recount[name]) yield `${owner} counts ${counts[name]} ${name}, not ${recount[name]}`;
   }
   for (const name of states) if (counts[name] < 0) yield `${owner} counts ${counts[name]} ${name}`;
 }
@@ -329,7 +338,7 @@ function* onlineByKind(state: SwarmState): Generator<string> {
       const isListed = state.onlineByKind.get(kind)?.get(agent.id) === agent;
       if (isListed !== agent.online) yield `agent ${agent.id} is listed under ${kind}: ${isListed}`;
     }
-    if (!hasRowsOfItsKinds(state, agent)) yield `agent ${agent.id} has rows of its kinds that nobody reads`;
+    if (!hasRowsOfItsKinds(state, agent)) yield `agent ${agent.id} has kind rows outside the state`;
   }
   for (const [kind, agents] of state.onlineByKind) {
     if (agents.size === 0) yield `kind ${kind} is listed without agents`;
@@ -354,7 +363,7 @@ function* idleOnesAreListed(state: SwarmState): Generator<string> {
     let waiting = 0;
     for (const user of userByName.values()) if (waitingCount(user.counts) > 0) waiting += 1;
     if (usersWaiting !== waiting)
-      yield `project ${project} counts ${usersWaiting} users that wait, there are ${waiting}`;
+      yield `project ${project} counts ${usersWaiting} waiting users, not ${waiting}`;
     if (live !== liveIn(counts)) yield `project ${project} counts ${live} live tasks, of ${liveIn(counts)}`;
     if (state.idleProjects.has(project) !== (live === 0 && !isKept(row)))
       yield `project ${project} with ${live} live tasks is listed wrongly`;
@@ -367,16 +376,16 @@ function* idleOnesAreListed(state: SwarmState): Generator<string> {
   }
 }
 
-/** Only what is used, or was learnt and has room, is kept of a kind. */
+/** A kind has a row only while used, or learned within the maximum of idle kinds. */
 function* idleKindsAreListed(state: SwarmState): Generator<string> {
   for (const [kind, row] of state.kindByName) {
     const isUsed = isKindUsed(state, row);
     if (row.kind !== kind) yield `kind ${row.kind} is kept as ${kind}`;
     if (isUsed === state.idleKinds.has(kind)) yield `kind ${kind} is in use: ${isUsed}, and listed wrongly`;
-    if (!isUsed && !isKindLearnt(state, row)) yield `kind ${kind} is kept for nothing`;
+    if (!isUsed && !isKindLearnt(state, row)) yield `kind ${kind} is kept without a reason`;
   }
   for (const kind of [...state.idleKinds, ...state.recordByKind.keys()])
-    if (!state.kindByName.has(kind)) yield `something is kept of kind ${kind}, which has no row`;
+    if (!state.kindByName.has(kind)) yield `values of kind ${kind} are kept without a row`;
 }
 
 function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
@@ -386,10 +395,10 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
 function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   let fresh = 0;
   for (const { row } of live) if (row.attempt === row.attemptsBefore) fresh += 1;
-  yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
+  yield* within("waiting tasks in their first attempt", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
-  yield* within("kinds that are idle", state.idleKinds.size, limits.idleKindsMax);
+  yield* within("idle kinds", state.idleKinds.size, limits.idleKindsMax);
   yield* within("projects", state.projectById.size, limits.projectsMax);
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
@@ -401,12 +410,12 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
       fencedLives.length <= limits.fencedLivesMax &&
       pastLives.length <= limits.pastLivesMax &&
       recordByKind.size <= limits.recordsPerAgentMax;
-    if (isWithin) continue; // nearly always: nothing is said
-    yield* within(`places of ${id} that are taken`, open.size, 2 * limits.maxConcurrentMax);
+    if (isWithin) continue; // nearly always
+    yield* within(`open attempts of ${id}`, open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
-    yield* within(`fenced lives of ${id}`, fencedLives.length, limits.fencedLivesMax);
-    yield* within(`past lives of ${id}`, pastLives.length, limits.pastLivesMax);
-    yield* within(`kinds ${id} tried`, recordByKind.size, limits.recordsPerAgentMax);
+    yield* within(`fenced sessions of ${id}`, fencedLives.length, limits.fencedLivesMax);
+    yield* within(`past sessions of ${id}`, pastLives.length, limits.pastLivesMax);
+    yield* within(`kinds with records of ${id}`, recordByKind.size, limits.recordsPerAgentMax);
   }
 }
 
@@ -436,10 +445,10 @@ function* recordsAmiss(
     { successes, failures, attempts, timed, logLatency, spread, updatedAt },
   ] of recordByKind) {
     if (![successes, failures, timed, logLatency, spread].every(isCount))
-      yield `the record of ${owner} for ${kind} is not made of counts`;
-    // A hair more than was ever counted is rounding.
+      yield `the record of ${owner} for ${kind} has an invalid number`;
+    // Rounding may exceed the count by a hair.
     if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;
-    if (updatedAt > at) yield `the record of ${owner} for ${kind} is of the future`;
+    if (updatedAt > at) yield `the record of ${owner} for ${kind} is in the future`;
   }
 }
 

@@ -1,5 +1,5 @@
-// What must be true of budgets, rates and counts of open attempts, as numbered checks (docs/invariants.md): of any
-// state between two events, and from one batch to the next. Recounts, as invariants.ts says.
+// Numbered checks of budgets, rates and counts of open attempts (docs/invariants.md), for states between two events and
+// from one batch to the next. Recounts, as in invariants.ts.
 
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
@@ -18,7 +18,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   { number: 35, name: "windows-equal-their-buckets", find: windowsEqualTheirBuckets },
 ];
 
-/** Looks at one state after each of its batches, in order: no assignment exceeds a hard budget. */
+/** Checks one state after each batch, in order: no assignment exceeds a hard budget. */
 export class LedgerSuccession {
   #open: ReadonlySet<OpenAttempt> = new Set();
 
@@ -32,7 +32,7 @@ export class LedgerSuccession {
     return violations;
   }
 
-  /** Assignments are the last of a batch: what they reserve stands beside all that the batch spent. */
+  /** Assignments are the last events of a batch: their reservations add to all that the batch spent. */
   *#overspent(state: SwarmState): Generator<string> {
     for (const attempt of openAttempts(state)) {
       if (this.#open.has(attempt) || attempt.tokensReserved === 0) continue;
@@ -54,7 +54,7 @@ interface Owner {
   readonly owns: (attempt: OpenAttempt) => boolean;
 }
 
-/** What is reserved is what the open attempts reserved. */
+/** Reserved tokens equal the sum over open attempts. */
 function* reservationsEqualARecount(state: SwarmState): Generator<string> {
   const attempts = openAttempts(state);
   for (const { name, ledger, owns } of owners(state)) {
@@ -79,7 +79,7 @@ function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {
   for (const { name, openAttempts: counted, owns } of owners(state)) {
     let open = 0;
     for (const attempt of attempts) if (owns(attempt)) open += 1;
-    if (counted !== open) yield `${name} counts ${counted} open attempts, there are ${open}`;
+    if (counted !== open) yield `${name} counts ${counted} open attempts, not ${open}`;
   }
   for (const { project, task, attempt } of attempts) {
     if (!state.projectById.has(project))
@@ -87,14 +87,17 @@ function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {
   }
 }
 
-/** Each window holds what its buckets hold, in order and in the past, and is as long as its settings say. */
+/**
+ * Each window's total equals the sum of its buckets, its buckets are in order and in the past, and its length equals
+ * the settings'.
+ */
 function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
   for (const { name, ledger, budget } of owners(state)) {
     yield* windowAmiss(`the usage of ${name}`, ledger.usage, state.policy.guaranteeMs, state.at);
     const amiss = historyAmiss(ledger.history, state.at);
     if (amiss !== undefined) yield `the history of ${name} holds ${amiss}`;
     if ((ledger.spent === undefined) !== (budget === undefined))
-      yield `${name} keeps a budget's window and has none, or the other way round`;
+      yield `${name} has a budget: ${budget !== undefined}, a window: ${ledger.spent !== undefined}`;
     if (ledger.spent !== undefined && budget !== undefined)
       yield* windowAmiss(`the budget of ${name}`, ledger.spent, budget.windowMs, state.at);
   }

@@ -1,6 +1,6 @@
-// From the settings that hold and what an operator says of them to the settings that are to hold: complete, and
-// checked. Pure functions; each throws InvalidValueError that names the field, and then nothing is changed.
-// Not here: whether anything differs, and the events (decide-settings.ts).
+// The next settings from the present settings and an operator's patch: complete, and checked. Pure functions; each
+// throws InvalidValueError with the field's name, and then nothing changes. Not here: whether anything differs, and the
+// events (decide-settings.ts).
 
 import { InvalidValueError } from "../errors.ts";
 import type { Kind } from "../ids.ts";
@@ -82,7 +82,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   };
 }
 
-/** What cannot order anybody, though each rule by itself is known. */
+/** Refuses a combination of known rules that defines no order. */
 function checkTurns(
   { projectTurn, userTurn }: Pick<Policy, "projectTurn" | "userTurn">,
   patch: PolicyPatch,
@@ -90,8 +90,8 @@ function checkTurns(
   if (projectTurn === "none" && userTurn === "clock") {
     const field = patch.projectTurn === undefined ? "userTurn" : "projectTurn";
     const sentence =
-      `${field}: where projects take no turns, users cannot go by clocks: each runs within its project, and those ` +
-      "of two projects do not compare; give users load, recency or fifo, or projects a turn";
+      `${field}: where projects take no turns, users cannot take turns by clock: clocks of users of different ` +
+      "projects are not comparable; choose load, recency or fifo for users, or a rule for projects";
     throw new InvalidValueError(sentence, { field });
   }
 }
@@ -121,8 +121,10 @@ export function nextProject(now: ProjectSettings, patch: ProjectPatch): ProjectS
   };
 }
 
-/** @param cheaperOf what stands in for a kind now: no kind may come to stand in for itself
- *  @throws InvalidValueError naming the field of the patch */
+/**
+ * @param cheaperOf the cheaper kind set for a kind: no kind may lead back to itself
+ * @throws InvalidValueError naming the field of the patch
+ */
 export function nextKind(
   now: KindSettings,
   patch: KindPatch,
@@ -136,7 +138,7 @@ export function nextKind(
   for (let at = cheaper; at !== undefined; at = cheaperOf(at)) {
     chain.push(at);
     if (at !== kind) continue;
-    const sentence = `cheaper: a kind must not come to stand in for itself: ${chain.join(" → ")}`;
+    const sentence = `cheaper: a kind must not lead back to itself: ${chain.join(" → ")}`;
     throw new InvalidValueError(sentence, { field: "cheaper" });
   }
   return {
@@ -146,14 +148,16 @@ export function nextKind(
   };
 }
 
-/** @param policy what a first α of its own, or a first auto-tune, leaves open is taken from it
- *  @throws InvalidValueError naming the field of the patch */
+/**
+ * @param policy supplies the values that a first α of the resource, or a first auto-tune, leaves open
+ * @throws InvalidValueError naming the field of the patch
+ */
 export function nextResource(
   now: ResourceSettings | undefined,
   patch: ResourcePatch,
   policy: Pick<Policy, "alpha" | "autoTune">,
 ): ResourceSettings {
-  const slots = said(patch.slots ?? now?.slots, "slots", "how many there are");
+  const slots = said(patch.slots ?? now?.slots, "slots", "the number of slots");
   const maxWaiters = patch.maxWaiters ?? now?.maxWaiters ?? limits.waitersPerResourceMax;
   whole(slots, 1, limits.slotsPerResourceMax, "slots");
   whole(maxWaiters, 0, limits.maxWaitersMax, "maxWaiters");
@@ -169,7 +173,7 @@ function nextOwnAlpha(
   if (alpha === null) {
     if (optimizeFor === undefined && autoTune === undefined) return undefined;
     const field = optimizeFor === undefined ? "autoTune" : "optimizeFor";
-    const sentence = `${field}: leave it out where alpha goes back to the policy's, which sets both`;
+    const sentence = `${field}: not allowed where alpha returns to the policy's, which sets both`;
     throw new InvalidValueError(sentence, { field });
   }
   if (alpha === undefined && optimizeFor === undefined && autoTune === undefined) return now;
@@ -181,10 +185,10 @@ function nextOwnAlpha(
   };
 }
 
-/** @param now of the same window, if it is set · @throws InvalidValueError naming the field of the patch */
+/** @param now of the same window, if set · @throws InvalidValueError naming the field of the patch */
 export function nextRate(now: RateSettings | undefined, patch: RatePatch): RateSettings {
   const { window } = patch;
-  const tokensMax = said(patch.tokensMax ?? now?.tokensMax, "tokensMax", "how many a window holds");
+  const tokensMax = said(patch.tokensMax ?? now?.tokensMax, "tokensMax", "the number of tokens per window");
   const sliding = patch.sliding ?? now?.sliding ?? false;
   among(window, rateWindows, "window");
   whole(tokensMax, 1, limits.tokensMax, "tokensMax");
@@ -198,8 +202,8 @@ function nextBudget(
 ): BudgetSettings | undefined {
   if (patch === undefined) return now;
   if (patch === null) return undefined;
-  const tokens = said(patch.tokens ?? now?.tokens, "budget.tokens", "how many a window holds");
-  const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "how long a window is");
+  const tokens = said(patch.tokens ?? now?.tokens, "budget.tokens", "the number of tokens per window");
+  const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "the length of a window");
   const mode = patch.mode ?? now?.mode ?? "wait";
   whole(tokens, 1, limits.tokensMax, "budget.tokens");
   whole(windowMs, limits.budgetWindowMsMin, limits.budgetWindowMsMax, "budget.windowMs");
@@ -207,14 +211,14 @@ function nextBudget(
   return { tokens, windowMs, mode };
 }
 
-/** An optional setting after a patch: absent stays, null takes it away. */
+/** An optional setting after a patch: absent keeps the value, null removes it. */
 function replaced<Value>(now: Value | undefined, said: Value | null | undefined): Value | undefined {
   return said === undefined ? now : (said ?? undefined);
 }
 
 function said<Value>(value: Value | undefined, field: string, what: string): Value {
   if (value !== undefined) return value;
-  throw new InvalidValueError(`${field}: say ${what}; nothing was set before`, { field });
+  throw new InvalidValueError(`${field}: ${what} is required, because nothing was set before`, { field });
 }
 
 function within(value: number, min: number, max: number, field: string): void {

@@ -1,5 +1,5 @@
-// What must be true of the queues, and that nobody idles beside one, as numbered checks (docs/invariants.md). As in
-// invariants.ts, whose lists these belong to, they recount what the core only counts.
+// Numbered checks of the queues, and of agents idling beside waiting tasks (docs/invariants.md). Like the other checks
+// of invariants.ts, they recount all that the core only counts.
 
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { isBudgeted, projectGate, swarmGate } from "../scheduling/gates.ts";
@@ -26,11 +26,11 @@ function* queues(state: SwarmState, roll: Roll): Generator<string> {
     if (queue.key !== key || queueKey(queue.kind, queue.role) !== key)
       yield `queue ${queue.key} is kept as ${key}`;
     if (state.kindByName.get(queue.kind) !== queue.kindRow)
-      yield `queue ${key} has a row of its kind that nobody reads`;
+      yield `queue ${key} has a kind row outside the state`;
     yield* membersAgree(`queue ${key}`, queue, queue.memberByProject, queue.projects.size);
     for (const project of queue.memberByProject.values()) {
       if (state.projectById.get(project.row.project) !== project.row)
-        yield `queue ${key} has a row of ${project.row.project} that nobody reads`;
+        yield `queue ${key} has a row of ${project.row.project} outside the state`;
       yield* partOfProject(state, project, roll);
     }
   }
@@ -64,7 +64,7 @@ function* partOfUser(state: SwarmState, user: QueueUser, name: string, roll: Rol
   if (!isFirstNoted(user)) yield `${name} notes another task as its first or oldest`;
 }
 
-/** Whoever stands in a level has tasks and stands in its order; sizes are sums. */
+/** Each member of a level has tasks and a number in the level's order; sizes are sums. */
 function* membersAgree(
   name: string,
   { size }: { readonly size: number },
@@ -80,11 +80,13 @@ function* membersAgree(
   if (size === 0) yield `${name} is empty`;
   if (size !== counted) yield `${name} counts ${size} tasks`;
   if (standing !== members.size || inOrder !== members.size)
-    yield `${name} has ${members.size} members, of whom ${inOrder} stand in order`;
+    yield `${name} has ${members.size} members, ${inOrder} of them in order`;
 }
 
-/** Returns the sum of their costs. While the same tasks stand in the same places, their order, their costs and where
- *  they belong are what they were; of what was live, what is not any more stands in the roll. */
+/**
+ * Checks a partition's tasks; returns the sum of their costs. While the same tasks stand at the same heap positions,
+ * their order, costs and partition are unchanged. The roll lists tasks that are no longer live.
+ */
 function* tasksOf(
   state: SwarmState,
   partition: TaskPartition,
@@ -145,8 +147,10 @@ function belongsIn(row: TaskRow, partition: TaskPartition): boolean {
   return isItsQueue && isItsMember;
 }
 
-/** Of what the gates let through: where a task does not fit a budget, room may be kept for it, so nothing that
- *  draws on the budget is looked at. */
+/**
+ * No waiting task has an eligible agent. Skips projects that draw on a budget: the gates may keep room for a task that
+ * does not fit yet.
+ */
 function* workConserving(state: SwarmState): Generator<string> {
   if (swarmGate(state) !== undefined) return;
   const seen = new Set<string>();

@@ -1,5 +1,5 @@
-// What becomes of a task whose attempt ended without success. Jitter is given by the caller, so that the
-// decision is a value and replay never draws again.
+// The next step of a task whose attempt ended without success. The caller supplies the jitter, so that the decision is
+// a value and replay never draws again.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -10,7 +10,7 @@ import type { TaskRow } from "../state/state.ts";
 export type RetryDecision =
   | { readonly kind: "retry"; readonly retryAt: Instant | undefined }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason }
-  /** The task's own fault: no other attempt can do better. */
+  /** The task's own fault: no further attempt can do better. */
   | { readonly kind: "fail" };
 
 /** @param jitter [0, 1) */
@@ -36,7 +36,7 @@ export function decideRetry(
     case "lost":
       if (row.failures + 1 >= row.spec.maxAttempts)
         return { kind: "dead-letter", reason: "attempts-exhausted" };
-      // A lost agent says nothing about the task: it runs elsewhere at once.
+      // A lost agent says nothing about the task: the retry is immediate.
       return {
         kind: "retry",
         retryAt: failureClass === "lost" ? undefined : backOff(failedAt, row.failures + 1, jitter),
@@ -44,7 +44,7 @@ export function decideRetry(
   }
 }
 
-/** `base · 2^(failures − 1)`, at most the maximum, of which the upper half is spread by the jitter. */
+/** `base · 2^(failures − 1)`, at most the maximum; the jitter spreads the upper half. */
 function backOff(from: Instant, failures: number, jitter: number): Instant {
   const fullMs = Math.min(limits.retryBackoffMs * 2 ** (failures - 1), limits.retryBackoffMsMax);
   return (from + Math.round(fullMs * (0.5 + jitter / 2))) as Instant;

@@ -1,15 +1,14 @@
-// What a checker of states remembers of the state that it saw before, so that what cannot have changed since is not
-// read again: of hundreds of tasks a batch moves a few. It trusts nothing that the core notes, only that what is
-// declared readonly stays what it is; everything else is looked at each time.
+// The memory of a checker of states. Most tasks do not change from batch to batch, and unchanged facts are not read
+// again. The roll relies on no note of the core, only on fields declared readonly; all other fields are read each time.
 //
-// The one thing to know: whoever checks single states uses a new roll for each, which remembers nothing. One that is
-// used again must have seen, and found well, the state after every batch.
+// The one thing to know: a check of a single state needs a new roll, which remembers nothing. A reused roll must have
+// read the state after every batch, each without violations.
 
 import type { ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
 import type { TaskSpec } from "../state/event.ts";
 import type { EndedTask, SwarmState, TaskPartition, TaskRow } from "../state/state.ts";
 
-/** A live task with what never changes of it, read once: specs have many shapes, which makes each look at one slow. */
+/** A live task with its constant fields, read once: specs have many shapes, so every read of a spec is slow. */
 export interface EnrolledTask {
   readonly ref: TaskRef;
   readonly id: TaskId;
@@ -19,16 +18,16 @@ export interface EnrolledTask {
   readonly project: ProjectId;
   readonly maxAttempts: number;
   readonly hasDeadline: boolean;
-  /** Since the state before. */
+  /** New since the state before. */
   isNew: boolean;
 }
 
 export class Roll {
-  /** Of the state that was read last, in its order. */
+  /** Of the last state read, in its order. */
   readonly live: EnrolledTask[] = [];
-  /** Rows that were live in the state before and are not any more. */
+  /** Rows that were live in the state before and are no longer. */
   readonly gone = new Set<TaskRow>();
-  /** What has ended since the state before, and by what id it is kept. */
+  /** Tasks that ended since the state before, with their keys. */
   readonly newlyEnded: (readonly [ref: TaskRef, ended: EndedTask])[] = [];
   readonly #endedRefs: TaskRef[] = [];
   readonly #ended: EndedTask[] = [];
@@ -39,7 +38,7 @@ export class Roll {
     this.#readEnded(state);
   }
 
-  /** Whether a queue holds the same tasks in the same places as when it was noted. */
+  /** Whether a partition holds the same tasks at the same heap positions as when noted. */
   isKnown(partition: TaskPartition): boolean {
     const { tasks } = partition;
     const known = this.#partitions.get(partition);
@@ -52,8 +51,10 @@ export class Roll {
     this.#partitions.set(partition, [...partition.tasks.values()]);
   }
 
-  /** Walks what was and what is in their order: most tasks stand where they stood, and cost no look-up. Of one that
-   *  does not, nothing is known any more. */
+  /**
+   * Walks the old and the new list in parallel: most tasks keep their position, and need no look-up. A task that moved
+   * counts as new.
+   */
   #readLive({ taskById }: SwarmState): void {
     const { live, gone } = this;
     const count = live.length;

@@ -1,5 +1,5 @@
-// What an operator is told beside a setting that was made: that it will not do what one may take it to do. A
-// warning refuses nothing, and is not journaled.
+// Warnings beside an accepted setting: effects that an operator may wrongly expect. A warning refuses nothing, and is
+// not journaled.
 
 import type { Kind, ProjectId } from "../ids.ts";
 import { nearMisses } from "../state/near-miss.ts";
@@ -14,12 +14,12 @@ export function policyWarnings(state: SwarmState, patch: PolicyPatch): readonly 
   ];
   if (patch.rules === "lucio" && patch.topN === undefined && state.policy.topN === undefined)
     warnings.push(
-      "lucio's own limit on attempts open at once is not among its rules: set topN (--top-n) as well",
+      "the rules lucio do not include Lucio's own limit on open attempts: set topN (--top-n) as well",
     );
   return warnings;
 }
 
-/** A policy's α does not reach the resources that have their own. */
+/** A policy's α does not reach resources with an α of their own. */
 function ownAlphaWarnings(
   { resourceByName }: SwarmState,
   { alpha, optimizeFor, autoTune }: PolicyPatch,
@@ -44,15 +44,17 @@ export function projectWarnings(
   return budgetWarnings(state, mode, patch);
 }
 
-/** Where projects are open, any name is one: whoever pauses one may have meant another. */
+/** Where projects are open, any name is valid: a pause may have meant a similar name. */
 export function unknownProjectWarnings(state: SwarmState, project: ProjectId): readonly string[] {
   if (state.projectById.has(project)) return [];
   const near = nearMisses(project, state.projectById.keys());
-  return [`nothing of project ${project} was submitted or set so far${meant(near)}`];
+  return [`project ${project} has no tasks and no settings so far${meant(near)}`];
 }
 
-/** Kinds may be set before any agent serves them: only a name that is nearly another is worth a word.
- *  @param state before the change */
+/**
+ * Kinds may be set before any agent serves them: only a name close to a known name earns a warning.
+ * @param state before the change
+ */
 export function kindWarnings(state: SwarmState, kind: Kind, patch: KindPatch): readonly string[] {
   return [...unknownKindWarnings(state, kind), ...cheaperTypeWarnings(state, kind, patch)];
 }
@@ -60,10 +62,10 @@ export function kindWarnings(state: SwarmState, kind: Kind, patch: KindPatch): r
 function unknownKindWarnings(state: SwarmState, kind: Kind): readonly string[] {
   if (state.kindByName.has(kind) || state.onlineByKind.has(kind)) return [];
   const near = nearMisses(kind, new Set([...state.onlineByKind.keys(), ...state.kindByName.keys()]));
-  return near.length === 0 ? [] : [`nothing of kind ${kind} was submitted or set so far${meant(near)}`];
+  return near.length === 0 ? [] : [`kind ${kind} has no tasks, agents or settings so far${meant(near)}`];
 }
 
-/** Its tasks wait under a used-up budget for as long as nobody of the type serves what they would run as. */
+/** Under a used-up budget the kind's tasks wait until an agent of the type serves the kind that they would run as. */
 function cheaperTypeWarnings(state: SwarmState, kind: Kind, patch: KindPatch): readonly string[] {
   const { cheaperType } = patch;
   if (cheaperType === undefined || cheaperType === null) return [];
@@ -73,17 +75,17 @@ function cheaperTypeWarnings(state: SwarmState, kind: Kind, patch: KindPatch): r
     if (agent.agentType === cheaperType) return [];
   return [
     `no agent of type ${cheaperType} that serves ${runsAs} is online: under a used-up budget in mode downgrade, ` +
-      `tasks of ${kind} wait for one${meant(nearTypes(state, cheaperType))}`,
+      `tasks of ${kind} wait for such an agent${meant(nearTypes(state, cheaperType))}`,
   ];
 }
 
-/** The same of the types that agents declare. @param state before the change */
+/** A warning for a type close to a type that agents declare. @param state before the change */
 export function unknownTypeWarnings(state: SwarmState, agentType: string): readonly string[] {
   const near = nearTypes(state, agentType);
   return near.length === 0 ? [] : [`no agent of type ${agentType} joined so far${meant(near)}`];
 }
 
-/** None of a type that is known. */
+/** No names when the type is known. */
 function nearTypes(state: SwarmState, agentType: string): readonly string[] {
   const known = new Set(state.ratesByType.keys());
   for (const agent of state.agentById.values()) if (agent.agentType !== undefined) known.add(agent.agentType);
@@ -99,7 +101,7 @@ function budgetWarnings(
   for (const { settings } of state.kindByName.values())
     if (settings?.cheaper !== undefined || settings?.cheaperType !== undefined) return [];
   return [
-    "a budget in mode downgrade holds nothing back, and no kind has a cheaper one or a cheaper type: name one with " +
+    "a budget in mode downgrade limits nothing while no kind has a cheaper kind or a cheaper type: set one with " +
       "`waggle kind set <kind> --cheaper <other>` or `--cheaper-type <type>`, or use mode wait or reject",
   ];
 }

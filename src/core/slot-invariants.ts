@@ -1,5 +1,5 @@
-// What must be true of slots and of those who wait for them, as numbered checks (docs/invariants.md). As in
-// invariants.ts, whose lists these belong to, they recount what the core only counts.
+// Numbered checks of slots and their waiters (docs/invariants.md). Like the other checks of invariants.ts, they recount
+// all that the core only counts.
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -32,11 +32,11 @@ interface SlotsBefore {
 
 const unset: SlotsBefore = { row: undefined, inUse: 0, waiting: 0, tick: 0, settings: undefined };
 
-/** Looks at one state after each of its batches, in order. */
+/** Checks one state after each batch, in order. */
 export class SlotSuccession {
   #before: ReadonlyMap<string, SlotsBefore> = new Map();
 
-  /** What changed since the last call in a way in which it never may. */
+  /** Changes since the last call that are never allowed. */
   check(state: SwarmState): readonly Violation[] {
     const violations = [...this.#overfilled(state)].map((sentence) => ({
       number: 32,
@@ -52,9 +52,12 @@ export class SlotSuccession {
     return violations;
   }
 
-  /** Beyond its slots only a resource whose slots were lowered, and then with fewer and fewer held; the same of
-   *  those that wait. A batch that set the resource anew may have granted before it did: there only `apply`, which
-   *  asserts it at each grant, can tell. One that was removed and set anew has nothing before it. */
+  /**
+   * Only a lowered resource may hold more slots than it has, and never more than before. The same holds for waiters. A
+   * batch that changed a resource's settings is skipped, because it may have granted slots before the change. There
+   * only the assertion in `apply`, at each grant, can tell. A resource that was removed and set again starts without a
+   * past.
+   */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const row of state.resourceByName.values()) {
       const { resource, settings, inUse, waiting, tick } = row;
@@ -77,16 +80,16 @@ function* slotsEqualARecount(state: SwarmState): Generator<string> {
     if (row.inUse !== held) yield `${name} counts ${row.inUse} slots in use, ${held} are held`;
     const weight = sum(row.waiting.values(), ({ weightThousandths }) => weightThousandths);
     if (row.waitingWeightThousandths !== weight)
-      yield `${name} counts a weight of ${row.waitingWeightThousandths} that waits, it is ${weight}`;
+      yield `${name} counts a weight of ${row.waitingWeightThousandths} waiting, not ${weight}`;
     if (state.contendedByName.has(name) !== row.waiting.size > 0)
-      yield `that ${name} is waited for is ${state.contendedByName.has(name)}`;
+      yield `${name} has ${row.waiting.size} waiters, listed as contended: ${state.contendedByName.has(name)}`;
     yield* strangers(state, row);
   }
   for (const name of state.contendedByName.keys())
-    if (!state.resourceByName.has(name)) yield `${name} is waited for and is not set`;
+    if (!state.resourceByName.has(name)) yield `${name} is listed as contended and is not set`;
 }
 
-/** Whoever holds or waits somewhere is known to its agent, and needs what it holds or waits for. */
+/** Each listed slot lease is known to its agent, in the listed state, and needs the resource. */
 function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
   for (const [expected, list] of [
     ["held", row.holdings],
@@ -97,14 +100,14 @@ function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
         slotLeaseKey(slotLease) !== key ||
         findSlotLease(state, slotLease.agent, slotLease.handle) !== slotLease
       )
-        yield `${row.resource} lists ${key}, which nobody asked for`;
+        yield `${row.resource} lists ${key}, which its agent does not have`;
       if (slotLease.state !== expected || !slotLease.needs.has(row.resource))
         yield `${row.resource} lists ${key} as ${expected}, it is ${slotLease.state}`;
     }
   }
 }
 
-/** Held whole or waiting whole, in every resource it needs, and not ended. */
+/** Each slot lease is wholly held or wholly waiting, in every resource that it needs, and has not ended. */
 function* oneStateAHandle(state: SwarmState): Generator<string> {
   for (const [agent, slotLeases] of state.slotsByAgent) {
     if (slotLeases.size === 0) yield `agent ${agent} is listed without slots`;
@@ -124,7 +127,7 @@ function* oneStateAHandle(state: SwarmState): Generator<string> {
       }
       const isTimed = slotLease.state === "waiting" && slotLease.deadline !== undefined;
       if (isTimed !== (slotLease.timeoutTimer !== undefined))
-        yield `that slot lease ${key} ends by time is ${!isTimed}`;
+        yield `slot lease ${key} should have a timer: ${isTimed}`;
     }
   }
   if (state.endedSlotByKey.size > limits.endedHandlesMax)
@@ -136,12 +139,12 @@ function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
     const agent = state.agentById.get(id);
     for (const slotLease of slotLeases.values()) {
       if (agent?.online !== true || agent.incarnation !== slotLease.incarnation)
-        yield `slot lease ${slotLeaseKey(slotLease)} is ${slotLease.state} by a life that is over`;
+        yield `slot lease ${slotLeaseKey(slotLease)} is ${slotLease.state} by a session that has ended`;
     }
   }
 }
 
-/** Where auto-tune is off, nothing of a move is left; where it is on, α lies in LOCO's safe range. */
+/** With auto-tune off, no tuned value is left; with auto-tune on, α lies in LOCO's safe range. */
 function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
   for (const row of state.resourceByName.values()) {
     const { value, autoTune, from } = alphaSettingsAt(state, row);
@@ -153,9 +156,10 @@ function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
   }
 }
 
-/** Walks all that wait, those past the starvation limit first and each in order of asking, with nothing but what is
- *  free: whoever all it needs is left for should have been granted; who is past the starvation limit keeps what it
- *  finds. */
+/**
+ * No request waits for slots that are free. Walks the waiters, those past the starvation limit first, each group in
+ * order of asking. A waiter past the starvation limit reserves free slots in name order, until a resource lacks slots.
+ */
 function* noIdleSlot(state: SwarmState): Generator<string> {
   const waiting = whoMayBeGranted(state);
   if (waiting.length === 0) return;
@@ -169,7 +173,7 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
   for (const slotLease of inOrder) {
     const missing = [...slotLease.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
     if (missing === -1)
-      yield `${slotLeaseKey(slotLease)} waits for ${[...slotLease.needs.keys()].join(" and ")} though it is free`;
+      yield `${slotLeaseKey(slotLease)} waits for ${[...slotLease.needs.keys()].join(" and ")} although the slots are free`;
     if (isLate.has(slotLease))
       for (const [name, wanted] of [...slotLease.needs].slice(0, missing + 1))
         left.set(name, (left.get(name) ?? 0) - wanted);
@@ -186,7 +190,7 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
   }
 }
 
-/** All that wait, in order of asking, but those of agents that may be dead. */
+/** Waiters in order of asking, without those of unresponsive agents. */
 function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
   const waiting: SlotLeaseRow[] = [];
   for (const [id, slotLeases] of state.slotsByAgent) {
@@ -196,7 +200,7 @@ function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
   return waiting.sort((a, b) => a.order - b.order);
 }
 
-/** Past the starvation limit at one of its resources. */
+/** Whether the request waits past the starvation limit at one of its resources. */
 function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slotLease: SlotLeaseRow): boolean {
   let isLate = false;
   for (const name of slotLease.needs.keys()) {

@@ -1,7 +1,7 @@
-// One turn of the coordinator as a pure function: commands in, one batch's events, answers and effects out.
-// The order is the law: each command is decided and applied before the next one is looked at, then what is due,
-// then assignments are planned. Nothing here is visible to anybody before the batch is committed.
-// Not here: taking commands from the inbox, stamping time, appending (coordinator/).
+// One turn of the coordinator as a pure function: commands in; one batch's events, replies and effects out. The order
+// is fixed: each command is decided and applied before the next is read, then due timers fire, then assignments are
+// planned. Nothing is visible outside before the batch is committed. Not here: taking commands from the inbox, stamping
+// time, appending (coordinator/).
 
 import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -16,7 +16,7 @@ import { decide } from "./decide.ts";
 import { kindClosedBy, reactTo } from "./decide-attempt.ts";
 import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
 
-/** An event as it will stand in the batch, with what readers need to route it. */
+/** An event as it will stand in the batch, with the fields that readers need to route it. */
 export interface RecordedEvent {
   readonly event: Event;
   /** The event's JSON, made once. */
@@ -24,21 +24,25 @@ export interface RecordedEvent {
   readonly project: string;
 }
 
-/** Collects what one turn leads to. Mutates the state it was given. */
+/** Collects the outcome of one turn. Mutates its state. */
 export class Turn {
   readonly recorded: RecordedEvent[] = [];
   readonly effects: Effect[] = [];
-  /** Whose rows changed. */
+  /** Agents whose rows changed. */
   readonly touchedAgents = new Set<AgentId>();
-  /** Of the events' JSON so far, in UTF-8. */
+  /** Size of the events' JSON so far, in UTF-8. */
   bytes = 0;
   readonly #state: SwarmState;
   readonly #at: Instant;
   readonly #idx: BatchIndex;
   readonly #planner: Planner;
 
-  /** @param at of the whole turn · @param idx the batch it will be · @param planner of this state, that was in
-   *  every turn since it was made; one of its own costs as much as the swarm has agents */
+  /**
+   * @param at journal time of the whole turn
+   * @param idx of the batch to be
+   * @param planner of this state, passed to every turn since its creation; a new planner costs as much as the swarm has
+   *   agents
+   */
   constructor(state: SwarmState, at: Instant, idx: BatchIndex, planner: Planner = new Planner(state)) {
     this.#state = state;
     this.#at = at;
@@ -50,14 +54,14 @@ export class Turn {
     return this.bytes >= limits.turnBytesMax;
   }
 
-  /** Decides one command and applies what it leads to. */
+  /** Decides one command and applies its events. */
   take(command: Command): Reply {
     const decision = decide(this.#state, command, this.#at);
     for (const event of decision.events) this.#record(event);
     return decision.reply;
   }
 
-  /** Whatever time alone brings about, as far as the turn has room. @returns whether all of it was done */
+  /** Fires due timers, as far as the turn has room. @returns whether none is left */
   takeDue(jitter: () => number): boolean {
     for (;;) {
       const due = this.#state.timers.peek();
@@ -67,7 +71,7 @@ export class Turn {
     }
   }
 
-  /** Assigns what can be assigned, as far as the turn has room. @returns whether nothing is left to assign */
+  /** Assigns tasks, as far as the turn has room. @returns whether nothing is left to assign */
   plan(): boolean {
     for (;;) {
       const round = this.#planner.open(this.#at);
@@ -87,7 +91,7 @@ export class Turn {
     return false;
   }
 
-  /** The planner knows of its own assignments. */
+  /** The planner already knows its own assignments. */
   #touch(event: Event & { readonly agent: AgentId }): void {
     this.touchedAgents.add(event.agent);
     if (event.type !== "TaskAssigned") this.#planner.touch(event.agent);

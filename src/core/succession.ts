@@ -1,6 +1,5 @@
-// What must be true from one batch to the next, as numbered checks (docs/invariants.md). Remembers of the state
-// before no more than the checks need. Not a judge of single states (invariants.ts), nor of records: whether a
-// record continues the chain is for replay.ts to say.
+// Numbered checks from one batch to the next (docs/invariants.md). Remembers of the previous state only what the checks
+// need. Not here: checks of single states (invariants.ts), and whether a record continues the chain (replay.ts).
 
 import type { AgentId, Incarnation, TaskRef } from "../ids.ts";
 import { taskKey } from "../ids.ts";
@@ -18,19 +17,19 @@ interface SeenAgent {
   readonly inFlight: number;
 }
 
-/** Looks at one state after each of its batches, in order. */
+/** Checks one state after each batch, in order. */
 export class Succession {
   #numbers: ReadonlyMap<string, number> = new Map();
   /** In order of ending. */
   #ended: EndedTask[] = [];
-  /** Of live tasks, in the order in which the state holds them: what they are called, and their attempts. */
+  /** Keys and attempts of the live tasks, in the state's order. */
   readonly #tasks: TaskRef[] = [];
   readonly #attempts: number[] = [];
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
   readonly #slots = new SlotSuccession();
   readonly #ledgers = new LedgerSuccession();
 
-  /** What changed since the last call in a way in which it never may. */
+  /** Changes since the last call that are never allowed. */
   check(state: SwarmState): readonly Violation[] {
     const violations = [
       ...named(15, "terminal-absorbs", this.#revived(state)),
@@ -44,8 +43,10 @@ export class Succession {
     return violations;
   }
 
-  /** Within the horizon of idempotency; beyond it an id is free again. A task that did not complete may have its next
-   *  round, or have had it. */
+  /**
+   * Ended tasks stay as they ended within the horizon of idempotency; beyond the horizon an id is free again. A task
+   * that did not complete may have its next round, or have had it.
+   */
   *#revived(state: SwarmState): Generator<string> {
     for (const before of this.#goneOrMoved(state)) {
       const { id } = before;
@@ -55,14 +56,16 @@ export class Succession {
       const next = now ?? state.taskById.get(ref);
       if (next?.round === before.round + 1 && isRetryable(before.state)) continue;
       if (!isWithinHorizon(state, before)) continue;
-      if (state.taskById.has(ref)) yield `task ${id} had ended (${before.state}) and lives`;
+      if (state.taskById.has(ref)) yield `task ${id} had ended (${before.state}) and is live`;
       else if (now === undefined) yield `task ${id} had ended (${before.state}) and is forgotten`;
       else yield `task ${id} ended ${before.state}, then ${now.state}`;
     }
   }
 
-  /** What had ended and does not stand where it stood among what has. Walks both in their order: what is the same
-   *  there, which is nearly all, costs no look-up. Remembers what has ended now. */
+  /**
+   * Ended tasks that are gone or have moved. Walks the old and the new list in parallel: equal entries, nearly all,
+   * need no look-up. Remembers the new list.
+   */
   #goneOrMoved({ endedById }: SwarmState): readonly EndedTask[] {
     const suspects: EndedTask[] = [];
     let at = 0;
@@ -77,8 +80,10 @@ export class Succession {
     return suspects;
   }
 
-  /** One plan a batch, so one attempt. Remembers the attempts of now. Walks what was and what is in their order, as
-   *  `#goneOrMoved` does: most tasks stand where they stood, and cost no look-up. */
+  /**
+   * A batch has one plan, so at most one new attempt per task. Remembers the present attempts. Walks the old and the
+   * new list in parallel, as `#goneOrMoved` does.
+   */
   *#leaps({ taskById }: SwarmState): Generator<string> {
     const tasks = this.#tasks;
     const attempts = this.#attempts;
@@ -101,12 +106,12 @@ export class Succession {
     attempts.length = to;
   }
 
-  /** Beyond its places only an agent whose places were lowered, and then with fewer and fewer attempts. */
+  /** Only an agent whose capacity was lowered may hold more attempts than its capacity, and never more than before. */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const agent of state.agentById.values()) {
       const before = this.#sameLife(agent)?.inFlight ?? 0;
       if (agent.open.size > placesOf(agent) && agent.open.size > before)
-        yield `agent ${agent.id} has ${agent.open.size} attempts in ${placesOf(agent)} places, ${before} before`;
+        yield `agent ${agent.id} has ${agent.open.size} attempts with a capacity of ${placesOf(agent)}, ${before} before`;
     }
   }
 
@@ -118,8 +123,10 @@ export class Succession {
     for (const agent of state.agentById.values()) {
       const before = this.#sameLife(agent);
       if (before === undefined) continue;
-      if (agent.lastNumber < before.lastNumber) yield `agent ${agent.id} was numbered anew in the same life`;
-      if (agent.confirmedNumber < before.confirmedNumber) yield `agent ${agent.id} unsaw an assignment`;
+      if (agent.lastNumber < before.lastNumber)
+        yield `agent ${agent.id} restarted its numbers in the same session`;
+      if (agent.confirmedNumber < before.confirmedNumber)
+        yield `agent ${agent.id} confirms fewer assignments than before`;
     }
   }
 
@@ -139,7 +146,7 @@ export class Succession {
   }
 }
 
-/** By value: a state that was folded anew has other objects. */
+/** By value: a state that was folded again has other objects. */
 function isSame(a: TaskRef, b: TaskRef): boolean {
   return a === b || (a.task === b.task && a.project === b.project);
 }

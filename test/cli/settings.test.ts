@@ -130,7 +130,7 @@ $ waggle resource set lat --optimize-for speed
 error WAGGLE_USAGE: option '--optimize-for <preset>' argument 'speed' is invalid. Allowed choices are latency, balanced, throughput. see waggle resource set --help
 exit 2
 $ waggle resource set lat --alpha policy --auto-tune
-error WAGGLE_INVALID_VALUE: --auto-tune: leave it out where alpha goes back to the policy's, which sets both
+error WAGGLE_INVALID_VALUE: --auto-tune: not allowed where alpha returns to the policy's, which sets both
 exit 2
 $ waggle policy set --auto-tune --json
 beware: resources with an α of their own keep it (lat): resource set --alpha policy gives them the policy's
@@ -194,7 +194,7 @@ kind opus set
   cheaper type  flash
 beware: no agent of type flash that serves haiku is online: under a used-up budget in mode downgrade, tasks of opus wait for one
 $ waggle kind set haiku --cheaper opus
-error WAGGLE_INVALID_VALUE: --cheaper: a kind must not come to stand in for itself: haiku → opus → haiku
+error WAGGLE_INVALID_VALUE: --cheaper: a kind must not lead back to itself: haiku → opus → haiku
 exit 2
 $ waggle kind list
 kind  importance  cheaper  cheaper type
@@ -205,7 +205,7 @@ kind opus set
   cheaper       none
   cheaper type  none
 $ waggle resource set gpt-4o --max-waiters 5
-error WAGGLE_INVALID_VALUE: --slots: say how many there are; nothing was set before
+error WAGGLE_INVALID_VALUE: --slots: the number of slots is required, because nothing was set before
 exit 2
 $ waggle resource set gpt-4o --slots 8
 resource gpt-4o set
@@ -265,7 +265,7 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
   expect(stdout).toMatch(/λ +0\.5\n.*\n {2}α +0\.25, adjusted automatically\n/);
   expect(stdout).toMatch(/top N +200\n/);
   expect(await transcript("policy set --alpha 0.75")).toContain(
-    "error WAGGLE_INVALID_VALUE: --alpha: α moves by itself",
+    "error WAGGLE_INVALID_VALUE: --alpha: automatic tuning keeps α",
   );
   const { stdout: json } = await waggle("policy set --rules waggle --no-auto-tune --top-n none --json");
   expect(JSON.parse(json)).toMatchObject({
@@ -316,7 +316,7 @@ it("a refusal names the flag that was typed, or that is missing", async () => {
       "policy set --project-turn none",
     ),
   ).toMatch(
-    /--budget-window: say how long a window is; .*\n(.*\n)+.*--budget: say.*\n(.*\n)+.*--tokens is required.*\n(.*\n)+.*--project-turn: where projects/,
+    /--budget-window: the length of a window is required, .*\n(.*\n)+.*--budget: the number of tokens per window is required.*\n(.*\n)+.*--tokens is required.*\n(.*\n)+.*--project-turn: where projects/,
   );
   const { stderr } = await waggle("project set new --budget 1000 --json");
   expect(JSON.parse(stderr).error).toMatchObject({

@@ -1,5 +1,5 @@
-// The rule of a project's queue for any order of submissions, starts and cancellations: the bound is the bound, and
-// only a user above the mean of the others is held back beyond half of it.
+// The rule of a project's queue for any order of submissions, starts and cancellations. Nothing exceeds the bound.
+// Beyond half of the bound, only users above the mean of the other users are held back.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -17,7 +17,7 @@ const step = fc.oneof(
 );
 const queueMax = fc.integer({ min: 1, max: 12 });
 
-/** A queue beside a plain model of it: the waiting tasks of each user. */
+/** A queue beside a plain model: the waiting tasks of each user. */
 class Queue {
   readonly turns = new Turns();
   readonly waitingByUser = new Map<string, string[]>();
@@ -37,7 +37,7 @@ class Queue {
     return this.waitingByUser.get(user)?.length ?? 0;
   }
 
-  /** Of the other users that wait; undefined without any. */
+  /** The mean of the other waiting users; undefined without waiting rivals. */
   meanOfOthers(user: string): number | undefined {
     const others = [...this.waitingByUser].filter(([name, tasks]) => name !== user && tasks.length > 0);
     return others.length === 0 ? undefined : (this.total - this.has(user)) / others.length;

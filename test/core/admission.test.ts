@@ -1,4 +1,5 @@
-// Who may queue a task: declared projects, budgets it could never fit, and the room of a project and its users.
+// Accepted and refused submissions: declared projects, budgets that a task can never fit, and the bounds of a project
+// and its users.
 
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
@@ -15,7 +16,7 @@ const project = (patch: ProjectPatch): Command => ({ type: "SetProject", project
 const hour = 3_600_000;
 
 let made = 0;
-/** A task under an id of its own. */
+/** A task with a fresh id. */
 function one(user: string, overrides: Partial<TaskSpec> = {}): Command {
   made += 1;
   return submit({ id: taskId(`t${made}`), user: userId(user), ...overrides });
@@ -32,7 +33,7 @@ function refusal(turns: Turns, command: Command) {
 const isTaken = (turns: Turns, command: Command) =>
   decide(turns.state, command, turns.at).reply.kind === "accepted";
 
-/** @param has of what the bound counts, and the most there may be */
+/** @param has the count under the bound, and the maximum */
 const full = (reason: string, user: string, has: number, max: number) => ({
   kind: "refused",
   reason,
@@ -44,7 +45,7 @@ const full = (reason: string, user: string, has: number, max: number) => ({
 });
 
 describe("a project's bound", () => {
-  it("is what was set; what was known already is still a duplicate", () => {
+  it("is the configured value; a known task is still a duplicate", () => {
     const turns = new Turns();
     const first = one("ann");
     turns.turn(project({ queueMax: 2 }), first, one("ann", { notBefore: instant(turns.at + hour) }));
@@ -55,7 +56,7 @@ describe("a project's bound", () => {
     expect(isTaken(turns, one("ann"))).toBe(true);
   });
 
-  it("set below what waits drops nothing and lets nothing in until it fits", () => {
+  it("set below the number of waiting tasks drops nothing and accepts nothing until the tasks fit", () => {
     const turns = new Turns();
     turns.turn(...several("ann", 4));
     turns.turn(project({ queueMax: 2 }));
@@ -65,7 +66,7 @@ describe("a project's bound", () => {
     expect(isTaken(turns, one("ann"))).toBe(true);
   });
 
-  it("holds a task that failed until it is tried again, and refuses no retry", () => {
+  it("holds a failed task until its retry, and refuses no retry", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 2 }), project({ queueMax: 1 }));
     turns.turn(one("ann"));
@@ -82,7 +83,7 @@ describe("a project's bound", () => {
     expect(refusal(turns, one("ann"))).toMatchObject({ has: 2, max: 1 });
   });
 
-  it("does not hold what runs", () => {
+  it("does not count running tasks", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 5 }), project({ queueMax: 1 }));
     for (let n = 0; n < 5; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
@@ -91,17 +92,17 @@ describe("a project's bound", () => {
 });
 
 describe("a user's share of it", () => {
-  it("is the whole queue for a user that waits alone", () => {
+  it("is the whole queue for the only waiting user", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 10 }));
     for (let n = 0; n < 10; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
     expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full", "ann", 10, 10));
   });
 
-  it("beyond half of the queue is one more than the mean of the others that wait", () => {
+  it("beyond half of the queue is one more than the mean of the other waiting users", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 10 }), ...several("ann", 3), ...several("bob", 2));
-    // The others of cid hold 2.5 in the mean.
+    // The other users of cid hold 2.5 in the mean.
     for (let n = 0; n < 3; n += 1) expect(turns.turn(one("cid"))).toMatchObject([{ kind: "accepted" }]);
     expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full", "cid", 3, 3));
     expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 3, 3));
@@ -137,7 +138,7 @@ describe("a user's share of it", () => {
     expect(refusal(turns, one("ann"))).toMatchObject({ reason: "user-queue-full", has: 49, max: 49 });
   });
 
-  it("counts waiting tasks, and only those: ended and running tasks free the share", () => {
+  it("counts waiting tasks only: ended and running tasks free the share", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 4 }), one("bob"), ...several("ann", 2));
     expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 2, 2));
@@ -148,7 +149,7 @@ describe("a user's share of it", () => {
     expect(isTaken(turns, one("ann"))).toBe(true);
   });
 
-  it("costs the same whoever waits: ten thousand users are not looked at", () => {
+  it("costs the same for any number of waiting users: ten thousand users are not read", () => {
     const turns = new Turns();
     turns.turn(
       project({ queueMax: 3_000 }),
@@ -177,7 +178,7 @@ describe("a hard budget", () => {
     ["project-budget", project({ budget: { tokens: 100, windowMs: hour, mode: "reject" } })],
     ["global-budget", policy({ budget: { tokens: 100, windowMs: hour, mode: "wait" } })],
     ["global-budget", policy({ budget: { tokens: 100, windowMs: hour, mode: "reject" } })],
-  ] as const)("(%s) refuses what could never fit", (reason, set) => {
+  ] as const)("(%s) refuses a task that could never fit", (reason, set) => {
     const turns = new Turns();
     turns.turn(set, policy({ tokensDefault: 90 }));
     expect(refusal(turns, one("ann", { tokens: 101 }))).toEqual({
@@ -191,7 +192,7 @@ describe("a hard budget", () => {
     expect(isTaken(turns, one("ann"))).toBe(true);
   });
 
-  it("alone refuses: the other modes find another way", () => {
+  it("refuses alone: tasks pass in the other modes", () => {
     const turns = new Turns();
     for (const mode of ["alert", "downgrade"] as const) {
       turns.turn(project({ budget: { tokens: 100, windowMs: hour, mode } }));
@@ -206,7 +207,7 @@ describe("a budget in mode reject", () => {
     turns.turn(turns.report(turns.last("TaskAssigned").task, { kind: "completed", result: "", tokens }));
   };
 
-  it("names the one that opens last where the project's and the swarm's are used up", () => {
+  it("names the budget that opens last where the project's and the swarm's are used up", () => {
     const turns = new Turns();
     turns.turn(
       join("a1", { maxConcurrent: 2 }),
@@ -227,7 +228,7 @@ describe("a budget in mode reject", () => {
     expect(isTaken(turns, one("ann", { tokens: 1 }))).toBe(true);
   });
 
-  it("lets a task in that takes no tokens, once nothing is exceeded", () => {
+  it("accepts a task without tokens, once nothing is exceeded", () => {
     const turns = new Turns();
     turns.turn(join("a1"), project({ budget: { tokens: 100, windowMs: hour, mode: "reject" } }));
     use(turns, 100);
@@ -238,7 +239,7 @@ describe("a budget in mode reject", () => {
 });
 
 describe("where projects are declared", () => {
-  it("tasks of an unknown one are refused, and what waits already goes on", () => {
+  it("tasks of an unknown project are refused, and waiting tasks continue", () => {
     const turns = new Turns();
     turns.turn(one("ann"));
     turns.turn(policy({ projects: "declared" }));

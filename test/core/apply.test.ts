@@ -1,5 +1,5 @@
-// Events that do not fit the state stop whoever applies them. The task's own chart is walked in
-// test/machines/task.test.ts; here is what concerns agents, terms and numbers.
+// Events that do not fit the state stop the fold. test/machines/task.test.ts covers the task's own chart; these tests
+// cover agents, terms and numbers.
 
 import { describe, expect, it } from "vitest";
 import { apply } from "../../src/core/apply.ts";
@@ -43,7 +43,7 @@ function assigned(overrides: Partial<Extract<Event, { type: "TaskAssigned" }>> =
   };
 }
 
-/** Agent a1 with one of two places taken by t1, an agent that left, and a task of another kind in the queue. */
+/** Agent a1 with a capacity of two and t1 in flight, an agent that left, and a queued task of another kind. */
 function aSwarm(): Turns {
   const turns = new Turns();
   turns.turn(join("a1", { maxConcurrent: 2 }), join("gone"));
@@ -54,7 +54,7 @@ function aSwarm(): Turns {
 
 const illegal: readonly (readonly [string, Event])[] = [
   [
-    "a term that does not rise",
+    "a term that does not grow",
     { type: "TermStarted", term: term(1), leader: "c2", opened: "o1", timeoutMs: 3_000 },
   ],
   ["a task submitted twice", { type: "TaskSubmitted", task: submit({ id: taskId("t1") }).task, hash: "" }],
@@ -72,18 +72,18 @@ const illegal: readonly (readonly [string, Event])[] = [
     { type: "AgentLeft", agent: a1, incarnation: incarnation("a1-1"), reason: "left" },
   ],
   [
-    "a life that leaves twice",
+    "a session that leaves twice",
     { type: "AgentLeft", agent: agentId("gone"), incarnation: incarnation("gone-1"), reason: "left" },
   ],
   ["a life begun before the one before ended", { ...joinedAs("a1-2") }],
   [
-    "a confirmation of what was not sent",
+    "a confirmation of an assignment that was not sent",
     { type: "AssignmentsConfirmed", agent: a1, upTo: assignmentNumber(2) },
   ],
   ["an agent ahead by nothing", { type: "AgentFoundAhead", agent: a1, upTo: assignmentNumber(1) }],
   ["an agent forgotten while it is there", { type: "AgentForgotten", agent: a1 }],
   [
-    "a place freed that was not revoked",
+    "capacity freed without a revocation",
     {
       type: "AttemptReleased",
       ...aRef("t1"),
@@ -128,7 +128,7 @@ describe("apply", () => {
     expect(() => apply(state, event, context)).toThrow(InvariantError);
   });
 
-  it("stops when an agent has no place left", () => {
+  it("stops when an agent has no capacity left", () => {
     const { state } = aSwarm();
     const context = { at: state.at, idx: state.idx };
     apply(state, assigned(), context);

@@ -1,4 +1,4 @@
-// Tables that are full of the busy take nobody in, those with idle rows do, and agents that left give way.
+// Full tables: rows in use admit no new row, idle rows are evicted, and agents that left are forgotten for new agents.
 
 import { expect, it } from "vitest";
 import { contentHash, taskSpec } from "../../src/coordinator/requests/project-handlers.ts";
@@ -42,7 +42,7 @@ function join(turn: Turn, name: string): Reply {
   return turn.take({ type: "JoinAgent", ...life, ...rest });
 }
 
-it("a project with as many busy users as may be refuses one more, and takes one in when another is idle", () => {
+it("a project with the maximum of busy users refuses one more, and admits a user once another is idle", () => {
   const state = startedState();
   const turn = turnOf(state);
   for (let n = 0; n < limits.usersPerProjectMax; n += 1) submit(turn, `user-${n}`);
@@ -56,7 +56,7 @@ it("a project with as many busy users as may be refuses one more, and takes one 
   expect(checkInvariants(state)).toEqual([]);
 });
 
-it("as many projects as may be leave no room for another while all are busy", () => {
+it("the maximum of projects leaves no room for another while all are busy", () => {
   const state = startedState();
   const turn = turnOf(state);
   for (let n = 0; n < limits.projectsMax; n += 1) submit(turn, "ann", `project-${n}`);
@@ -65,7 +65,7 @@ it("as many projects as may be leave no room for another while all are busy", ()
   expect(checkInvariants(state)).toEqual([]);
 });
 
-it("agents that left give way to new ones, longest gone first; those that are online do not", () => {
+it("agents that left are forgotten for new agents, longest gone first; online agents are not", () => {
   const state = startedState();
   let turn = turnOf(state);
   for (let n = 0; n < limits.agentsMax; n += 1) join(turn, `agent-${n}`);

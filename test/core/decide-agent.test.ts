@@ -1,4 +1,4 @@
-// How agents join, resume, are fenced, lapse and leave, and are brought into line by their heartbeats.
+// How agents join, resume, are fenced, lapse and leave, and how their heartbeats are reconciled.
 
 import { describe, expect, it } from "vitest";
 import type { Command, HeldAttempt } from "../../src/core/command.ts";
@@ -25,7 +25,7 @@ function reconcile(seen: number, ...ids: string[]): Extract<Command, { type: "Re
   };
 }
 
-/** Agent a1 with so many tasks under way. */
+/** Agent a1 with tasks under way. */
 function busy(count: number, overrides: Parameters<typeof join>[1] = {}): Turns {
   const turns = new Turns();
   turns.turn(join("a1", { maxConcurrent: Math.min(count, limits.maxConcurrentMax), ...overrides }));
@@ -34,7 +34,7 @@ function busy(count: number, overrides: Parameters<typeof join>[1] = {}): Turns 
 }
 
 describe("joining", () => {
-  it("resumes the same life: what it holds goes on, what it lost is given away, what is not its own is named", () => {
+  it("resumes the same session: held attempts continue, lost attempts are retried, foreign attempts are named", () => {
     const turns = busy(3);
     const [reply] = turns.turn(
       join("a1", { maxConcurrent: 3, held: held("t1", "t9"), seen: assignmentNumber(2) }),
@@ -46,7 +46,7 @@ describe("joining", () => {
     expect(turns.task("t3")).toMatchObject({ state: "assigned", attempt: 1 });
   });
 
-  it("with other kinds and places takes effect at once, open attempts go on", () => {
+  it("with other kinds and capacity takes effect at once, open attempts continue", () => {
     const turns = busy(2);
     turns.turn(
       join("a1", { kinds: [kind("l")], maxConcurrent: 3, held: held("t1", "t2"), seen: assignmentNumber(2) }),
@@ -57,7 +57,7 @@ describe("joining", () => {
     expect(turns.agent("a1").open.size).toBe(3);
   });
 
-  it("is followed by heartbeats that say how many places there are now: more are used at once, fewer as they end", () => {
+  it("is followed by heartbeats with a new maxConcurrent: more capacity is used at once, less as attempts end", () => {
     const turns = new Turns();
     const labels = { zone: "b" };
     turns.turn(join("a1", { maxConcurrent: 1, prefetch: 1, role: "senior", agentType: "gpu", labels }));
@@ -73,10 +73,10 @@ describe("joining", () => {
     expect(turns.task("t5").state).toBe("queued");
     expect(turns.all("AgentJoined")).toHaveLength(3);
     turns.turn({ ...reconcile(4, "t2", "t3", "t4"), maxConcurrent: 1 });
-    expect(turns.all("AgentJoined"), "what is known is not said again").toHaveLength(3);
+    expect(turns.all("AgentJoined"), "known facts are not recorded again").toHaveLength(3);
   });
 
-  it("as a new incarnation fences the old one: its attempts run again, numbered anew", () => {
+  it("as a new incarnation fences the old one: its attempts run again, with numbers from 1", () => {
     const turns = busy(2);
     const [reply] = turns.turn(
       join("a1", { incarnation: incarnation("a1-2"), maxConcurrent: 2, held: held("t1") }),
@@ -88,7 +88,7 @@ describe("joining", () => {
     expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-2", lastNumber: 2, confirmedNumber: 0 });
   });
 
-  it("again with any life that was fenced is refused, however many came since, and fences nobody", () => {
+  it("again with any fenced session is refused, however many sessions followed, and fences no session", () => {
     const turns = new Turns();
     const lives = Array.from({ length: limits.fencedLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 1}`));
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
@@ -100,14 +100,14 @@ describe("joining", () => {
     expect(turns.agent("a1").fencedLives).toHaveLength(limits.fencedLivesMax);
   });
 
-  it("keeps no more than the newest fenced lives", () => {
+  it("keeps no more than the newest fenced sessions", () => {
     const turns = new Turns();
     const lives = Array.from({ length: limits.fencedLivesMax + 2 }, (_, n) => incarnation(`a1-${n + 1}`));
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
     expect(turns.agent("a1").fencedLives).toEqual(lives.slice(1, -1));
   });
 
-  it("again with a life that is over is refused: its numbers and tokens would be given twice", () => {
+  it("again with an ended session is refused: its numbers and tokens would be assigned twice", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     const before = fingerprint(turns.state);
@@ -116,7 +116,7 @@ describe("joining", () => {
     expect(turns.turn(join("a1", { incarnation: incarnation("a1-2") }))).toMatchObject([{ resumed: false }]);
   });
 
-  it("again with a life that was assigned something is refused, too, when another has begun and ended since", () => {
+  it("again with a session that had assignments is refused, also after a later session began and ended", () => {
     const turns = busy(1);
     const second = incarnation("a1-2");
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
@@ -128,7 +128,7 @@ describe("joining", () => {
     }
   });
 
-  it("keeps a life once that began again while nobody remembered it", () => {
+  it("records a session once that began again while it was forgotten", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     turns.agent("a1").pastLives = []; // as by an earlier version
@@ -140,7 +140,7 @@ describe("joining", () => {
     expect(turns.agent("a1").pastLives).toEqual([first]);
   });
 
-  it("keeps no more than the newest lives that were assigned something", () => {
+  it("keeps no more than the newest sessions with assignments", () => {
     const turns = busy(1);
     const lives = Array.from({ length: limits.pastLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 2}`));
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
@@ -151,7 +151,7 @@ describe("joining", () => {
     expect(turns.agent("a1").pastLives).toEqual(lives.slice(-limits.pastLivesMax));
   });
 
-  it("is refused when there are as many agents as there may be, unless it is known", () => {
+  it("is refused at the maximum of agents, unless the agent is known", () => {
     const turns = new Turns();
     turns.turn(join("a1"));
     const { agentById } = turns.state;
@@ -162,7 +162,7 @@ describe("joining", () => {
     expect(decideOnly(turns, join("a1"))).toMatchObject({ kind: "joined" });
   });
 
-  it("where there are too many, has those forgotten first that came for slots alone, then who left longest ago", () => {
+  it("at the maximum, first forgets agents that came for slots alone, then the agent that left longest ago", () => {
     const turns = new Turns();
     const gone = ["old", "older-than-slots", "slots-1", "slots-2"];
     for (const id of gone) {
@@ -189,7 +189,7 @@ describe("joining", () => {
 });
 
 describe("a heartbeat", () => {
-  it("confirms what has arrived", () => {
+  it("confirms assignments that arrived", () => {
     const turns = busy(3);
     turns.turn(reconcile(2, "t1", "t2"));
     expect(["t1", "t2", "t3"].map((id) => turns.task(id).state)).toEqual(["running", "running", "assigned"]);
@@ -198,7 +198,7 @@ describe("a heartbeat", () => {
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("that does not list an attempt that had arrived gives it away: no fault of the agent's", () => {
+  it("without an attempt that had arrived loses the attempt: not counted against the agent", () => {
     const turns = busy(2);
     turns.turn(reconcile(2, "t2"));
     expect(turns.all("AttemptFailed")).toMatchObject([{ task: "t1", failure: { class: "lost" } }]);
@@ -206,20 +206,20 @@ describe("a heartbeat", () => {
     expect(turns.task("t1")).toMatchObject({ attempt: 2, failures: 1 });
   });
 
-  it("that lists what is not the agent's is told so", () => {
+  it("that lists a foreign attempt is corrected", () => {
     const turns = busy(1);
     const [reply] = turns.turn(reconcile(1, "t1", "t7"));
     expect(reply).toEqual({ kind: "reconciled", unknown: held("t7") });
   });
 
-  it("of another life is nothing", () => {
+  it("of another session has no effect", () => {
     const turns = busy(1);
     const before = fingerprint(turns.state);
     turns.turn({ ...reconcile(1), incarnation: incarnation("a1-0") });
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("passes over numbers that the agent has seen and the journal does not know", () => {
+  it("skips numbers that the agent has seen and the journal does not know", () => {
     const turns = busy(2, { maxConcurrent: 4 });
     const [reply] = turns.turn(reconcile(5, "t1", "t2", "t9"));
     expect(reply).toMatchObject({ kind: "reconciled", unknown: held("t9") });
@@ -237,7 +237,7 @@ describe("a heartbeat", () => {
     expect([...turns.agent("a1").open.keys()]).toEqual([1, 2]);
   });
 
-  it("brings an unresponsive agent back when it has seen everything", () => {
+  it("makes an unresponsive agent responsive when it has seen everything", () => {
     const turns = busy(2, { maxConcurrent: 3 });
     turns.turn({ type: "MarkUnresponsive", agent: a1, incarnation: first });
     turns.turn(submit({ id: taskId("t3") }));
@@ -258,7 +258,7 @@ describe("a heartbeat", () => {
 });
 
 describe("draining", () => {
-  it("keeps what runs, takes nothing new, and is undone; of an agent that is away it is refused", () => {
+  it("keeps running attempts, assigns nothing new, and can be undone; for an offline agent it is refused", () => {
     const turns = busy(1, { maxConcurrent: 2 });
     turns.turn({ type: "DrainAgent", agent: a1 }, { type: "DrainAgent", agent: a1 });
     expect(turns.all("AgentDrained")).toHaveLength(1);
@@ -275,7 +275,7 @@ describe("draining", () => {
     ]);
   });
 
-  it("ends with the life", () => {
+  it("ends with the session", () => {
     const turns = busy(1);
     turns.turn({ type: "DrainAgent", agent: a1 });
     turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
@@ -287,7 +287,7 @@ describe("going", () => {
   it.each([
     ["LeaveAgent", "left"],
     ["LapseAgent", "lapsed"],
-  ] as const)("%s closes every attempt, frees revoked places, and is the same twice", (type, reason) => {
+  ] as const)("%s closes every attempt, frees revoked capacity, and has no effect twice", (type, reason) => {
     const turns = busy(2);
     turns.turn({ type: "CancelTask", project: turns.task("t1").spec.project, task: taskId("t1"), round: 1 });
     turns.turn({ type, agent: a1, incarnation: first }, { type, agent: a1, incarnation: first });
@@ -300,7 +300,7 @@ describe("going", () => {
     );
   });
 
-  it("of another incarnation is nothing", () => {
+  it("of another incarnation has no effect", () => {
     const turns = busy(1);
     const before = fingerprint(turns.state);
     for (const type of ["LeaveAgent", "LapseAgent", "MarkUnresponsive"] as const)
@@ -308,7 +308,7 @@ describe("going", () => {
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("is forgotten a day later, with all that was learnt; who comes back before is known", () => {
+  it("is forgotten a day later, with learned values; an agent that returns earlier is known", () => {
     const turns = busy(1);
     turns.turn(turns.report("t1", { kind: "completed", result: "" }));
     turns.turn({ type: "LeaveAgent", agent: a1, incarnation: first });
@@ -322,7 +322,7 @@ describe("going", () => {
     expect(turns.state.timers.size).toBe(0);
   });
 
-  it("is forgotten within a minute if it came for slots alone, and a day later if it ever ran something", () => {
+  it("is forgotten within a minute if it came for slots alone, and a day later if it ever ran a task", () => {
     const turns = busy(1);
     turns.turn(turns.report("t1", { kind: "completed", result: "" }));
     turns.turn(join("a1", { kinds: [] }), join("slots", { kinds: [] }), join("new"));
@@ -339,7 +339,7 @@ describe("going", () => {
     expect(turns.state.agentById.size).toBe(0);
   });
 
-  it("with more attempts than one batch closes takes several, and gets none of them back meanwhile", () => {
+  it("with more attempts than one batch closes takes several, and none is assigned back meanwhile", () => {
     const count = 2 * limits.closuresPerCommandMax + 10;
     const turns = busy(count);
     turns.turn(); // one batch has no room for so many assignments
@@ -352,7 +352,7 @@ describe("going", () => {
   });
 });
 
-/** The answer to a command that is not carried out. */
+/** The reply to a command without effect. */
 function decideOnly(turns: Turns, command: Command) {
   return decide(turns.state, command, turns.at).reply;
 }

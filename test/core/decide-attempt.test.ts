@@ -44,7 +44,7 @@ describe("a report", () => {
     expect(turns.agent("a1")).toMatchObject({ completed: 1, open: new Map() });
   });
 
-  it("of failure puts the task off, and after the last attempt lays it with the dead, with the reason", () => {
+  it("of failure delays the task, and dead-letters it after the last attempt, with the reason", () => {
     const turns = underWay({ maxAttempts: 2 });
     turns.turn(turns.report("t1", failed));
     expect(turns.task("t1")).toMatchObject({ state: "delayed", failures: 1, failedBy: ["a1"] });
@@ -58,7 +58,7 @@ describe("a report", () => {
     });
   });
 
-  it("of a refusal by infrastructure costs no attempt and nobody's good name, up to its cap", () => {
+  it("of a refusal by infrastructure costs no attempt and counts against no agent, up to its cap", () => {
     const turns = underWay({ maxAttempts: 1 });
     for (let refusals = 1; refusals <= limits.infrastructureFailuresMax; refusals += 1) {
       turns.turn(turns.report("t1", refused));
@@ -70,14 +70,14 @@ describe("a report", () => {
     expect(turns.last("TaskDeadLettered")).toMatchObject({ reason: "infrastructure-exhausted" });
   });
 
-  it("of invalid input ends the task at once and counts against nobody", () => {
+  it("of invalid input ends the task at once and counts against no agent", () => {
     const turns = underWay({ maxAttempts: 5 });
     turns.turn(turns.report("t1", { kind: "invalid", error: "not a number" }));
     expect(turns.ended("t1")).toMatchObject({ state: "failed", attempts: 1 });
     expect(turns.agent("a1").recordByKind.size).toBe(0);
   });
 
-  it("of an agent that gave up what it had begun costs an attempt, and nobody's good name", () => {
+  it("of an agent that gave up a begun attempt costs an attempt, and counts against no agent", () => {
     const turns = underWay({ maxAttempts: 2 });
     turns.turn(turns.report("t1", { kind: "revoked" }));
     expect(turns.task("t1")).toMatchObject({ state: "delayed", failures: 1, infrastructureFailures: 0 });
@@ -88,7 +88,7 @@ describe("a report", () => {
     expect(turns.agent("a1").recordByKind.size).toBe(0);
   });
 
-  it("goes to somebody else who has not failed it, and back when nobody else is left", () => {
+  it("goes to an agent that has not failed it, and back when no other agent is left", () => {
     const turns = underWay();
     turns.turn(join("a2"), turns.report("t1", failed));
     turns.passToDue();
@@ -105,7 +105,7 @@ describe("a report", () => {
 });
 
 describe("a tick", () => {
-  it("is one end of an attempt, whichever way it ended; the place it keeps is no second one", () => {
+  it("is one end of an attempt, whatever the outcome; capacity freed later is no second tick", () => {
     const turns = underWay({ timeoutMs: 5_000 });
     turns.turn(turns.report("t1", failed));
     expect(turns.state.tick).toBe(1);
@@ -124,7 +124,7 @@ describe("a tick", () => {
   });
 });
 
-describe("a report that comes wrong", () => {
+describe("a wrong report", () => {
   const wrong: readonly (readonly [string, Parameters<Turns["report"]>[2], string])[] = [
     ["with another token", { token: token("9.9") }, "stale-token"],
     ["from another agent", { agent: agentId("a2") }, "stale-token"],
@@ -141,7 +141,7 @@ describe("a report that comes wrong", () => {
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("a second time is ok if it says what is recorded, else stale", () => {
+  it("a second time is ok if it repeats the recorded outcome, else stale", () => {
     const turns = underWay();
     const [success, failure] = [turns.report("t1", completed), turns.report("t1", failed)];
     expect(turns.turn(success, success, failure)).toEqual([
@@ -154,7 +154,7 @@ describe("a report that comes wrong", () => {
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("after somebody else completed the task is stale", () => {
+  it("after another agent completed the task is stale", () => {
     const turns = underWay({ timeoutMs: 100 });
     const late = turns.report("t1", completed);
     turns.turn(join("a2"));
@@ -179,7 +179,7 @@ describe("a report that comes wrong", () => {
 });
 
 describe("the coordinator's verdict", () => {
-  it("time-out: the attempt is revoked, holds its place until its agent confirms, and runs elsewhere", () => {
+  it("time-out: the attempt is revoked, occupies capacity until its agent confirms, and runs elsewhere", () => {
     const turns = underWay({ timeoutMs: 5_000 });
     turns.passToDue();
     expect(turns.last("AttemptFailed")).toMatchObject({ failure: { class: "timed-out" }, revoked: true });
@@ -191,7 +191,7 @@ describe("the coordinator's verdict", () => {
     expect(turns.last("TaskAssigned")).toMatchObject({ agent: "a2", attempt: 2 });
   });
 
-  it("stall: counts as a failure of the agent's; of an attempt gone by it is nothing", () => {
+  it("stall: counts as a failure of the agent's; for a closed attempt it has no effect", () => {
     const turns = underWay();
     const stall: Command = { type: "StallAttempt", ...aRef("t1"), attempt: attemptNumber(1), jitter: 0 };
     turns.turn({ ...stall, attempt: attemptNumber(2) }, { ...stall, task: taskId("nothing") });
@@ -228,8 +228,8 @@ describe("the coordinator's verdict", () => {
   });
 });
 
-describe("an agent that fails ten times where others succeed", () => {
-  /** a1 fails whatever it is given, a2 succeeds, until a1 is suspended. */
+describe("an agent that fails ten times while others succeed", () => {
+  /** a1 fails every task, a2 succeeds, until a1 is suspended. */
   function suspended(): Turns {
     const turns = new Turns();
     turns.turn(join("a1"), join("a2"));
@@ -266,7 +266,7 @@ describe("an agent that fails ten times where others succeed", () => {
     expect(turns.last("AgentSuspended")).toMatchObject({ step: 2, until: turns.at + 2 * limits.suspendMs });
   });
 
-  it("is taken back when its probe succeeds", () => {
+  it("is reinstated when its probe succeeds", () => {
     const turns = suspended();
     turns.pass(limits.suspendMs);
     turns.turn(submit({ id: taskId("probe") }));

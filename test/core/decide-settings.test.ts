@@ -1,5 +1,5 @@
-// What operators may set: a patch changes what it says and nothing else, the complete result is journaled once, and
-// what cannot be is answered with the field and changes nothing.
+// Operators' settings: a patch changes only its fields, the complete result is journaled once, and an invalid value is
+// answered with the field and changes nothing.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -42,7 +42,7 @@ const resume = (name?: string): SettingsCommand => ({ ...pause(name), type: "Res
 
 const hour = 3_600_000;
 
-/** What is answered to a command that must change nothing. */
+/** The reply to a command that must change nothing. */
 function refusal(turns: Turns, command: Command) {
   const before = fingerprint(turns.state);
   const { events, reply } = decide(turns.state, command, turns.at);
@@ -51,7 +51,7 @@ function refusal(turns: Turns, command: Command) {
   return reply;
 }
 
-/** How many events a turn of these commands journals. */
+/** The number of events that a turn of these commands journals. */
 function journaled(turns: Turns, ...commands: Command[]): number {
   const before = turns.events.length;
   turns.turn(...commands);
@@ -59,7 +59,7 @@ function journaled(turns: Turns, ...commands: Command[]): number {
 }
 
 describe("a patch", () => {
-  it("changes what it says, journals the complete settings, and is answered with them", () => {
+  it("changes its fields, journals the complete settings, and is answered with the settings", () => {
     const turns = new Turns();
     const [first] = turns.turn(project({ creditWeight: 2, maxConcurrent: 4 }));
     const [second] = turns.turn(project({ budget: { tokens: 1_000, windowMs: hour }, maxConcurrent: null }));
@@ -90,7 +90,7 @@ describe("a patch", () => {
     });
   });
 
-  it("that changes nothing is not journaled, and says so", () => {
+  it("that changes nothing is not journaled, and the reply says so", () => {
     const turns = new Turns();
     turns.turn(
       project({ budget: { tokens: 5, windowMs: hour } }),
@@ -122,13 +122,13 @@ describe("a patch", () => {
       expect(refusal(turns, command)).toMatchObject({ kind: "set", changed: false });
   });
 
-  it("for a project of which nothing was set brings it into being, defaults and all", () => {
+  it("for an unknown project makes the project exist, even with the defaults", () => {
     const turns = new Turns();
     expect(journaled(turns, project({}))).toBe(1);
     expect(turns.last("ProjectConfigured").settings).toEqual(defaultProjectSettings);
   });
 
-  it("of a rate, a resource and a kind holds what the first left open", () => {
+  it("of a rate, a resource and a kind keeps the values of earlier patches", () => {
     const turns = new Turns();
     turns.turn(
       rate({ window: "per_minute", tokensMax: 10 }),
@@ -160,7 +160,7 @@ describe("a patch", () => {
     expect(turns.state.ratesByType.size).toBe(0);
   });
 
-  it("of a rate sets one window of a type, and others stay; one is removed, or all", () => {
+  it("of a rate sets one window of a type, and other windows stay; one window is removed, or all", () => {
     const turns = new Turns();
     const windows = () => turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.window);
     turns.turn(
@@ -188,7 +188,7 @@ describe("a patch", () => {
 describe("a project that is removed", () => {
   const remove: Command = { type: "RemoveProject", project: projectId("p") };
 
-  it("has nothing set any more, and is unknown where projects must be declared", () => {
+  it("has no settings any more, and is unknown where projects must be declared", () => {
     const turns = new Turns();
     turns.turn(policy({ projects: "declared" }), project({ budget: { tokens: 5, windowMs: hour } }));
     expect(turns.turn(remove)).toEqual([{ kind: "set", settings: null, changed: true }]);
@@ -201,7 +201,7 @@ describe("a project that is removed", () => {
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
-  it("stays while it has tasks, whatever they do, and keeps its pause", () => {
+  it("stays while it has tasks in any state, and keeps its pause", () => {
     const turns = new Turns();
     const t1 = submit({ id: taskId("t1") });
     turns.turn(project({ maxConcurrent: 1 }), t1, submit({ id: taskId("t2") }), join("a1"));
@@ -216,7 +216,7 @@ describe("a project that is removed", () => {
 describe("α of a resource", () => {
   const own = (turns: SlotTurns) => turns.resource("gpt").settings.ownAlpha;
 
-  it("is the policy's until it is set, and keeps what later patches leave out", () => {
+  it("is the policy's until set, and keeps values that later patches leave out", () => {
     const turns = new SlotTurns();
     turns.turn(resource({ slots: 1 }));
     expect(own(turns)).toBeUndefined();
@@ -236,7 +236,7 @@ describe("α of a resource", () => {
     expect(journaled(turns, resource({ alpha: null }))).toBe(0);
   });
 
-  it("takes from the policy what its first patch leaves open, and does not follow it from then on", () => {
+  it("takes open values of its first patch from the policy, and does not follow the policy from then on", () => {
     const turns = new SlotTurns();
     turns.turn(policy({ alpha: 0.4 }), resource({ slots: 1, autoTune: true }));
     turns.turn(policy({ alpha: 0.1, autoTune: true }));
@@ -249,7 +249,7 @@ describe("α of a resource", () => {
 describe("a resource that is removed", () => {
   const remove: Command = { type: "RemoveResource", resource: resourceName("gpt") };
 
-  it("is unknown from then on, and begins anew where it is set again", () => {
+  it("is unknown from then on, and starts from zero when set again", () => {
     const turns = SlotTurns.of({ gpt: 1 }, "a1");
     turns.turn(acquire("a1-x", "gpt"), release("a1-x"));
     expect(turns.resource("gpt")).toMatchObject({ tick: 1, grants: 1 });
@@ -281,7 +281,7 @@ describe("a resource that is removed", () => {
 
 describe("the policy", () => {
   it.each(["waggle", "budget", "loco", "vapora", "lucio"] as const)(
-    "%s expands to its rule set, and what is said beside it wins",
+    "%s expands to its rule set, and single settings beside it win",
     (rules) => {
       const turns = new Turns();
       turns.turn(policy({ lambda: 2, topN: 9, alpha: 0.4 }));
@@ -312,7 +312,7 @@ describe("the policy", () => {
     expect(warningsOf({ lambda: 1 })).toBeUndefined();
   });
 
-  it("takes α as a preset or as a number, and moves it only when asked", () => {
+  it("takes α as a preset or as a number, and tunes α only when asked", () => {
     const turns = new Turns();
     for (const [patch, alpha] of [
       [{ optimizeFor: "throughput" }, 0.5],
@@ -335,7 +335,7 @@ describe("the policy", () => {
   });
 });
 
-describe("what cannot be", () => {
+describe("an invalid setting", () => {
   const nan = Number.NaN;
   const budget = (tokens: number) => ({ tokens, windowMs: hour });
   it.each<[what: string, command: Command, field: string]>([
@@ -385,11 +385,7 @@ describe("what cannot be", () => {
     ["α of a resource above 1", resource({ slots: 1, alpha: 1.01 }), "alpha"],
     ["α of a resource that is none", resource({ slots: 1, alpha: nan }), "alpha"],
     ["α of a resource with a preset", resource({ slots: 1, alpha: 0, optimizeFor: "latency" }), "alpha"],
-    [
-      "a resource's preset nobody knows",
-      resource({ slots: 1, optimizeFor: "speed" as "latency" }),
-      "optimizeFor",
-    ],
+    ["a resource's unknown preset", resource({ slots: 1, optimizeFor: "speed" as "latency" }), "optimizeFor"],
     ["a resource's auto-tune above its range", resource({ slots: 1, alpha: 0.51, autoTune: true }), "alpha"],
     ["auto-tune beside the policy's α", resource({ slots: 1, alpha: null, autoTune: true }), "autoTune"],
     [
@@ -422,25 +418,25 @@ describe("what cannot be", () => {
     expect(refusal(turns, command)).toMatchObject({ kind: "invalid-setting", field });
   });
 
-  it("no name stands for a kind before somebody checked it", () => {
+  it("no name is a kind before it is checked", () => {
     // @ts-expect-error: a plain string
     const patch: KindPatch = { cheaper: "l" };
     expect(patch).toEqual({ cheaper: kind("l") });
   });
 
-  it("a circle of cheaper kinds names its way round", () => {
+  it("a circle of cheaper kinds names the circle", () => {
     const turns = new Turns();
     turns.turn(ofKind({ cheaper: kind("b") }, "a"), ofKind({ cheaper: kind("c") }, "b"));
     expect(refusal(turns, ofKind({ cheaper: kind("a") }, "c"))).toEqual({
       kind: "invalid-setting",
       field: "cheaper",
-      sentence: "cheaper: a kind must not come to stand in for itself: c → a → b → c",
+      sentence: "cheaper: a kind must not lead back to itself: c → a → b → c",
     });
     turns.turn(ofKind({ cheaper: null }, "b"), ofKind({ cheaper: kind("a") }, "c"));
     expect(turns.last("KindConfigured")).toMatchObject({ kind: "c", settings: { cheaper: "a" } });
   });
 
-  it("one more row than may be kept is refused", () => {
+  it("one row above the maximum is refused", () => {
     const turns = new Turns();
     turns.turn(
       ...Array.from(
@@ -458,7 +454,7 @@ describe("what cannot be", () => {
     expect(journaled(turns, resource({ slots: 2 }, "r0"))).toBe(1);
   });
 
-  it("a project beyond as many as are kept is refused, set or paused, while none can give way", () => {
+  it("a project above the maximum is refused, set or paused, while no project can be evicted", () => {
     const turns = new Turns();
     for (let n = 0; n < limits.projectsMax; n += 2_500)
       turns.turn(...Array.from({ length: 2_500 }, (_, m) => project({}, `p${n + m}`)));
@@ -469,7 +465,7 @@ describe("what cannot be", () => {
 });
 
 describe("pausing", () => {
-  it("is of one project or of the swarm, and ends by resuming", () => {
+  it("holds for one project or the swarm, until resumed", () => {
     const turns = new Turns();
     turns.turn(project({}));
     expect(turns.turn(pause("p"), pause())).toEqual([
@@ -493,8 +489,8 @@ describe("pausing", () => {
   });
 });
 
-describe("less than what is in use", () => {
-  it("is accepted, and takes nothing from anybody", () => {
+describe("a setting below the present use", () => {
+  it("is accepted, and takes nothing away", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 4 }), resource({ slots: 4 }));
     turns.turn(...[1, 2, 3].map((n) => submit({ id: taskId(`t${n}`) })));
@@ -513,7 +509,7 @@ describe("less than what is in use", () => {
   });
 });
 
-it("whatever is said, in any order, the same word again changes nothing and replays to the same state", () => {
+it("any settings in any order: repeating one changes nothing, and a replay gives the same state", () => {
   const number = fc.oneof(
     fc.constantFrom(0, 1, 2, 0.25, 0.5, -1, Number.NaN, 1_000, 1e13),
     fc.integer({ min: 1, max: 10_000 }),
@@ -582,14 +578,14 @@ it("whatever is said, in any order, the same word again changes nothing and repl
   );
 });
 
-describe("what is answered beside a setting", () => {
+describe("warnings beside a setting", () => {
   const warningsOf = (turns: Turns, command: Command) => {
     const { reply } = decide(turns.state, command, turns.at);
     return reply.kind === "set" ? (reply.warnings ?? []) : [reply.kind];
   };
   const budget = { tokens: 5, windowMs: hour, mode: "downgrade" } as const;
 
-  it("warns that downgrade holds nothing back while no kind has a cheaper one", () => {
+  it("warns that downgrade limits nothing while no kind has a cheaper kind", () => {
     const turns = new Turns();
     for (const command of [project({ budget }), policy({ budget })])
       expect(warningsOf(turns, command)).toEqual([expect.stringContaining("no kind has a cheaper one")]);
@@ -602,7 +598,7 @@ describe("what is answered beside a setting", () => {
     expect(warningsOf(turns, project({ budget }))).toHaveLength(1);
   });
 
-  it("warns of a cheaper type of which nobody online serves what would run", () => {
+  it("warns of a cheaper type without an online agent for the kind", () => {
     const turns = new Turns();
     const cheaperType = "haiku";
     const none = "no agent of type haiku that serves k is online";
@@ -632,7 +628,7 @@ describe("what is answered beside a setting", () => {
     expect(warningsOf(turns, policy({ rules: "loco" }))).toEqual([]);
   });
 
-  it("warns of names that nobody heard of, and says which may be meant", () => {
+  it("warns of unknown names, and suggests known names", () => {
     const turns = new Turns();
     turns.turn(project({}, "acme"), join("a1", { kinds: [kind("review")], agentType: "claude" }));
     expect(warningsOf(turns, pause("acmee"))).toEqual([expect.stringContaining("did you mean acme?")]);

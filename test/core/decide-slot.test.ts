@@ -1,5 +1,5 @@
-// Slots, decision by decision: who is granted at once, who waits, who is next, who is refused; and each of the ways
-// in which a slot comes back.
+// Slots, decision by decision: immediate grants, waits, the order of grants, refusals; and all ways in which a slot
+// becomes free.
 
 import { describe, expect, it } from "vitest";
 import { decideSettings } from "../../src/core/decide-settings.ts";
@@ -26,7 +26,7 @@ describe("acquiring", () => {
     expect(turns.all("SlotGranted").map(({ receipt }) => receipt.by)).toEqual(["free", "free"]);
   });
 
-  it("asked again is done once, and answered with how it stands", () => {
+  it("repeated takes effect once, and is answered with the present state", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu"));
     expect(kindsOf(turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu")))).toEqual([
@@ -46,7 +46,7 @@ describe("acquiring", () => {
   it.each([
     ["an unknown resource, naming what may be meant", acquire("a1-x", "gpuu"), "unknown-resource"],
     ["more slots than there are", acquire("a1-x", ["gpu", "gpu", "gpu"]), "above-capacity"],
-    ["of a life that is over", acquire("a1-x", "gpu", { incarnation: incarnation("old") }), "life-over"],
+    ["of an ended session", acquire("a1-x", "gpu", { incarnation: incarnation("old") }), "life-over"],
     ["of an agent that never joined", acquire("a9-x", "gpu"), "life-over"],
   ])("refuses %s, and changes nothing", (_, command, kind) => {
     const turns = SlotTurns.of({ gpu: 2 }, ...agents);
@@ -55,7 +55,7 @@ describe("acquiring", () => {
     expect(describeState(turns.state)).toEqual(before);
   });
 
-  it("refuses waiter number 101, and takes it once another is gone", () => {
+  it("refuses waiter number 101, and accepts it once another is gone", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-held", "gpu"));
     for (let n = 1; n <= 100; n += 1) turns.turn(acquire(`a2-${n}`, "gpu"));
@@ -66,7 +66,7 @@ describe("acquiring", () => {
     expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-awaited"]);
   });
 
-  it("refuses an agent with more slot leases than it may have", () => {
+  it("refuses an agent with more slot leases than the maximum", () => {
     const turns = SlotTurns.of({ gpu: 5_000 }, ...agents);
     for (let n = 1; n <= limits.slotLeasesPerAgentMax; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
     expect(kindsOf(turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu")))).toEqual([
@@ -91,7 +91,7 @@ describe("acquiring while holding", () => {
     expect(kindsOf(turnsOf().turn(acquire("a1-next", resource)))).toEqual([kind]);
   });
 
-  it("one line of work must not wait for what it has, nor for what comes before what it waits for", () => {
+  it("one line of work must not wait for a resource it holds, nor for one before a resource it waits for", () => {
     const turns = SlotTurns.of({ a: 2, b: 1 }, ...agents);
     const line = { holder: "t1#1" };
     turns.turn(acquire("a1-a", "a", line), acquire("a2-b", "b"), acquire("a1-b", "b", line));
@@ -101,13 +101,13 @@ describe("acquiring while holding", () => {
     expect(kindsOf(turns.turn(acquire("a1-other", "a", { holder: "t2#1" })))).toEqual(["slot-granted"]);
   });
 
-  it("is no question of what others hold", () => {
+  it("does not depend on what other agents hold", () => {
     expect(kindsOf(turnsOf().turn(acquire("a2-a", "a")))).toEqual(["slot-granted"]);
   });
 });
 
 describe("a release", () => {
-  it("is a tick, and grants the highest L: who has more, where all came at once", () => {
+  it("is a tick, and grants the highest L: the larger backlog, where all came at once", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"));
     turns.turn(
@@ -142,7 +142,7 @@ describe("a release", () => {
     expect(turns.resource("gpu").tick).toBe(2);
   });
 
-  it("twice is once; of what never was it is another answer", () => {
+  it("twice takes effect once; an unknown handle has another reply", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"));
     expect(turns.turn(release("a1-x"), release("a1-x"), release("a1-never"))).toEqual([
@@ -153,7 +153,7 @@ describe("a release", () => {
     expect(turns.resource("gpu")).toMatchObject({ inUse: 0, tick: 1 });
   });
 
-  it("of another agent's handle is of a handle that never was", () => {
+  it("of another agent's handle is of an unknown handle", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"));
     const theft = { ...release("a1-x"), agent: agentId("a2"), incarnation: incarnation("a2-1") };
@@ -163,7 +163,7 @@ describe("a release", () => {
 });
 
 describe("an agent that came for slots alone and is forgotten", () => {
-  it("is answered as before on what it held, and is told to join before it acquires", () => {
+  it("gets the same replies about its past slots, and must join before it acquires", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"));
     turns.turn(lapse("a1"));
@@ -180,7 +180,7 @@ describe("an agent that came for slots alone and is forgotten", () => {
     expect(fingerprint(turns.state)).toBe(before);
   });
 
-  it("has none of its slots when it joins once more with the life that ended, and is told so", () => {
+  it("has none of its slots when it joins again with the ended session, and the reply says so", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"));
     turns.turn(lapse("a1"));
@@ -198,7 +198,7 @@ describe("an agent that came for slots alone and is forgotten", () => {
   });
 });
 
-describe("the slot comes back", () => {
+describe("a slot becomes free", () => {
   const contended = () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu", { timeoutMs: 1_000 }), acquire("a3-x", "gpu"));
@@ -213,7 +213,7 @@ describe("the slot comes back", () => {
     expect(turns.holders("gpu")).toEqual(["a3-x"]);
   });
 
-  it("from a waiter whose time is up", () => {
+  it("from a waiter at its time-out", () => {
     const turns = contended();
     turns.passToDue();
     expect(turns.last("SlotWaitEnded")).toMatchObject({ handles: ["a2-x"], reason: "timed-out" });
@@ -225,7 +225,7 @@ describe("the slot comes back", () => {
     ]);
   });
 
-  it("in one turn with a time-out that is due: the grant is first in the journal, and the time-out is nothing", () => {
+  it("in one turn with a time-out that is due: the grant is first in the journal, and the time-out has no effect", () => {
     const turns = contended();
     turns.pass(1_000);
     turns.turn(release("a1-x"));
@@ -248,7 +248,7 @@ describe("the slot comes back", () => {
     ["a dead waiter", lapse("a2"), ["a1-x"], ["a3-x"]],
     ["a holder that left", { ...lapse("a1"), type: "LeaveAgent" as const }, ["a2-x"], ["a3-x"]],
     [
-      "a holder that was started again",
+      "a holder that restarted",
       join("a1", { kinds: [], incarnation: incarnation("a1-2") }),
       ["a2-x"],
       ["a3-x"],
@@ -261,7 +261,7 @@ describe("the slot comes back", () => {
     expect(turns.resource("gpu").inUse).toBe(1);
   });
 
-  it("to nobody who is silent and may be dead, until it is heard again", () => {
+  it("but is not granted to an unresponsive agent until it responds", () => {
     const turns = contended();
     const life = { agent: agentId("a2"), incarnation: incarnation("a2-1") };
     turns.turn({ type: "MarkUnresponsive", ...life }, release("a1-x"));
@@ -273,7 +273,7 @@ describe("the slot comes back", () => {
     expect(turns.holders("gpu")).toEqual(["a2-x"]);
   });
 
-  it("from a dead agent to another, never to what the dead one waits for itself", () => {
+  it("from a lost agent to another, never to the lost agent's own waits", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"), acquire("a1-y", "gpu", { weightThousandths: 9_000 }));
     turns.turn(acquire("a2-x", "gpu"), lapse("a1"));
@@ -281,7 +281,7 @@ describe("the slot comes back", () => {
     expect(turns.waiters("gpu")).toEqual([]);
   });
 
-  it("from an agent with more than one batch may close, over several", () => {
+  it("from an agent with too many slots for one batch, over several", () => {
     const turns = SlotTurns.of({ gpu: 1_000 }, ...agents);
     for (let n = 0; n < 600; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
     let rounds = 0;
@@ -290,7 +290,7 @@ describe("the slot comes back", () => {
     expect(turns.resource("gpu")).toMatchObject({ inUse: 0, tick: 600 });
   });
 
-  it("from an agent that no longer lists it, and waits nowhere it does not list", () => {
+  it("from an agent that no longer lists it, and unlisted waits end", () => {
     const turns = contended();
     const beat = (agent: string, held: string[], waiting: string[]) =>
       ({
@@ -317,14 +317,14 @@ describe("the slot comes back", () => {
 });
 
 describe("the number of slots", () => {
-  it("raised is granted as far as it goes", () => {
+  it("when raised, is granted as far as it goes", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(...agents.map((agent) => acquire(`${agent}-x`, "gpu")));
     turns.setResource("gpu", { slots: 3 });
     expect(turns.holders("gpu")).toHaveLength(3);
   });
 
-  it("lowered below what is held takes nothing away, and grants nothing until it fits", () => {
+  it("when lowered below the held slots, takes nothing away, and grants nothing until it fits", () => {
     const turns = SlotTurns.of({ gpu: 3 }, ...agents);
     turns.turn(...agents.map((agent) => acquire(`${agent}-x`, "gpu")));
     turns.setResource("gpu", { slots: 1 });
@@ -335,7 +335,7 @@ describe("the number of slots", () => {
     expect(turns.holders("gpu")).toEqual(["a4-x"]);
   });
 
-  it("and time make the utilisation", () => {
+  it("and time give the utilisation", () => {
     const turns = SlotTurns.of({ gpu: 2 }, ...agents);
     turns.pass(1_000);
     turns.turn(acquire("a1-x", "gpu"));
@@ -368,7 +368,7 @@ describe("a set of resources", () => {
     expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-granted"]);
   });
 
-  /** Two users of `a` and two of `b` hand them over so that they are never free at the same time. */
+  /** Two users of `a` and two of `b` hand their slots over so that both are never free at once. */
   function starve(turns: SlotTurns, rounds: number): void {
     for (let round = 0; round < rounds; round += 1) {
       turns.turn(acquire(`a1-a${round}`, "a"), acquire(`a2-b${round}`, "b"));
@@ -376,7 +376,7 @@ describe("a set of resources", () => {
     }
   }
 
-  it("past the starvation limit reserves what is free until it is whole", () => {
+  it("past the starvation limit reserves free slots until it is complete", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
     turns.turn(acquire("a1-first", "a"), acquire("a2-first", "b"), acquire("a3-set", ["a", "b"]));
     turns.turn(acquire("a1-a0", "a"), acquire("a2-b0", "b"), release("a1-first"), release("a2-first"));
@@ -391,12 +391,12 @@ describe("a set of resources", () => {
       receipt: { by: "starvation-limit" },
     });
     const { tick } = turns.last("SlotGranted").receipt;
-    // 20 ticks for each of the two that wait, and one more release of each resource.
+    // 20 ticks for each of the two waiters, and one more release of each resource.
     expect(tick).toBeGreaterThan(defaultPolicy.starvationLimit * 2);
     expect(tick).toBeLessThanOrEqual(defaultPolicy.starvationLimit * 2 + 2);
   });
 
-  it("that waits for more slots than an operator leaves waits no longer, and is refused like whoever asks now", () => {
+  it("that waits for more slots than an operator leaves stops waiting, and is refused when asked again", () => {
     const turns = SlotTurns.of({ a: 3, b: 1 }, ...agents);
     turns.turn(acquire("a1-x", ["a", "a"]), acquire("a2-set", ["a", "a", "b"]), acquire("a3-x", ["a", "a"]));
     turns.turn(acquire("a4-x", ["a", "b"]), acquire("a4-y", "a"));
@@ -418,7 +418,7 @@ describe("a set of resources", () => {
     expect(turns.turn(lower)).toMatchObject([{ kind: "set", changed: false }]);
   });
 
-  it("waits on where as many slots are left as it needs, however many are held", () => {
+  it("keeps waiting where enough slots are left, however many are held", () => {
     const turns = SlotTurns.of({ a: 3 }, ...agents);
     turns.turn(acquire("a1-x", ["a", "a", "a"]), acquire("a2-x", ["a", "a"]), acquire("a3-x", "a"));
     turns.turn({ type: "SetResource", resource: resourceName("a"), patch: { slots: 2 } });
@@ -427,7 +427,7 @@ describe("a set of resources", () => {
     expect(turns.holders("a")).toEqual(["a2-x"]);
   });
 
-  it("of which too many wait for one batch end over several, and none of them is granted meanwhile", () => {
+  it("with too many waits for one batch end over several, and none is granted meanwhile", () => {
     const count = 2 * limits.closuresPerCommandMax + 10;
     const turns = new SlotTurns();
     turns.setResource("a", { slots: 2, maxWaiters: count });
@@ -443,7 +443,7 @@ describe("a set of resources", () => {
     expect(turns.resource("a")).toMatchObject({ inUse: 0, grants: 1 });
   });
 
-  it("is reserved for in name order: nothing of b is kept while a is missing", () => {
+  it("reserves in name order: nothing of b is reserved while a is missing", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
     turns.turn(acquire("a1-a", "a"), acquire("a2-b", "b"), acquire("a3-set", ["a", "b"]));
     // b's clock alone takes the set past the starvation limit; a stays in use.
@@ -458,7 +458,7 @@ describe("a set of resources", () => {
     expect(turns.holders("a")).toEqual(["a3-set"]);
   });
 
-  it("starves under no policy: it has a starvation limit where nobody else has, and no lower one", () => {
+  it("starves under no policy: sets have a starvation limit even where it is off, and no lower limit", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, starvationLimit: 0 } });
     starve(turns, 1);
@@ -475,7 +475,7 @@ describe("a set of resources", () => {
 });
 
 describe("the starvation limit", () => {
-  /** A heavy agent comes again and again; α = 1 asks for nothing but the backlog. */
+  /** A heavy agent comes again and again; α = 1 counts only the backlog. */
   function ticksUntilLight(policy: Partial<Policy>): number | undefined {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, ...policy } });
@@ -488,11 +488,11 @@ describe("the starvation limit", () => {
     return undefined;
   }
 
-  it("bounds a wait that L alone would not, by 20 ticks for each that waits", () => {
+  it("bounds a wait that L alone would not, by 20 ticks per waiter", () => {
     expect(ticksUntilLight({})).toBe(41);
   });
 
-  it("passed by several, goes by who asked first, and their receipts say how long each waited", () => {
+  it("passed by several, grants in order of asking, and their receipts give the waits", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, starvationLimit: 1 } });
     turns.turn(acquire("a2-held", "gpu"), acquire("a1-first", "gpu"), acquire("a3-next", "gpu"));
@@ -531,7 +531,7 @@ describe("α", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, autoTune: true, alpha: 0.5 } });
     turns.turn(acquire("a1-0", "gpu"), acquire("a2-old", "gpu"));
-    // The heavy one goes first while the light one grows old.
+    // The heavy agent goes first while the light agent's wait grows.
     for (let round = 1; round < 6; round += 1) {
       turns.turn(acquire(`a1-${round}`, "gpu", { weightThousandths: 9_000 }));
       turns.turn(release(`a1-${round - 1}`));
@@ -539,7 +539,7 @@ describe("α", () => {
     return turns;
   };
 
-  it("moves by itself where the policy lets it, each time with its reason", () => {
+  it("is tuned where the policy allows, each time with its reason", () => {
     const turns = tuned();
     const moves = turns.all("AlphaTuned");
     expect(moves.length).toBeGreaterThan(0);
@@ -547,29 +547,26 @@ describe("α", () => {
     expect(turns.resource("gpu").tunedAlpha).toBe(moves.at(-1)?.to);
   });
 
-  it("begins anew when an operator sets another", () => {
+  it("restarts when an operator sets another", () => {
     const turns = tuned();
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, autoTune: true, alpha: 0.3 } });
     expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
   });
 
-  it.each([{ optimizeFor: "throughput" }, { alpha: 0.5 }] as const)(
-    "is put back by naming it: %o",
-    (patch) => {
-      const turns = tuned();
-      const other = decideSettings(turns.state, { type: "SetPolicy", patch: { autoTune: true } });
-      expect(other.events).toEqual([]);
-      const { events, reply } = decideSettings(turns.state, { type: "SetPolicy", patch });
-      expect(reply).toMatchObject({ changed: true, settings: { alpha: 0.5, autoTune: true } });
-      for (const event of events) turns.configure(event);
-      expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
-      expect(decideSettings(turns.state, { type: "SetPolicy", patch }).events).toEqual([]);
-    },
-  );
+  it.each([{ optimizeFor: "throughput" }, { alpha: 0.5 }] as const)("is reset by naming it: %o", (patch) => {
+    const turns = tuned();
+    const other = decideSettings(turns.state, { type: "SetPolicy", patch: { autoTune: true } });
+    expect(other.events).toEqual([]);
+    const { events, reply } = decideSettings(turns.state, { type: "SetPolicy", patch });
+    expect(reply).toMatchObject({ changed: true, settings: { alpha: 0.5, autoTune: true } });
+    for (const event of events) turns.configure(event);
+    expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
+    expect(decideSettings(turns.state, { type: "SetPolicy", patch }).events).toEqual([]);
+  });
 });
 
 describe("α of one resource", () => {
-  /** A light request that has waited longer, and a heavy one that came later: who is granted on each resource. */
+  /** A light request with a longer wait, and a later heavy request: the agent granted on each resource. */
   function winners(turns: SlotTurns, ...resources: string[]): string[] {
     return resources.map((name) => {
       turns.turn(acquire(`a1-${name}`, name), acquire(`a3-${name}`, name), acquire(`a2-${name}`, name));
@@ -579,7 +576,7 @@ describe("α of one resource", () => {
     });
   }
 
-  it("decides who is granted there, and nowhere else", () => {
+  it("decides the grants of that resource only", () => {
     const turns = SlotTurns.of({ latency: 1, throughput: 1 }, ...agents);
     turns.setResource("latency", { ownAlpha: { value: 0, autoTune: false } });
     turns.setResource("throughput", { ownAlpha: { value: 1, autoTune: false } });
@@ -595,7 +592,7 @@ describe("α of one resource", () => {
     ]);
   });
 
-  it("stays when the policy sets another, and follows it again once it is given back", () => {
+  it("stays when the policy sets another, and follows it again once reset to the policy's", () => {
     const turns = SlotTurns.of({ own: 1, other: 1 }, ...agents);
     turns.setResource("own", { ownAlpha: { value: 0, autoTune: false } });
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1 } });
@@ -623,7 +620,7 @@ describe("α of one resource", () => {
     return turns;
   };
 
-  it("moves by itself there, and at no resource that follows a policy without auto-tune", () => {
+  it("is tuned there, and at no resource that follows a policy without auto-tune", () => {
     const turns = tuned();
     const moves = turns.all("AlphaTuned");
     expect(moves[0]).toMatchObject({ resource: "gpu", from: 0.5 });
@@ -632,7 +629,7 @@ describe("α of one resource", () => {
     expect(alphaAt(turns.state, turns.resource("tpu"))).toBe(0.25);
   });
 
-  it("that moved is left alone by the policy, and by settings of something else", () => {
+  it("keeps a tuned value through changes of the policy and of other settings", () => {
     const turns = tuned();
     const moved = turns.resource("gpu").tunedAlpha;
     expect(moved).toBeDefined();
@@ -642,7 +639,7 @@ describe("α of one resource", () => {
   });
 
   it.each([{ alpha: 0.5 }, { alpha: 0.2 }, { autoTune: false }, { alpha: null }] as const)(
-    "that moved is put back by setting it: %o",
+    "loses a tuned value when set: %o",
     (patch) => {
       const turns = tuned();
       const command = { type: "SetResource", resource: resourceName("gpu"), patch } as const;
@@ -661,7 +658,7 @@ describe("α of one resource", () => {
   });
 });
 
-it("what an agent waits for is its backlog at once", () => {
+it("an agent's waits count as its backlog at once", () => {
   const turns = SlotTurns.of({ gpu: 1, tpu: 1 }, ...agents);
   const backlog = (id: string) => backlogOf(turns.state, agentOf(turns.state, agentId(id)));
   turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu", { weightThousandths: 2_500 }));

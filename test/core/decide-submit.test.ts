@@ -1,4 +1,4 @@
-// What submitting and cancelling lead to: accepted once, refused without a trace, cancelled or not by order.
+// Outcomes of submitting and cancelling: accepted once, refused without a trace, cancelled or not by order.
 
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
@@ -15,7 +15,7 @@ const cancel = (id: string, project = "p"): Command => ({
   round: 1,
 });
 
-/** What is answered to a command that must change nothing. */
+/** The reply to a command that must change nothing. */
 function refusal(turns: Turns, command: Command) {
   const before = fingerprint(turns.state);
   const { events, reply } = decide(turns.state, command, turns.at);
@@ -25,7 +25,7 @@ function refusal(turns: Turns, command: Command) {
 }
 
 describe("submitting", () => {
-  it("is accepted once: the same again is a duplicate, other content a conflict, live or ended", () => {
+  it("is accepted once: the same content is a duplicate, other content a conflict, live or ended", () => {
     const turns = new Turns();
     const first = submit({ id: taskId("t1") });
     expect(turns.turn(first)).toMatchObject([{ kind: "accepted", duplicate: false }]);
@@ -49,7 +49,7 @@ describe("submitting", () => {
     expect(turns.all("TaskSubmitted")).toHaveLength(1);
   });
 
-  it("a kind that nobody serves warns, or is refused where the submitter wants that", () => {
+  it("warns of a kind without agents, or is refused if the submitter prefers", () => {
     const turns = new Turns();
     turns.turn(join("a1", { kinds: [kind("count")] }));
     const mistyped = submit({ kind: kind("cuont") });
@@ -64,7 +64,7 @@ describe("submitting", () => {
     expect(turns.turn(submit({ id: taskId("t2"), kind: kind("count") }))).toMatchObject([{ warnings: [] }]);
   });
 
-  it("is refused when the swarm, or the project, has as many waiting as it may", () => {
+  it("is refused when the swarm, or the project, has the maximum of waiting tasks", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("t1") }));
     const { counts } = turns.state;
@@ -88,11 +88,11 @@ describe("submitting", () => {
     expect(
       decide(turns.state, submit({ id: taskId("t3"), project: projectId("q") }), turns.at).events,
     ).toHaveLength(1);
-    // What was accepted before is still the same task.
+    // A task accepted before is still the same task.
     expect(refusal(turns, submit({ id: taskId("t1") }))).toMatchObject({ kind: "accepted", duplicate: true });
   });
 
-  it("with a deadline that passed ends expired in the same turn; what is not due yet waits", () => {
+  it("with a deadline that passed ends expired in the same turn; a task with a later not-before waits", () => {
     const turns = new Turns();
     turns.turn(join("a1"));
     turns.turn(
@@ -109,7 +109,7 @@ describe("submitting", () => {
     expect(turns.task("later").state).toBe("assigned");
   });
 
-  it("is forgotten beyond the horizon, and then a new task", () => {
+  it("is forgotten beyond the horizon, and its id is then a new task", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
     turns.pass(limits.rememberMsDefault + 1);
@@ -117,7 +117,7 @@ describe("submitting", () => {
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: false }]);
   });
 
-  it("is remembered whatever the clock says that passed between two terms", () => {
+  it("is remembered whatever time the clock shows between two terms", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
     turns.pass(limits.rememberMsDefault + 1);
@@ -145,7 +145,7 @@ describe("cancelling", () => {
     expect([turns.ended("t1").state, turns.ended("t2").state]).toEqual(["cancelled", "completed"]);
   });
 
-  it("revokes the attempt, whose place is taken until its agent confirms", () => {
+  it("revokes the attempt, whose capacity is occupied until its agent confirms", () => {
     const turns = new Turns();
     turns.turn(join("a1"));
     turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
@@ -170,7 +170,7 @@ describe("cancelling", () => {
     expect(turns.agent("a1").open.size).toBe(0);
   });
 
-  it("is the same twice, and of another project's task unknown", () => {
+  it("has the same reply twice, and another project's task is unknown", () => {
     const turns = new Turns();
     turns.turn(submit());
     expect(refusal(turns, cancel("t1", "other"))).toEqual({ kind: "unknown-task", task: "t1" });

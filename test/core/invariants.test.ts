@@ -1,5 +1,5 @@
-// Each invariant is broken on purpose, to prove that its checker sees; and a state in which much is going on is
-// found whole. The numbers are those of docs/invariants.md.
+// Each invariant is broken on purpose, to prove that its checker sees; and a busy state has no violations. The numbers
+// are those of docs/invariants.md.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -26,7 +26,7 @@ import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../
 import { aRef, endedTask, liveTask } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
-/** One task in each state, an attempt that was revoked, an agent that left, and something learnt. */
+/** One task in each state, a revoked attempt, an agent that left, and learned values. */
 function aBusySwarm(): Turns {
   const turns = new Turns();
   turns.turn(join("a1", { maxConcurrent: 3 }), join("a2", { kinds: [kind("other")] }), join("gone"));
@@ -69,7 +69,7 @@ type Mutable = any;
 const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
   [
     1,
-    "a task lives and has ended",
+    "a task is live and has ended",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
       state.endedById.set(aRef("queued"), { ...ended, id: taskId("queued") });
@@ -174,14 +174,14 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     3,
-    "a queue forgot who waits longest",
+    "a queue forgot its longest waiting member",
     (state) => {
       (row(state, "queued").partition as Mutable).oldest = undefined;
     },
   ],
   [
     3,
-    "a kind counts queues that are not there",
+    "a kind counts queues that do not exist",
     (state) => {
       const queue = row(state, "queued").partition?.user.project.queue as Mutable;
       queue.kindRow.queues += 1;
@@ -204,12 +204,12 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     4,
-    "an attempt occupies no place",
+    "an attempt does not occupy its agent",
     (state) => agent(state, "a1").open.delete(open(state, "running").number),
   ],
   [
     4,
-    "a place is taken by nobody's attempt",
+    "capacity is occupied by no task's attempt",
     (state) => {
       row(state, "running").open = undefined;
     },
@@ -252,7 +252,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     5,
-    "a task outlives its last attempt",
+    "a task is live after its last attempt",
     (state) => {
       row(state, "delayed").failures = 3;
       row(state, "delayed").attempt = 3;
@@ -281,7 +281,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     7,
-    "an attempt may run for ever",
+    "an attempt has no time-out",
     (state) => {
       open(state, "running").timeoutTimer = undefined;
     },
@@ -332,7 +332,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     9,
-    "a task is counted where nobody looks",
+    "a task is counted in rows outside the state",
     (state) => {
       const { projectRow } = row(state, "queued");
       (row(state, "queued") as Mutable).projectRow = { ...projectRow };
@@ -362,7 +362,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [9, "a kind in use is listed as idle", (state) => state.idleKinds.add(kind("k"))],
   [
     9,
-    "a kind is kept for nothing",
+    "a kind is kept without a reason",
     (state) => {
       state.kindByName.set(kind("new"), { kind: kind("new"), settings: undefined, tick: 0, queues: 0 });
       state.idleKinds.add(kind("new"));
@@ -370,7 +370,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     10,
-    "an agent counts for a row of its kind that nobody reads",
+    "an agent has a kind row outside the state",
     (state) => {
       const { kindRows } = agent(state, "a1");
       agent(state, "a1").kindRows = kindRows.map((row: object) => ({ ...row }));
@@ -388,7 +388,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     11,
-    "more idle kinds are kept than may",
+    "more idle kinds are kept than the maximum",
     (state) => {
       for (let at = 0; at <= limits.idleKindsMax; at += 1) {
         const idle = kind(`k${at}`);
@@ -407,7 +407,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     12,
-    "more is remembered than was tried",
+    "a record remembers more than was tried",
     (state) => {
       (state.recordByKind.get(kind("k")) as Mutable).failures = 40;
     },
@@ -421,14 +421,14 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     12,
-    "an outcome is of the future",
+    "an outcome is in the future",
     (state) => {
       (state.recordByKind.get(kind("k")) as Mutable).updatedAt = state.at + 1;
     },
   ],
   [
     13,
-    "somebody idles who would take what waits",
+    "an agent idles beside a waiting task",
     (state) => {
       state.agentById.get(agentId("a1"))?.open.clear();
       const queue = row(state, "queued").partition?.user.project.queue as Mutable;
@@ -437,7 +437,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     14,
-    "something was due and was not done",
+    "a timer is overdue",
     (state) => {
       state.at = instant(state.at + 120_000);
     },
@@ -447,7 +447,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
 const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
   [
     15,
-    "a round is passed over",
+    "a round is skipped",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
       state.endedById.set(aRef("revoked"), { ...ended, round: ended.round + 2 });
@@ -455,7 +455,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
   ],
   [
     15,
-    "an ended task lives again",
+    "an ended task is live again",
     (state) => {
       state.endedById.delete(aRef("revoked"));
       state.taskById.set(aRef("revoked"), row(state, "queued"));
@@ -479,14 +479,14 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
   ],
   [
     16,
-    "attempts are counted down",
+    "an attempt's number falls",
     (state) => {
       row(state, "running").attempt -= 1;
     },
   ],
   [
     17,
-    "an agent has more attempts than places",
+    "an agent has more attempts than capacity",
     (state) => {
       const { open: places } = agent(state, "a2");
       places.set(assignmentNumber(7), open(state, "running"));
@@ -515,7 +515,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
   ],
   [
     18,
-    "a life is numbered anew",
+    "a session restarts its numbers",
     (state) => {
       agent(state, "a1").lastNumber = 0;
     },
@@ -525,7 +525,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
 const numbersOf = (violations: readonly Violation[]) => violations.map(({ number }) => number);
 
 describe("the checkers", () => {
-  it("find nothing in a swarm that is well, however busy", () => {
+  it("find nothing in a sound swarm, however busy", () => {
     const { state } = aBusySwarm();
     const states = [...state.taskById.values()].map((each) => each.state).sort();
     expect(states).toEqual(["assigned", "delayed", "delayed", "queued", "queued", "running"]);
@@ -541,7 +541,7 @@ describe("the checkers", () => {
     for (const { name, sentence } of violations) expect(`${name}: ${sentence}`).not.toContain("undefined");
   });
 
-  it.each(breaks)("see it of a state that they saw while it was well, too: %i, %s", (number, _, doIt) => {
+  it.each(breaks)("see it also in a state that was sound before: %i, %s", (number, _, doIt) => {
     const { state } = aBusySwarm();
     const roll = new Roll();
     expect(checkAfterTurn(state, roll)).toEqual([]);
@@ -550,7 +550,7 @@ describe("the checkers", () => {
     expect(numbersOf(checkAfterTurn(state, roll))).toContain(number);
   });
 
-  it("take a task for new that comes back in another row, and one that ended for ended", () => {
+  it("treat a task in a new row as new, and an ended task as ended", () => {
     const { state } = aBusySwarm();
     const roll = new Roll();
     checkAfterTurn(state, roll);
@@ -573,7 +573,7 @@ describe("the checkers", () => {
     expect(numbersOf(succession.check(state))).toContain(number);
   });
 
-  it("allow an agent whose places were lowered to have more attempts than places, until they end", () => {
+  it("allow an agent with lowered capacity to have more attempts, until they end", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 2 }));
     turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }), submit({ id: taskId("t3") }));

@@ -1,5 +1,5 @@
-// A swarm whose assignments the test makes itself, as a planner does that asks every gate: events are applied
-// one by one, with what follows from each, and every state between two of them is checked.
+// A swarm with assignments by the test itself, like a planner that asks every gate. Events are applied one by one, with
+// their reactions, and every state in between is checked.
 
 import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply, ReportedOutcome } from "../../src/core/command.ts";
@@ -49,7 +49,7 @@ export class LedgerSwarm {
     this.record({ type: "TermStarted", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 });
   }
 
-  /** @throws Error when an invariant does not hold after it */
+  /** @throws Error when an invariant does not hold afterwards */
   record(event: Event): void {
     const ranAs = kindClosedBy(this.state, event);
     passTo(this.state, this.at, event);
@@ -81,7 +81,7 @@ export class LedgerSwarm {
     return this.ask(submit({ id: taskId(id), ...overrides }));
   }
 
-  /** Assigns a queued task if every gate lets it pass. @returns what kept it, `assigned` when nothing did */
+  /** Assigns a queued task if every gate lets it pass. @returns the gate that held it, or `assigned` */
   assign(id: string, agent: string): string {
     const row = liveTask(this.state, id);
     const agentRow = this.state.agentById.get(agentId(agent));
@@ -112,7 +112,7 @@ export class LedgerSwarm {
     return "assigned";
   }
 
-  /** The report of an assignment there was, late or not. */
+  /** The report of a past assignment, late or not. */
   report(assigned: EventOf<"TaskAssigned">, outcome: ReportedOutcome): Reply {
     const { agent, incarnation, project, task, attempt, token: granted } = assigned;
     return this.ask({

@@ -1,4 +1,4 @@
-// The checkers of budgets see what they are for: each is shown a state that somebody broke.
+// The checkers of budgets see violations: each is shown a broken state.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -38,14 +38,14 @@ const row = (state: SwarmState) => state.projectById.get(projectId("p")) as Muta
 const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
   [
     33,
-    "the swarm reserves what nobody holds",
+    "the swarm reserves more than its attempts",
     (state) => {
       state.ledger.reserved += 1;
     },
   ],
   [
     33,
-    "a project has returned what is still held",
+    "a project has returned a reservation that is still held",
     (state) => {
       row(state).ledger.reserved = 0;
     },
@@ -59,7 +59,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     34,
-    "one of a project is counted twice",
+    "an open attempt of a project is counted twice",
     (state) => {
       row(state).openAttempts += 1;
     },
@@ -74,7 +74,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     35,
-    "a bucket is of the future",
+    "a bucket is in the future",
     (state) => {
       row(state).ledger.spent.buckets[0].step += 100;
     },
@@ -147,7 +147,7 @@ function overspend(state: SwarmState, ledger: SwarmState["ledger"]): void {
 }
 
 describe("the checkers of budgets", () => {
-  it("find nothing in a swarm that is well", () => {
+  it("find nothing in a sound swarm", () => {
     expect(checkInvariants(aSpendingSwarm().state)).toEqual([]);
   });
 
@@ -165,7 +165,7 @@ describe("the checkers of budgets", () => {
     expect(succession.check(swarm.state).map((violation) => violation.number)).toEqual([number]);
   });
 
-  it("stop whoever assigns beyond a budget", () => {
+  it("stop an assignment beyond a budget", () => {
     const swarm = aSpendingSwarm();
     swarm.submit("t3", { tokens: 1_000 });
     const assigned = swarm.last("TaskAssigned");

@@ -1,7 +1,7 @@
-// Budgets conserve: whatever is assigned, reported, refused, lost, reported late, cancelled or set, in whatever
-// order, what is reserved is what open attempts hold, what is spent is what was charged in the window and no
-// more, and no assignment exceeds a budget in a hard mode (promise P7). The fixture checks every invariant
-// after every event; this file keeps its own books beside it.
+// Budgets conserve tokens under any order of assignments, reports, refusals, losses, late reports, cancellations and
+// settings. Reserved tokens are those of open attempts. Spent tokens are those charged in the window, and no more. No
+// assignment exceeds a budget in a hard mode (promise P7). The fixture checks every invariant after every event; this
+// file keeps separate books.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -81,7 +81,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 ) as fc.Arbitrary<Step>;
 
-/** What the events say was charged, and when: not a window, a list. */
+/** The charges of the events, with their instants: not a window, a list. */
 class Books {
   readonly charges: { readonly at: number; readonly project: string; readonly tokens: number }[] = [];
   readonly #late = new Set<string>();
@@ -145,7 +145,7 @@ function nameOf({ task: id, attempt }: { readonly task: string; readonly attempt
   return `${id}#${attempt}`;
 }
 
-/** Tasks are the projects' in turn; their kind may be made cheaper. */
+/** Tasks belong to the projects in turn; their kind may be made cheaper. */
 class History {
   readonly swarm = new LedgerSwarm();
   readonly books = new Books();
@@ -167,7 +167,7 @@ class History {
     }
   }
 
-  /** All that is open ends by the death of its agents. */
+  /** Ends all open attempts by the loss of their agents. */
   killAll(): void {
     for (const id of [0, 1, 2]) this.#do({ do: "lose", agent: id });
     this.#book();
@@ -247,12 +247,12 @@ class History {
     return queued[number % Math.max(1, queued.length)]?.spec.id ?? "none";
   }
 
-  /** One of the newest. */
+  /** One of the newest tasks. */
   #taskOf(number: number): string {
     return `t${Math.max(1, this.#submitted - number)}`;
   }
 
-  /** A reaction has the instant of what it follows, and so has a timer's event: `at` is the fixture's own. */
+  /** A reaction has the instant of its cause, and so has a timer's event: `at` is the fixture's own. */
   #book(): void {
     const { events, at } = this.swarm;
     for (const event of events.slice(this.#booked)) this.books.take(event, at);
@@ -269,7 +269,7 @@ class History {
       const spent = totalAt(ledger.spent, at);
       expect(spent).toBeLessThanOrEqual(books.spentSince(Number.NEGATIVE_INFINITY, name));
     }
-    // The window of shares was never changed, so all of it is known.
+    // The window of shares was never changed, so all use is known.
     const usage = totalAt(state.ledger.usage, at);
     const { guaranteeMs } = state.policy;
     const stepMs = guaranteeMs / limits.windowBuckets;
@@ -281,7 +281,7 @@ class History {
 }
 
 describe("budgets", () => {
-  it("conserve under any interleaving, and end with nothing reserved when everybody dies", () => {
+  it("conserve under any interleaving, and end with nothing reserved when all agents are lost", () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(step, { minLength: 10, maxLength: 60, size: "max" }), (steps) => {
@@ -300,7 +300,7 @@ describe("budgets", () => {
       }),
       { numRuns: 300 },
     );
-    // The histories were worth it.
+    // The histories covered enough.
     const wanted = [
       "TaskAssigned",
       "TaskCompleted",
@@ -313,7 +313,7 @@ describe("budgets", () => {
       expect(seen).toContain(type);
   });
 
-  it("are never exceeded by what was reserved and honestly reported", () => {
+  it("are never exceeded by reservations and honest reports", () => {
     const honest = fc.array(
       fc.record({
         tokens: fc.integer({ min: 1, max: 300 }),
@@ -339,7 +339,7 @@ describe("budgets", () => {
             spent.push({ at: swarm.at, tokens: used });
           }
           swarm.pass(pass);
-          // Any span as long as the window: those that end with a charge are enough.
+          // Any span as long as the window: spans that end with a charge are enough.
           const from = swarm.at - 60_000;
           const inWindow = spent.filter(({ at }) => at > from).reduce((sum, each) => sum + each.tokens, 0);
           expect(inWindow + swarm.project().ledger.reserved).toBeLessThanOrEqual(1_000);

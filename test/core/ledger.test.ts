@@ -1,4 +1,4 @@
-// What is charged when: reservations, settlements, what is returned, and what comes late.
+// Charges and their times: reservations, settlements, returned reservations, and late reports.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ReportedOutcome } from "../../src/core/command.ts";
@@ -36,7 +36,7 @@ function report(outcome: ReportedOutcome) {
   return swarm.report(swarm.last("TaskAssigned"), outcome);
 }
 
-/** Of the project: what is reserved, and what is spent. */
+/** Of the project: reserved and spent tokens. */
 function levels(): readonly [reserved: number, spent: number] {
   const { reserved, spent, usage } = swarm.project().ledger;
   const total = spent === undefined ? -1 : totalAt(spent, swarm.at);
@@ -64,7 +64,7 @@ describe("an attempt's end", () => {
     ["refused by infrastructure after some tokens", { kind: "infrastructure", error: "", tokens: 5 }, 5],
     ["given up by its agent, with its tokens", { kind: "revoked", tokens: 40 }, 40],
     ["given up by its agent, without a word", { kind: "revoked" }, 1_000],
-  ])("spends what is due: %s", (_, outcome, spent) => {
+  ])("spends the due tokens: %s", (_, outcome, spent) => {
     assign("t1", 1_000);
     expect(levels()).toEqual([1_000, 0]);
     report(outcome);
@@ -73,7 +73,7 @@ describe("an attempt's end", () => {
     expect(levels()).toEqual([0, spent]);
   });
 
-  it("returns everything when agents die at random", () => {
+  it("returns all reservations when agents are lost at random", () => {
     for (let n = 0; n < 6; n += 1) assign(`t${n}`, 500, n % 2 === 0 ? "a1" : "a2");
     expect(levels()).toEqual([3_000, 0]);
     lapse("a1");
@@ -115,7 +115,7 @@ describe("a revoked attempt", () => {
     expect(levels()).toEqual([0, spent]);
   });
 
-  it("of a time-out holds it too, beside that of the next attempt", () => {
+  it("of a time-out keeps its reservation beside the next attempt's", () => {
     swarm.submit("t1", { tokens: 1_000, timeoutMs: 5_000, maxAttempts: 3 });
     swarm.assign("t1", "a1");
     swarm.pass(5_000);
@@ -127,7 +127,7 @@ describe("a revoked attempt", () => {
     expect(levels()).toEqual([1_000, 600]);
   });
 
-  it("of an agent that is gone returns it", () => {
+  it("of an agent that is gone returns its reservation", () => {
     assign("t1", 1_000);
     cancel("t1");
     lapse();
@@ -145,7 +145,7 @@ describe("a revoked attempt", () => {
   });
 });
 
-describe("a report that comes after its attempt was lost", () => {
+describe("a report after its attempt was lost", () => {
   it("is charged once, however often it comes", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
@@ -172,7 +172,7 @@ describe("a report that comes after its attempt was lost", () => {
     expect(levels()).toEqual([0, 1_000]);
   });
 
-  it("is charged beside the attempt that took its place", () => {
+  it("is charged beside the attempt that replaced it", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
     lapse();
@@ -183,7 +183,7 @@ describe("a report that comes after its attempt was lost", () => {
     expect(levels()).toEqual([0, 1_700]);
   });
 
-  it("is not charged under another's name, nor longer after than ended tasks are remembered", () => {
+  it("is not charged under another name, nor once ended tasks are forgotten", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
     lapse();
@@ -198,7 +198,7 @@ describe("a report that comes after its attempt was lost", () => {
     expect(swarm.all("TokensCharged")).toEqual([]);
   });
 
-  it("is charged at the last moment at which ended tasks are remembered", () => {
+  it("is charged at the last instant at which ended tasks are remembered", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
     lapse();
@@ -209,7 +209,7 @@ describe("a report that comes after its attempt was lost", () => {
     expect(swarm.all("TokensCharged")).toMatchObject([{ task: "t1", tokens: 9 }]);
   });
 
-  it("is awaited of so many attempts at most: whoever was lost longest ago is forgotten first", () => {
+  it("is awaited for a bounded number of attempts: the attempt lost longest ago is forgotten first", () => {
     assign("t1", 1_000);
     assign("t2", 1_000, "a2");
     const [one, two] = swarm.all("TaskAssigned");
@@ -233,7 +233,7 @@ describe("a report that comes after its attempt was lost", () => {
 });
 
 describe("a change of settings", () => {
-  it("begins a new budget with what is known to be spent, and keeps what is reserved", () => {
+  it("begins a new budget with the tokens known to be spent, and keeps reservations", () => {
     swarm.setProject({});
     assign("t1", 500);
     report({ kind: "completed", result: "" });
@@ -281,7 +281,7 @@ describe("a change of settings", () => {
 });
 
 describe("estimates", () => {
-  it("are the submitter's word, else what the kind took so far, else the policy's", () => {
+  it("are the submitter's, else the kind's mean, else the policy's", () => {
     expect(tokensEstimate(swarm.state, aTask({ tokens: 7 }))).toBe(7);
     expect(tokensEstimate(swarm.state, aTask())).toBe(limits.tokensPerAttemptDefault);
     const took = (id: string, outcome: ReportedOutcome) => {
@@ -298,7 +298,7 @@ describe("estimates", () => {
     expect(tokensEstimate(swarm.state, aTask())).toBe(911);
   });
 
-  it("learn nothing from what says nothing of a whole attempt", () => {
+  it("learn nothing from attempts that ended early", () => {
     for (const [index, outcome] of (
       [
         { kind: "completed", result: "" },
@@ -335,20 +335,20 @@ describe("cost", () => {
     expect(costEstimate({ weight: 1.0004 })).toBe(1_000);
   });
 
-  it("is corrected by what was reported against the submitter's estimate", () => {
+  it("is corrected by the report against the submitter's estimate", () => {
     expect(costCorrection(task, { ...spent, tokens: 2_000 })).toBe(2_500);
     expect(costCorrection(task, { ...spent, tokens: 500 })).toBe(-1_250);
     expect(costCorrection(task, { ...spent, tokens: 1_000 })).toBe(0);
   });
 
-  it("stands where nobody estimated or reported anything", () => {
+  it("stands without an estimate or a report", () => {
     expect(costCorrection(task, spent)).toBe(0);
     expect(costCorrection({ weight: 2.5 }, { ...spent, tokens: 9 })).toBe(0);
     expect(costCorrection({ weight: 2.5, tokens: 0 }, { ...spent, tokens: 9 })).toBe(0);
     expect(costCorrection({ weight: 2.5 }, { ...spent, charged: 2_000 })).toBe(500);
   });
 
-  it("is nothing for what infrastructure refused or was lost", () => {
+  it("is nothing for an attempt that infrastructure refused or that was lost", () => {
     expect(costCorrection(task, { ...spent, isReturned: true, tokens: 9_999 })).toBe(-2_500);
   });
 
@@ -358,7 +358,7 @@ describe("cost", () => {
   });
 });
 
-it("a join of the same life keeps what its attempts reserve", () => {
+it("a join of the same session keeps its attempts' reservations", () => {
   assign("t1", 1_000);
   const held = [{ ...aRef("t1"), attempt: swarm.last("TaskAssigned").attempt }];
   swarm.ask(
@@ -368,7 +368,7 @@ it("a join of the same life keeps what its attempts reserve", () => {
 });
 
 describe("an estimate that is too small", () => {
-  it("is corrected by what its kind's attempts used of theirs, so that a budget is overspent by few", () => {
+  it("is corrected by its kind's past use, so that few attempts overspend a budget", () => {
     swarm.setBudget({ tokens: 1_000, windowMs: 3_600_000 });
     const outcomes: string[] = [];
     for (let index = 0; index < 10; index += 1) {
@@ -381,7 +381,7 @@ describe("an estimate that is too small", () => {
     expect(levels()).toEqual([0, 900]);
   });
 
-  it("is multiplied by a mean that falls again, and never cuts an estimate that was kept", () => {
+  it("is multiplied by a mean that can fall again, and never cuts a good estimate", () => {
     const factors = [900, 50, 50, 50, 50, 50, 50, 50, 50, 50].map((used, index) => {
       assign(`t${index}`, 100);
       report({ kind: "completed", result: "", tokens: used });
@@ -392,7 +392,7 @@ describe("an estimate that is too small", () => {
     expect(factors.at(-1)).toBe(1);
   });
 
-  it("is corrected by no more than fits the whole budget, or nothing would run and teach again", () => {
+  it("is corrected by no more than fits the whole budget, or no task would run and correct the mean", () => {
     assign("t1", 1);
     report({ kind: "completed", result: "", tokens: 500_000 });
     swarm.pass(70_000);
@@ -404,7 +404,7 @@ describe("an estimate that is too small", () => {
     assign("t2", 3_000);
   });
 
-  it("is corrected to whole tokens, upwards, and counts as one where it is none", () => {
+  it("is corrected to whole tokens, upwards, and counts as 1 where it is 0", () => {
     assign("t1", 100);
     report({ kind: "completed", result: "", tokens: 150 });
     const estimate = (tokens: number) => tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens }));
@@ -430,7 +430,7 @@ describe("an estimate that is too small", () => {
     }
   });
 
-  it("is learnt from an attempt that ended early only where that used more already", () => {
+  it("learns from an attempt that ended early only where it already used more", () => {
     assign("t1", 100);
     cancel("t1");
     report({ kind: "revoked", tokens: 10 });

@@ -1,4 +1,4 @@
-// When a failed attempt is tried again, against the bounds of src/limits.ts.
+// The retry of a failed attempt, against the bounds of src/limits.ts.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ function waitMs(row: TaskRow, failureClass: FailureClass, jitter = 0): number {
 }
 
 describe("a failed attempt", () => {
-  it("is tried again after a back-off that doubles up to its maximum", () => {
+  it("is retried after a back-off that doubles up to its maximum", () => {
     const waits = [0, 1, 2, 3, 20].map((failures) =>
       waitMs(aRow({ failures, maxAttempts: 100 }), "failed", 0.999_999),
     );
@@ -60,7 +60,7 @@ describe("a failed attempt", () => {
     },
   );
 
-  it("that was lost with its agent is tried again at once", () => {
+  it("that was lost with its agent is retried at once", () => {
     expect(decideRetry(aRow(), "lost", at, 0.5)).toEqual({ kind: "retry", retryAt: undefined });
   });
 
@@ -74,7 +74,7 @@ describe("a failed attempt", () => {
     });
   });
 
-  it("of invalid input is never tried again", () => {
+  it("of invalid input is never retried", () => {
     expect(decideRetry(aRow({ maxAttempts: 100 }), "invalid", at, 0)).toEqual({ kind: "fail" });
   });
 });

@@ -1,4 +1,4 @@
-// Rounds of a task: what a retry opens, what it refuses, and that the promises hold in each round.
+// Rounds of a task: a retry opens a round or is refused, and the promises hold in each round.
 
 import { describe, expect, it } from "vitest";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
@@ -30,7 +30,7 @@ function deadLettered({ attempts = 2, agent = "a1" } = {}): Turns {
 }
 
 describe("a retry", () => {
-  it("opens the next round: attempts are numbered on, failures and times begin anew", () => {
+  it("opens the next round: attempt numbers continue, failures and times restart", () => {
     const turns = deadLettered();
     turns.turn({ type: "DrainAgent", agent: agentId("a1") });
     turns.pass(100);
@@ -64,7 +64,7 @@ describe("a retry", () => {
     expect(turns.ended("t1")).toMatchObject({ state: "expired", round: 2 });
   });
 
-  it("asked for twice opens one round, and is answered the same, whatever became of it", () => {
+  it("asked for twice opens one round, and has the same reply, whatever happened since", () => {
     const turns = deadLettered();
     const retry = turns.retry("t1");
     const answer = { kind: "retried", task: taskId("t1"), round: 2 };
@@ -77,7 +77,7 @@ describe("a retry", () => {
     expect(turns.all("TaskRetried").map(({ round }) => round)).toEqual([2, 3]);
   });
 
-  it("is refused for a task that completed, that lives, that is in another round, and that is not known", () => {
+  it("is refused for a task that completed, is live, is in another round, or is unknown", () => {
     const turns = deadLettered();
     turns.turn(submit({ id: taskId("t2") }), submit({ id: taskId("t3"), kind: aTask().kind }));
     turns.turn(turns.report("t2", { kind: "completed", result: "" }));
@@ -102,7 +102,7 @@ describe("a retry", () => {
     expect(turns.all("TaskRetried")).toEqual([]);
   });
 
-  it("is held to the bounds, declarations and budgets of a submission", () => {
+  it("is subject to the bounds, declarations and budgets of a submission", () => {
     const turns = deadLettered();
     const retry = turns.retry("t1");
     turns.turn({ type: "SetProject", project: p, patch: { queueMax: 1 } });
@@ -118,7 +118,7 @@ describe("a retry", () => {
     expect(turns.turn(retry)).toMatchObject([{ kind: "retried" }]);
   });
 
-  it("lets the same submission go on being the same task, and another content be a conflict", () => {
+  it("keeps the same submission the same task, and other content a conflict", () => {
     const turns = deadLettered();
     const [submitted] = turns.all("TaskSubmitted");
     turns.turn(turns.retry("t1"));
@@ -135,7 +135,7 @@ describe("a retry", () => {
 });
 
 describe("a cancellation", () => {
-  it("ends the round that it names: asked for again after a retry, it leaves the new round alone", () => {
+  it("ends the named round: repeated after a retry, it leaves the new round alone", () => {
     const turns = new Turns();
     turns.turn(submit({ role: "nobody" }));
     const cancel = { type: "CancelTask", project: p, task: taskId("t1"), round: 1 } as const;
@@ -151,7 +151,7 @@ describe("a cancellation", () => {
 });
 
 describe("attempts of an earlier round", () => {
-  it("that still hold a place do not touch the new one, and their late results are stale", () => {
+  it("that still occupy capacity do not affect the new round, and their late results are stale", () => {
     const turns = new Turns();
     turns.turn(join("a1", { maxConcurrent: 2 }), submit());
     const late = turns.report("t1", { kind: "completed", result: "late" });
@@ -168,12 +168,12 @@ describe("attempts of an earlier round", () => {
     expect(turns.ended("t1")).toMatchObject({ state: "completed", round: 2, attempts: 2 });
   });
 
-  it("end with their agent's life, and the new round goes on", () => {
+  it("end with their agent's session, and the new round continues", () => {
     const turns = new Turns();
     turns.turn(join("a1"), submit());
     turns.turn({ type: "CancelTask", project: p, task: taskId("t1"), round: 1 });
     turns.turn(turns.retry("t1"));
-    expect(turns.task("t1").state).toBe("queued"); // its agent's one place is taken by its own first attempt
+    expect(turns.task("t1").state).toBe("queued"); // its agent's capacity of one is occupied by its own first attempt
     const { incarnation } = turns.agent("a1");
     turns.turn({
       type: "ReconcileAgent",
@@ -186,8 +186,8 @@ describe("attempts of an earlier round", () => {
   });
 });
 
-describe("what is counted", () => {
-  it("moves with the task: a retried one is counted as live, and no longer as it had ended", () => {
+describe("the counters", () => {
+  it("move with the task: a retried task counts as live, and no longer by its old outcome", () => {
     const turns = deadLettered();
     const counts = () => {
       const project = turns.state.projectById.get(p);
@@ -201,7 +201,7 @@ describe("what is counted", () => {
     expect(turns.state.submissions).toBe(1);
   });
 
-  it("never falls below 0 where the project's row gave way to others meanwhile", () => {
+  it("never falls below 0 where the project's row was evicted meanwhile", () => {
     const turns = deadLettered();
     turns.state.projectById.delete(p);
     turns.state.idleProjects.delete(p);

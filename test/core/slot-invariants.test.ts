@@ -1,5 +1,5 @@
-// Each invariant of slots is broken on purpose, to prove that its checker sees; and a state in which much is going
-// on is found whole. The numbers are those of docs/invariants.md.
+// Each invariant of slots is broken on purpose, to prove that its checker sees; and a busy state has no violations. The
+// numbers are those of docs/invariants.md.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { defaultPolicy } from "../../src/state/policy.ts";
 import type { SwarmState } from "../../src/state/state.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 
-/** Slots held, alone and as a set, and waited for, with and without a time-out; one that was released. */
+/** Slots held, alone and as a set, and waited for, with and without a time-out; one slot that was released. */
 function aBusySwarm(): SlotTurns {
   const turns = SlotTurns.of({ a: 2, b: 1, idle: 1 }, "a1", "a2", "a3");
   turns.turn(acquire("a1-set", ["a", "b"]), acquire("a2-x", "a"), acquire("a3-gone", "idle"));
@@ -59,7 +59,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [28, "a contended resource is not listed", (state) => void state.contendedByName.delete(resourceName("a"))],
   [
     28,
-    "a resource is waited for that is not set",
+    "an unknown resource has waiters",
     (state) => void state.contendedByName.set(resourceName("gone"), resource(state, "a")),
   ],
   [
@@ -93,7 +93,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [29, "an agent is listed without slots", (state) => void state.slotsByAgent.set(agentId("a9"), new Map())],
   [
     30,
-    "a life that is over holds a slot",
+    "an ended session holds a slot",
     (state) => {
       (state.agentById.get(agentId("a1")) as Mutable).incarnation = "a1-2";
     },
@@ -166,7 +166,7 @@ const numbersOf = (violations: readonly { readonly number: number }[]) =>
   violations.map(({ number }) => number);
 
 describe("the checkers of slots", () => {
-  it("find nothing in a swarm that is well, however busy", () => {
+  it("find nothing in a sound swarm, however busy", () => {
     const { state } = aBusySwarm();
     expect(resource(state, "a")).toMatchObject({ inUse: 2, tick: 0 });
     expect([...resource(state, "b").waiting.keys()]).toEqual(["a2 a2-b"]);
@@ -189,7 +189,7 @@ describe("the checkers of slots", () => {
     expect(numbersOf(succession.check(state))).toContain(number);
   });
 
-  it("allow a slot to stay free for who waits past the starvation limit, and for nobody else", () => {
+  it("allow a slot to stay free only for a waiter past the starvation limit", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, "a1", "a2", "a3");
     turns.turn(acquire("a1-b", "b"), acquire("a2-a", "a"), acquire("a3-set", ["a", "b"]));
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, starvationLimit: 1 } });
@@ -204,7 +204,7 @@ describe("the checkers of slots", () => {
     expect(numbersOf(checkAfterTurn(turns.state))).toContain(31);
   });
 
-  it("allow a resource whose slots were lowered to have more in use, until they are released", () => {
+  it("allow a resource with lowered slots to have more in use, until they are released", () => {
     const turns = aBusySwarm();
     turns.setResource("a", { slots: 1, maxWaiters: 1 });
     turns.turn(release("a2-x"));
@@ -220,7 +220,7 @@ describe("the checkers of slots", () => {
     expect(turns.waiters("a")).toEqual(["a2-x"]);
   });
 
-  it("allow one batch to remove a resource and set it anew", () => {
+  it("allow one batch to remove a resource and set it again", () => {
     const turns = SlotTurns.of({ a: 1 }, "a1");
     turns.turn(acquire("a1-x", "a"), release("a1-x"));
     const named = { resource: resourceName("a") };

@@ -1,6 +1,6 @@
-// Random histories of slots: acquire, release, abort, time-out, death, lost messages and operators' changes, in any
-// order. After every turn the invariants hold (Turns checks them): slots are conserved, held once, by the living,
-// and none is idle that somebody could use. And the batches replayed give the very same state.
+// Random histories of slots: acquire, release, abort, time-out, loss of agents, lost messages and operators' changes,
+// in any order. After every turn the invariants hold (Turns checks them): slots are conserved, held once, by online
+// agents, and none is idle beside a waiter that could use it. Replaying the batches gives the same state.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -14,7 +14,7 @@ it("slots are conserved under any interleaving, and every history replays to the
       const model = new SlotModel();
       for (const each of wanted) model.run(each);
       const { turns } = model;
-      // Whoever is left lets everything go: nothing is in use, and nothing waits.
+      // The remaining agents let everything go: nothing is in use, and nothing waits.
       for (const agent of turns.state.agentById.values())
         if (agent.online) turns.turn({ type: "LapseAgent", agent: agent.id, incarnation: agent.incarnation });
       for (const row of turns.state.resourceByName.values())
@@ -28,7 +28,7 @@ it("slots are conserved under any interleaving, and every history replays to the
     }),
     { numRuns: 2_000 },
   );
-  // The histories were worth it.
+  // The histories covered enough.
   for (const what of [
     ...["free", "load", "starvation-limit"],
     "ResourceRemoved",

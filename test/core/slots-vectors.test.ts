@@ -1,5 +1,5 @@
-// The live slots held to LOCO's contention vectors: the transcripts, played as commands of agents, are granted as
-// the transcripts say. In them every task is submitted right before its slot is acquired, as it is live.
+// The live slots against LOCO's contention vectors: the transcripts, played as commands of agents, are granted as the
+// transcripts say. In them every task is submitted right before its slot is acquired, as in production.
 
 import { describe, expect, it } from "vitest";
 import { agentId, slotHandle } from "../../src/ids.ts";
@@ -8,7 +8,7 @@ import type { ContentionOp, ContentionVector } from "../support/contention-vecto
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 import { readVectors } from "../support/vectors.ts";
 
-/** The transcript with what the live slots say in the place of what they should. */
+/** The transcript with the live slots' results in place of the expected results. */
 function played(
   { capacity, alpha, agents, ops }: ContentionVector,
   rules: "waggle" | "loco",
@@ -36,7 +36,7 @@ function played(
 describe.each(["waggle", "loco"] as const)("live slots under the rules %s", (rules) => {
   const vectors = readVectors<ContentionVector>("contention.jsonl");
 
-  it("have vectors to be held to, with a slot lease right after each submission", () => {
+  it("have vectors to check, with a slot lease right after each submission", () => {
     expect(vectors.some(({ ops }) => ops.some((op) => op.op === "release" && op.granted !== null))).toBe(
       true,
     );
@@ -50,7 +50,7 @@ describe.each(["waggle", "loco"] as const)("live slots under the rules %s", (rul
   });
 });
 
-it("an agent's waiters are granted in the order in which they asked", () => {
+it("an agent's waiters are granted in order of asking", () => {
   const turns = SlotTurns.of({ r: 1 }, "a1", "a2");
   turns.turn(acquire("a1-0", "r"), acquire("a2-1", "r"), acquire("a2-2", "r", { weightThousandths: 9_000 }));
   turns.turn(release("a1-0"));

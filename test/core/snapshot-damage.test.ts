@@ -1,6 +1,5 @@
-// Whatever happens to the lines of a snapshot: they give the state that was written, or none, and the error says at
-// which line. And where somebody wrote other values and sealed them anew, they are refused, or are the very snapshot of
-// the state they give: nothing is left out, mended or made up.
+// Damaged lines of a snapshot give the written state or none, and the error names the line. Lines with other values and
+// new seals are refused, or are the exact snapshot of the resulting state: nothing is left out, mended or made up.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -16,10 +15,10 @@ const swarm = richSwarm();
 pokeRareValues(swarm);
 const whole: readonly string[] = [...encodeState(swarm.state)];
 const right = fingerprint(swarm.state);
-/** Of each sort of damage: ten times as many found nothing more. */
+/** Runs per class of damage: ten times as many found nothing more. */
 const numRuns = 2_000;
 
-/** The error, or undefined where the lines are accepted. @throws what is not the error it should be */
+/** The error, or undefined where the lines are accepted. @throws any unexpected error */
 function refusalOf(lines: readonly string[], accepted: (state: ReturnType<typeof decodeState>) => void) {
   try {
     accepted(decodeState(lines));
@@ -41,7 +40,7 @@ function without(at: number): string[] {
 }
 
 describe("lines that were damaged", () => {
-  it("are missed, each of them", () => {
+  it("are refused, each line", () => {
     for (const at of whole.keys())
       expect(
         refusalOf(without(at), () => undefined),
@@ -51,7 +50,7 @@ describe("lines that were damaged", () => {
     expect(() => decodeState(whole.slice(0, 3))).toThrow("snapshot line 3: is the last one there is");
   });
 
-  it("are seen where they stand twice or follow the end", () => {
+  it("are refused where a line stands twice or follows the end", () => {
     for (const [at, line] of whole.entries()) {
       expect(() => decodeState(whole.toSpliced(at, 0, line))).toThrow(`snapshot line ${at + 2}: `);
       expect(() => decodeState([...whole, line])).toThrow(
@@ -60,7 +59,7 @@ describe("lines that were damaged", () => {
     }
   });
 
-  it("are seen where two have changed places", () => {
+  it("are refused where two lines are swapped", () => {
     const place = fc.nat(whole.length - 1);
     fc.assert(
       fc.property(place, place, (a, b) => {
@@ -71,7 +70,7 @@ describe("lines that were damaged", () => {
     );
   });
 
-  it("are seen where any byte is another one", () => {
+  it("are refused where any byte differs", () => {
     const bytes = Buffer.from(whole.join("\n"));
     let refused = 0;
     fc.assert(
@@ -114,7 +113,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 type Json = Record<string, unknown>;
 
-/** A row's fields with something else in one place, however deep. */
+/** A row's fields with one value changed, at any depth. */
 function changed(fields: Json, pick: number, how: Change): Json {
   const copy = structuredClone(fields);
   const places = [...placesIn(copy)];
@@ -150,7 +149,7 @@ function sealed(rows: readonly (readonly [RowName, Json])[]): string[] {
   return rows.map((row, at) => sealedLine(at + 1, row));
 }
 
-/** Refused, or the very snapshot of the state they give. */
+/** Refused, or the exact snapshot of the resulting state. */
 function fateOf(lines: readonly string[]): "refused" | "accepted" {
   const error = refusalOf(lines, (state) => {
     const again = [...encodeState(state)];
@@ -159,8 +158,8 @@ function fateOf(lines: readonly string[]): "refused" | "accepted" {
   return error === undefined ? "accepted" : "refused";
 }
 
-describe("lines that somebody wrote otherwise and sealed", () => {
-  it("are refused, or are the snapshot of the state they give", () => {
+describe("changed lines with valid seals", () => {
+  it("are refused, or are the snapshot of the resulting state", () => {
     const counts = { refused: 0, accepted: 0 };
     fc.assert(
       fc.property(fc.nat(whole.length - 1), fc.nat(200), change, (at, pick, how) => {
@@ -172,7 +171,7 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     expect(counts.accepted).toBeGreaterThan(0);
   });
 
-  it("are refused, or are the snapshot of the state they give, with a list or an object emptied in any place", () => {
+  it("are refused, or are the snapshot of the resulting state, with a list or an object emptied anywhere", () => {
     const counts = { refused: 0, accepted: 0 };
     for (const [at, [, fields]] of rowsOf(whole).entries())
       for (const [pick, { owner, name }] of [...placesIn(fields)].entries()) {
@@ -184,7 +183,7 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     expect(counts.accepted).toBeGreaterThan(0);
   });
 
-  it("name the field whose list is empty where it would be absent", () => {
+  it("name a field with an empty list in place of an absent one", () => {
     const rows = rowsOf(whole);
     const at = rows.findIndex(([, fields]) => fields["pastLives"] !== undefined);
     const [name, fields] = rows[at] as [RowName, Json];
@@ -192,7 +191,7 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     expect(() => decodeState(lines)).toThrow("agent.pastLives is [], not one name at least, or absent");
   });
 
-  it("are refused where their version is another one, and say so", () => {
+  it("are refused where their version differs, and the error says so", () => {
     const [name, header] = rowsOf(whole)[0] as [RowName, Json];
     for (const version of [snapshotVersion - 1, snapshotVersion + 1]) {
       const other = sealed([[name, { ...header, version }], ...rowsOf(whole).slice(1)]);
@@ -201,7 +200,7 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     }
   });
 
-  it("are refused where they hold what this version would forget", () => {
+  it("are refused where they hold unknown fields", () => {
     const rows = rowsOf(whole);
     const at = rows.findIndex(([name]) => name === "task");
     const [name, fields] = rows[at] as [RowName, Json];
@@ -213,7 +212,7 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     );
   });
 
-  it("name the field that is not what it must be", () => {
+  it("name the invalid field", () => {
     const rows = rowsOf(whole);
     const at = rows.findIndex(([name]) => name === "task");
     const [name, fields] = rows[at] as [RowName, Json];

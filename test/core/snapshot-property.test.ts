@@ -1,6 +1,5 @@
 // A state written as a snapshot at any point of any history and read again is the same state: same fingerprint, same
-// invariants, same snapshot; and whatever comes then leads to the very same bytes, although the planner is a new one
-// and every heap was built anew.
+// invariants, same snapshot. Later commands lead to the same bytes, although planner and heaps are built again.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -16,10 +15,10 @@ import { SeenValues } from "../support/seen-values.ts";
 import { SlotTurns } from "../support/slots.ts";
 import { Turns } from "../support/turns.ts";
 
-/** Some 10 s on a machine that has nothing else to do, and many times that on one that has. */
+/** Some 10 s on an idle machine, and many times as long on a busy one. */
 const historiesMs = 240_000;
 
-/** A snapshot, and where in its history it was taken. */
+/** A snapshot, and its point in the history. */
 class Cut {
   readonly lines: readonly string[];
   readonly #turns: Turns;
@@ -37,7 +36,7 @@ class Cut {
     this.#at = turns.at;
   }
 
-  /** Reads it, and goes on as the history did. */
+  /** Reads the snapshot, and continues as the history did. */
   check(): void {
     const state = decodeState(this.lines);
     expect(fingerprint(state)).toBe(this.#fingerprint);
@@ -52,14 +51,14 @@ class Cut {
   }
 }
 
-/** The rows that these lead to stand elsewhere too. */
+/** The rows that these references lead to are checked elsewhere. */
 const references = /^(?:onlineByKind|contendedByName)\[\]\[\]|^slotsByAgent|^taskById\[\]\.open\./;
 /** A project waits for no turns. */
 const alwaysNothing: readonly string[] = ["queueByKey[].projects[].sinceTurn"];
 
 const cutAt = fc.double({ min: 0, max: 1, noNaN: true });
 
-describe("a state comes back from its snapshot and goes on as if it had never been written", () => {
+describe("a state read from its snapshot continues as if it had never been written", () => {
   it(
     "at any point of any history of tasks, agents and settings",
     () => {
@@ -97,7 +96,7 @@ describe("a state comes back from its snapshot and goes on as if it had never be
     historiesMs,
   );
 
-  it("at any point of a history in which every field says something", () => {
+  it("at any point of a history that sets every field", () => {
     const seen = new SeenValues();
     const { inputs } = richSwarm();
     for (const first of inputs.keys()) {
@@ -112,7 +111,7 @@ describe("a state comes back from its snapshot and goes on as if it had never be
     pokeRareValues(rare);
     seen.add(describeState(rare.state));
     new Cut(rare).check();
-    // No field could be lost without a fingerprint telling: each said something.
+    // No field can be lost without a changed fingerprint: each was set.
     const fields = Object.keys(emptyState()) as (keyof SwarmState)[];
     expect(fields.filter((field) => !seen.varies(field))).toEqual([]);
     const silent = seen.silent().filter((path) => !references.test(path) && !alwaysNothing.includes(path));

@@ -1,5 +1,5 @@
-// Building a state from a snapshot's rows goes in steps, however much of it is one user's: a standby that restores has
-// others on its loop.
+// Building a state from a snapshot's rows takes steps, however much of it belongs to one user: a standby that restores
+// has other work on its loop.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { aTask } from "../support/turns.ts";
 
 const rows = limits.snapshotStepRows;
 
-/** So many tasks of one user that wait, each with a deadline. */
+/** Waiting tasks of one user, each with a deadline. */
 function aLongQueue(tasks: number): SwarmState {
   const state = emptyState();
   const at = { at: instant(1_000), idx: batchIndex(1) };
@@ -34,7 +34,7 @@ function stepsOf<Result>(steps: Generator<undefined, Result>): { count: number; 
   }
 }
 
-it("a state's one long queue is built a piece at a time", () => {
+it("a state's one long queue is built piece by piece", () => {
   const tasks = 8 * rows;
   const state = aLongQueue(tasks);
   const decoder = new StateDecoder();
@@ -45,7 +45,7 @@ it("a state's one long queue is built a piece at a time", () => {
   expect([...encodeState(result)]).toEqual(lines);
 });
 
-it("a list is sorted as by one go, and no step is long", () => {
+it("a list is sorted as in one go, and no step is long", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(50), { maxLength: 200 }), fc.nat(30), (keys, repeats) => {
       const items = Array.from({ length: keys.length * (repeats + 1) }, (_, at) => ({

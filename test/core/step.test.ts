@@ -1,4 +1,4 @@
-// The bounds of a turn, and the order in which what it leads to is collected.
+// The bounds of a turn, and the order of its outcome.
 
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
@@ -54,7 +54,7 @@ describe("a turn", () => {
     expect(bytesOf(turns, turn)).toBeLessThanOrEqual(limits.maxPayloadBytesDefault - 64 * 1024);
   });
 
-  it("that is full leaves what is due and what could be assigned to the next", () => {
+  it("that is full leaves due timers and assignments to the next turn", () => {
     const turns = new Turns();
     turns.turn(join("a1"));
     const due = (id: string) => submit({ id: taskId(id), notBefore: instant(turns.at + 10) });
@@ -73,7 +73,7 @@ describe("a turn", () => {
     ]);
   });
 
-  it("sees in each command what the ones before it did, then what is due, then assigns", () => {
+  it("applies each command before the next, then fires due timers, then assigns", () => {
     const turns = new Turns();
     const turn = aTurn(turns);
     const commands: Command[] = [
@@ -95,7 +95,7 @@ describe("a turn", () => {
     expect([...turn.touchedAgents]).toEqual(["a1"]);
   });
 
-  it("without events leaves the state as it was, time and index included", () => {
+  it("without events leaves the state unchanged, time and index included", () => {
     const turns = new Turns();
     const { at, idx } = turns.state;
     turns.pass(1_000);

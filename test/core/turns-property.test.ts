@@ -1,6 +1,6 @@
-// Random histories: whatever is asked, in whatever order, right or wrong, the invariants hold after every turn,
-// no accepted task is lost or ends twice, whatever operators set meanwhile, and the batches replayed give the very
-// same state (promises P1, P2, P13).
+// Random histories: after any commands, in any order, right or wrong, the invariants hold after every turn. No accepted
+// task is lost or ends twice, whatever settings change. Replaying the batches gives the same state (promises P1, P2,
+// P13).
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -55,7 +55,7 @@ interface Wanted {
   turns: { wishes: Wish[]; passMs: number }[];
 }
 
-/** A project is configured, and removed while nothing of it is live: rarely drawn. */
+/** A project is configured, and removed while it has no live tasks: rarely drawn. */
 const projectRemoved: Wanted = {
   isExperienced: false,
   turns: [
@@ -64,7 +64,7 @@ const projectRemoved: Wanted = {
   ],
 };
 
-/** A task is revoked at an agent that never confirms it, forgotten, and submitted again under its id. */
+/** A task is revoked at an agent that never confirms, forgotten, and submitted again under its id. */
 const forgottenAndSubmittedAgain: Wanted = {
   isExperienced: false,
   turns: [
@@ -84,7 +84,7 @@ const forgottenAndSubmittedAgain: Wanted = {
   ],
 };
 
-/** Some 5 s on a machine that has nothing else to do, and many times that on one that has. */
+/** Some 5 s on an idle machine, and many times as long on a busy one. */
 const historiesMs = 120_000;
 
 it(
@@ -100,7 +100,7 @@ it(
         for (const key of accepted) {
           const ref = refOfKey(key);
           const isLive = turns.state.taskById.has(ref);
-          // The horizon forgets what ended more than a day ago, and its id may come again.
+          // The horizon forgets tasks that ended more than a day ago, and their ids may come again.
           const endings = turns.effects.filter(
             (effect) => effect.kind === "ended" && taskKey(effect) === key,
           );
@@ -116,7 +116,7 @@ it(
       }),
       { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain], [projectRemoved]] },
     );
-    // The histories were worth it: all that can happen happened (but for what is rare, or the shell's to decide).
+    // The histories covered everything, except rare events and the shell's decisions.
     expect(eventTypes.filter((type) => !seen.has(type))).toEqual([]);
   },
   historiesMs,

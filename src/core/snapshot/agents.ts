@@ -1,5 +1,5 @@
-// Agents in a snapshot, each followed by what was learnt of it and by what occupies its places. What attempts hold
-// back is counted anew; a task finds its open attempt by its id.
+// Agents in a snapshot, each followed by learned records, suspensions and open attempts. Reserved tokens are counted
+// again from the attempts. A task finds its open attempt by the task's id.
 
 import type { AgentId, Incarnation, Kind, TaskRef } from "../../ids.ts";
 import { taskKey } from "../../ids.ts";
@@ -14,7 +14,7 @@ export function* agentRows(state: SwarmState): Generator<Row> {
   for (const agent of state.agentById.values()) {
     const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...rest } = agent;
     const { pastLives, ...fields } = rest;
-    const past = pastLives.length === 0 ? {} : { pastLives }; // an older version reads what has none
+    const past = pastLives.length === 0 ? {} : { pastLives }; // left out when empty
     yield ["agent", { ...fields, ...past, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
     for (const [kind, record] of recordByKind) yield ["agent-record", { kind, record }];
     for (const [kind, suspension] of suspensionByKind) yield ["suspension", { kind, ...suspension }];
@@ -22,7 +22,7 @@ export function* agentRows(state: SwarmState): Generator<Row> {
   }
 }
 
-/** Agent and incarnation are those of the row above. */
+/** Without agent and incarnation: both stand in the row above. */
 function attemptFields({ agent: _, incarnation: __, timeoutTimer, ...fields }: OpenAttempt): object {
   return { ...fields, timeoutTimer: timerFields(timeoutTimer) };
 }
@@ -33,9 +33,9 @@ export class AgentReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
   #current: AgentRow | undefined;
-  /** Of the attempts of the current one. */
+  /** The newest number among the current agent's attempts. */
   #newestNumber = 0;
-  /** Assigned or running, until their tasks are read. */
+  /** Assigned or running attempts, until their tasks are read. */
   readonly #openByTask = new Map<string, OpenAttempt>();
   readonly #openKeys = new Set<string>();
 
@@ -77,9 +77,10 @@ export class AgentReader {
       suspensionByKind: new Map(),
       forgetTimer: undefined,
     };
-    if (row.confirmedNumber > row.lastNumber) refuse(`agent ${row.id} confirmed what it was not sent`);
+    if (row.confirmedNumber > row.lastNumber)
+      refuse(`agent ${row.id} confirmed assignments that were never sent`);
     if ((row.fencedLives.length === 0) !== (row.fencedAt === undefined))
-      refuse(`agent ${row.id} was fenced at no time`);
+      refuse(`agent ${row.id} has fenced sessions without an instant, or the reverse`);
     const forgetting = fields.optionalWithin("forgetTimer", readTimer);
     if ((forgetting === undefined) !== row.online) refuse(`agent ${row.id} is forgotten while it is online`);
     if (forgetting !== undefined)
@@ -131,12 +132,12 @@ export class AgentReader {
     this.#count(attempt);
     const timeout = fields.optionalWithin("timeoutTimer", readTimer);
     if ((timeout === undefined) !== (attempt.state === "revoked"))
-      refuse(`attempt ${attempt.task}#${attempt.attempt} is ${attempt.state} and should not end by time`);
+      refuse(`attempt ${attempt.task}#${attempt.attempt} is ${attempt.state} with a wrong timer`);
     if (timeout !== undefined)
       attempt.timeoutTimer = this.#timers.start(timeout, { kind: "timeout", attempt });
   }
 
-  /** The open attempt of a task that is assigned or running. */
+  /** The open attempt of an assigned or running task. */
   take(ref: TaskRef): OpenAttempt {
     const task = taskKey(ref);
     const attempt = known(this.#openByTask, task, "open attempt of task");
@@ -155,7 +156,7 @@ export class AgentReader {
   }
 
   #agent(): AgentRow {
-    return this.#current ?? refuse("it stands below no agent");
+    return this.#current ?? refuse("the row stands below no agent");
   }
 
   #keep(agent: AgentRow, attempt: OpenAttempt): void {
@@ -164,7 +165,7 @@ export class AgentReader {
       refuse(`the attempts of ${agent.id} are out of order at number ${number}`);
     const isConfirmed = number <= agent.confirmedNumber;
     if (state === (isConfirmed ? "assigned" : "running"))
-      refuse(`number ${number} of ${agent.id} is ${state}, that it is confirmed is ${isConfirmed}`);
+      refuse(`number ${number} of ${agent.id} is ${state}, confirmed: ${isConfirmed}`);
     agent.open.set(number, attempt);
     this.#openKeys.add(unchargedKey(attempt));
     this.#newestNumber = number;
@@ -181,7 +182,7 @@ export class AgentReader {
     const { reservedByType } = this.#state;
     reservedByType.set(
       agentType,
-      known(reservedByType, agentType, "type that holds tokens back,") + tokensReserved,
+      known(reservedByType, agentType, "type with reserved tokens") + tokensReserved,
     );
   }
 }

@@ -1,6 +1,5 @@
-// Reads the fields of a row as what they must be. Every field is read once, and what nobody reads is refused: a
-// field that this version does not know would be forgotten, and the state be another than the one that was written.
-// Not here: which line it is; whoever opens the lines adds that (decode.ts).
+// Reads and checks the fields of a row. Every field is read once, and unread fields are refused: dropping a field of a
+// newer version would change the state. Not here: the number of the line, which the decoder adds (decode.ts).
 
 import { headOf } from "../../cut-text.ts";
 import { JournalDamagedError } from "../../errors.ts";
@@ -21,7 +20,7 @@ export class Fields {
   readonly #name: string;
   #unread: number;
 
-  /** @param name for errors: of the row, or of the field that holds these */
+  /** @param name for errors: of the row, or of the field around these fields */
   constructor(value: unknown, name: string) {
     if (typeof value !== "object" || value === null || Array.isArray(value))
       refuse(`${name} has no fields`, name);
@@ -34,7 +33,7 @@ export class Fields {
     return this.#value[name] !== undefined;
   }
 
-  /** A string with at least one character, or with none where that `mayBeEmpty`. */
+  /** A string with at least one character, or possibly none with `mayBeEmpty`. */
   text<Text extends string>(name: string, { mayBeEmpty = false } = {}): Text {
     const value = this.#read(name);
     if (typeof value !== "string" || (value === "" && !mayBeEmpty)) this.#refuse(name, "a text", value);
@@ -45,7 +44,7 @@ export class Fields {
     return this.has(name) ? this.text<Text>(name) : undefined;
   }
 
-  /** A whole number in a range; `min` is 0 unless told. */
+  /** A whole number in a range; `min` defaults to 0. */
   whole<Whole extends number>(name: string, { min = 0, max = Number.MAX_SAFE_INTEGER }: Range = {}): Whole {
     const value = this.#read(name);
     if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max)
@@ -57,7 +56,7 @@ export class Fields {
     return this.has(name) ? this.whole<Whole>(name, range) : undefined;
   }
 
-  /** A finite number in a range; `min` is 0 unless told. */
+  /** A finite number in a range; `min` defaults to 0. */
   amount(name: string, { min = 0, max = Number.MAX_VALUE }: Range = {}): number {
     const value = this.#read(name);
     if (typeof value !== "number" || !(value >= min && value <= max))
@@ -87,7 +86,7 @@ export class Fields {
     return value;
   }
 
-  /** A list of texts, none twice. */
+  /** A list of different texts. */
   names<Name extends string>(name: string): readonly Name[] {
     const list = this.list(name);
     if (list.length === 0) return [];
@@ -96,7 +95,7 @@ export class Fields {
     return list as readonly Name[];
   }
 
-  /** None where the field is absent, and at least one where it is there: each list is written in one way. */
+  /** Empty when the field is absent. A present list must have members, so that each list has one written form. */
   optionalNames<Name extends string>(name: string): readonly Name[] {
     if (!this.has(name)) return [];
     const names = this.names<Name>(name);
@@ -104,7 +103,7 @@ export class Fields {
     return names;
   }
 
-  /** What another reader makes of the fields within a field. */
+  /** The result of a reader for the fields within a field. */
   within<Value>(name: string, read: (fields: Fields) => Value): Value {
     const fields = new Fields(this.#read(name), `${this.#name}.${name}`);
     const value = read(fields);
@@ -116,8 +115,10 @@ export class Fields {
     return this.has(name) ? this.within(name, read) : undefined;
   }
 
-  /** The object itself, once a reader that passes no value on has looked at all of it: with its fields in the order
-   *  in which they stood, which shows wherever it is written again. */
+  /**
+   * The object itself, once a reader has checked all its fields. The object keeps the order of its fields, because the
+   * order shows when the object is written again.
+   */
   checked<Value extends object>(name: string, look: (fields: Fields) => void): Value {
     this.within(name, look);
     return this.#value[name] as Value;
@@ -127,7 +128,7 @@ export class Fields {
     return this.has(name) ? this.checked<Value>(name, look) : undefined;
   }
 
-  /** An object of texts, whatever their names. */
+  /** An object of texts, with any field names. */
   texts(name: string): Readonly<Record<string, string>> {
     const value = this.#read(name);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
@@ -136,7 +137,7 @@ export class Fields {
     return value as Readonly<Record<string, string>>;
   }
 
-  /** All that was to be read has been. */
+  /** Requires that all fields were read. */
   end(): void {
     if (this.#unread !== 0) refuse(`${this.#name} has fields that this version does not know`, this.#name);
   }
@@ -155,12 +156,12 @@ export class Fields {
   }
 }
 
-/** All members of a union: the compiler asks for one that is added. */
+/** All members of a union: the compiler reports a missing member. */
 export function allOf<Choice extends string>(choices: Readonly<Record<Choice, true>>): readonly Choice[] {
   return Object.keys(choices) as Choice[];
 }
 
-/** Puts what is not there yet into a map. */
+/** Adds a key that is not in the map yet. */
 export function addNew<Key, Value>(
   map: { readonly size: number; set(key: Key, value: Value): unknown },
   key: Key,
@@ -170,10 +171,10 @@ export function addNew<Key, Value>(
 ): void {
   const { size } = map;
   map.set(key, value);
-  if (map.size === size) refuse(`${what} ${name} stands there twice`);
+  if (map.size === size) refuse(`${what} ${name} stands twice`);
 }
 
-/** @throws JournalDamagedError when nothing of that name was read before */
+/** @throws JournalDamagedError when no row of the name was read before */
 export function known<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key, what: string): Value {
   const value = map.get(key);
   if (value === undefined) refuse(`there is no ${what} ${String(key)}`);

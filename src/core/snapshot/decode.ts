@@ -1,6 +1,6 @@
-// Reads a swarm's state from the lines of a snapshot (docs/base.md). Nothing in a line is believed: whatever is not
-// what `encodeState` writes is refused, by the line's number, and there is no state at all. What follows from the
-// rows (counters, heaps, lists by kind) is built anew.
+// Reads a swarm's state from the lines of a snapshot (docs/base.md). Lines are not trusted: any deviation from the
+// output of `encodeState` is refused with the line's number, and no state results. Derived values (counters, heaps,
+// lists by kind) are built again.
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { SwarmState } from "../../state/state.ts";
@@ -16,7 +16,7 @@ import { readHeader } from "./swarm.ts";
 import { TaskReader } from "./tasks.ts";
 import { TimerReader } from "./timers.ts";
 
-/** @throws JournalDamagedError that names the line which is not as it should be */
+/** @throws JournalDamagedError that names the damaged line */
 export function decodeState(lines: Iterable<string>): SwarmState {
   const decoder = new StateDecoder();
   for (const line of lines) decoder.take(line);
@@ -27,14 +27,14 @@ export function decodeState(lines: Iterable<string>): SwarmState {
   }
 }
 
-/** For lines that come one by one. */
+/** For lines that arrive one by one. */
 export class StateDecoder {
   #number = 0;
   #group = 0;
   #parts: Parts | undefined;
   #isWhole = false;
 
-  /** @throws JournalDamagedError; what was read is of no use then */
+  /** @throws JournalDamagedError; the decoder is useless afterwards */
   take(line: string): void {
     this.#number += 1;
     try {
@@ -44,8 +44,10 @@ export class StateDecoder {
     }
   }
 
-  /** Builds what follows from the rows, in steps of about a millisecond at most: between two, others may have their
-   *  turn. @throws JournalDamagedError when lines are missing, or rows do not fit each other */
+  /**
+   * Builds the derived values, in steps of about a millisecond at most: other work may run between two steps.
+   * @throws JournalDamagedError when lines are missing, or rows contradict each other
+   */
   *end(): Generator<undefined, SwarmState> {
     try {
       if (this.#parts === undefined || !this.#isWhole) refuse("is the last one there is, more should follow");
@@ -66,7 +68,7 @@ export class StateDecoder {
     this.#isWhole = name === "end";
   }
 
-  /** Rows refer to rows above them, so their order is part of what they say. */
+  /** Rows refer to rows above them, so their order matters. */
   #enterGroup(name: RowName): void {
     const group = groupByName.get(name) ?? 0;
     const isSecondHeader = name === "snapshot" && this.#number > 1;
@@ -82,7 +84,6 @@ export class StateDecoder {
   }
 }
 
-/** The readers of one snapshot. */
 class Parts {
   readonly state: SwarmState;
   readonly #kinds: KindReader;
@@ -141,7 +142,7 @@ class Parts {
     this.#readers[name](fields);
   }
 
-  /** Builds what follows from the rows, and looks for what they miss. */
+  /** Builds the derived values, and checks for missing rows. */
   *complete(): Generator<undefined, void> {
     this.#agents.checkTaken();
     this.#rates.checkReserved();

@@ -1,6 +1,6 @@
-// Writes a swarm's state as the lines of a snapshot (docs/base.md), one row each, so that whoever stores them holds
-// few at a time. Only what does not follow from the rest is written; maps and sets stand in their order. The state
-// must not change until the last line was taken.
+// Writes a swarm's state as the lines of a snapshot (docs/base.md), one row per line, so that a writer holds few lines
+// at a time. Derived values are left out; maps and sets keep their order. The state must not change until the last line
+// was taken.
 
 import type { SwarmState } from "../../state/state.ts";
 import { agentRows } from "./agents.ts";
@@ -13,7 +13,7 @@ import { resourceRows, slotLeaseRows } from "./slot-leases.ts";
 import { headerRow } from "./swarm.ts";
 import { taskRows } from "./tasks.ts";
 
-/** @returns lines without line breaks, to be read by `decodeState` */
+/** @returns lines without line breaks, for `decodeState` */
 export function* encodeState(state: SwarmState): Generator<string> {
   let number = 0;
   for (const row of rowsOf(state)) {
@@ -22,12 +22,12 @@ export function* encodeState(state: SwarmState): Generator<string> {
   }
 }
 
-/** What the lines of a state's snapshot say. */
+/** The rows of a state's snapshot. */
 export function* rowsOf(state: SwarmState): Generator<Row> {
   for (const rows of partsOf(state)) yield* rows;
 }
 
-/** In the order that line.ts says. */
+/** In the order of line.ts. */
 function partsOf(state: SwarmState): readonly Iterable<Row>[] {
   return [
     [headerRow(state)],

@@ -1,5 +1,5 @@
-// Kinds in a snapshot, what the swarm learnt of them, and the orders in which they are idle and served.
-// `queues` is counted anew.
+// Kinds in a snapshot, the swarm's learned records, and the orders of idle and of served kinds. `queues` is counted
+// again.
 
 import type { Kind } from "../../ids.ts";
 import { isKindLearnt, isKindUsed } from "../../state/kind-rows.ts";
@@ -24,7 +24,7 @@ export function* kindRows(state: SwarmState): Generator<Row> {
 export class KindReader {
   readonly #state: SwarmState;
   readonly #idle = new Places<KindRow>("idle kinds");
-  readonly #served = new Places<KindRow>("kinds that are served");
+  readonly #served = new Places<KindRow>("served kinds");
 
   constructor(state: SwarmState) {
     this.#state = state;
@@ -50,7 +50,7 @@ export class KindReader {
     addNew(this.#state.recordByKind, kind, fields.within("record", readRecord), "record of kind");
   }
 
-  /** Lists the agents that are online by the kinds they serve; in steps. */
+  /** Lists the online agents by the kinds they serve; in steps. */
   *listOnline(): Generator<undefined, void> {
     const { kindByName, onlineByKind, agentById } = this.#state;
     const online = [...agentById.values()].filter((agent) => agent.online);
@@ -69,16 +69,17 @@ export class KindReader {
       yield;
     }
     for (const row of kindByName.values())
-      if (served.has(row) !== onlineByKind.has(row.kind)) refuse(`kind ${row.kind} is served by nobody`);
+      if (served.has(row) !== onlineByKind.has(row.kind))
+        refuse(`kind ${row.kind} is served by no agent, or not listed as served`);
   }
 
-  /** After all that uses kinds was read. */
+  /** After all rows that use kinds were read. */
   listIdle(): void {
     const { kindByName, idleKinds } = this.#state;
     const isIdle = (row: KindRow) => !isKindUsed(this.#state, row);
     const idle = [...kindByName.values()].filter(isIdle);
     for (const row of this.#idle.inOrder(idle.length, isIdle)) {
-      if (!isKindLearnt(this.#state, row)) refuse(`kind ${row.kind} is kept for nothing`);
+      if (!isKindLearnt(this.#state, row)) refuse(`kind ${row.kind} is kept without a reason`);
       idleKinds.add(row.kind);
     }
   }

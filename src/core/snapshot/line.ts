@@ -1,11 +1,10 @@
-// A line of a snapshot: `[number, row's name, its fields, seal]`, JSON without line breaks. The number says which line
-// it is, so that one that is missing, doubled or elsewhere is seen; the seal, that its text is what was written.
-// The seal is against accidents and names the line. Not here: a hash that also stands against a forger, which is the
-// business of whoever stores the lines.
+// A line of a snapshot: `[number, row's name, its fields, seal]`, JSON without line breaks. The number reveals missing,
+// doubled and misplaced lines; the seal reveals changed text. The seal guards against accidents and names the damaged
+// line. Not here: a hash that also guards against forgery (the storage of the lines).
 
 import { Fields, refuse } from "./checked-fields.ts";
 
-/** Each row's name, in the order in which they stand. Those in one list stand mixed, each below what it belongs to. */
+/** Each row's name, in writing order. Rows of one list are mixed, each below its owner. */
 const rowGroups = [
   ["snapshot"],
   ["kind"],
@@ -27,12 +26,12 @@ const rowGroups = [
 
 export type RowName = (typeof rowGroups)[number][number];
 
-/** By name, which group of rows it is in. */
+/** The group of each row name. */
 export const groupByName: ReadonlyMap<RowName, number> = new Map(
   rowGroups.flatMap((names, group) => names.map((name) => [name, group] as const)),
 );
 
-/** A row before it is a line. Fields that are undefined are left out. */
+/** A row before encoding. Undefined fields are left out. */
 export type Row = readonly [name: RowName, fields: object];
 
 /** @param number of the line, from 1 */
@@ -41,7 +40,7 @@ export function sealedLine(number: number, [name, fields]: Row): string {
   return `${text},${sealOf(text, text.length)}]`;
 }
 
-/** @throws JournalDamagedError for anything but the line of that number, as it was written */
+/** @throws JournalDamagedError unless the line has this number and is unchanged */
 export function openedLine(
   line: string,
   number: number,
@@ -59,7 +58,7 @@ function parsedOrNothing(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    // What does not parse is no row, which is what the caller says.
+    // The caller reports text that does not parse as no row.
     return undefined;
   }
 }
@@ -68,7 +67,7 @@ function isRowName(name: unknown): name is RowName {
   return (groupByName as ReadonlyMap<unknown, number>).has(name);
 }
 
-/** FNV-1a in 32 bits over UTF-16 code units: of two texts that differ in one unit it differs surely. */
+/** FNV-1a in 32 bits over UTF-16 code units: two texts that differ in one unit always have different seals. */
 function sealOf(text: string, end: number): number {
   let seal = 0x811c9dc5;
   for (let at = 0; at < end; at += 1) seal = Math.imul(seal ^ text.charCodeAt(at), 0x01000193);

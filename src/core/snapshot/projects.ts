@@ -1,5 +1,5 @@
-// Projects and their users in a snapshot. A user's row belongs to the project above it. What counts live tasks and
-// open attempts is counted anew as those are read.
+// Projects and their users in a snapshot. A user's row belongs to the project above. Counts of live tasks and open
+// attempts are counted again as tasks and attempts are read.
 
 import {
   emptyCounts,
@@ -37,7 +37,7 @@ function* userRows({ userByName, idleUsers }: ProjectRow): Generator<Row> {
   }
 }
 
-/** A project, and in which order its users are idle. */
+/** A project, with the order of its idle users. */
 interface ReadProject {
   readonly row: ProjectRow;
   readonly idleUsers: Places<UserRow>;
@@ -95,7 +95,7 @@ export class ProjectReader {
     addNew(project.row.userByName, row.user, row, `user of ${project.row.project}`);
   }
 
-  /** After all that projects and users count was read; in steps. */
+  /** After all rows that projects and users count were read; in steps. */
   *listIdle(): Generator<undefined, void> {
     const { idleProjects, budgetedProjects } = this.#state;
     const isIdle = (row: ProjectRow) => row.live === 0 && !isKept(row);

@@ -1,6 +1,6 @@
-// Queues in a snapshot: who is a member of what and since when, in their orders. Each row belongs to the last one of
-// the level above it. Tasks say where they stand by what they are, so all that a queue counts is counted anew; where
-// its members stand in the heaps follows from their accounts.
+// Queues in a snapshot: the members of each level and their waits, in order. Each row belongs to the last row of the
+// level above. A task's own fields give its partition, so all counts of a queue are counted again. The members'
+// positions in the heaps follow from their accounts.
 
 import type { AgentId, ProjectId, UserId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -36,7 +36,7 @@ function waitingFields({ turns, sinceOrder, sinceTick, sinceTurn }: QueueProject
   return { turns, sinceOrder, sinceTick, sinceTurn };
 }
 
-/** Parts of queues before they are built, which needs their tasks. */
+/** Parts of queues before they are built: building needs their tasks. */
 interface ReadQueue {
   readonly kindRow: KindRow;
   readonly role: string | undefined;
@@ -80,7 +80,7 @@ export class QueueReader {
   }
 
   readProject(fields: Fields): void {
-    const queue = this.#queue ?? refuse("it stands below no queue");
+    const queue = this.#queue ?? refuse("the row stands below no queue");
     const row = known(this.#state.projectById, fields.text<ProjectId>("project"), "project");
     this.#project = { row, waiting: readWaiting(fields), partByUser: new Map() };
     this.#user = undefined;
@@ -88,21 +88,20 @@ export class QueueReader {
   }
 
   readUser(fields: Fields): void {
-    const project = this.#project ?? refuse("it stands below no project of a queue");
+    const project = this.#project ?? refuse("the row stands below no project of a queue");
     const { user } = known(project.row.userByName, fields.text<UserId>("user"), "user");
     this.#user = { waiting: readWaiting(fields), partitions: [] };
     addNew(project.partByUser, user, this.#user, "user in a queue,");
   }
 
   readPartition(fields: Fields): void {
-    const { partitions } = this.#user ?? refuse("it stands below no user of a queue");
+    const { partitions } = this.#user ?? refuse("the row stands below no user of a queue");
     const avoid = fields.names<AgentId>("avoid");
-    if (partitionOf(partitions, avoid) !== undefined)
-      refuse("a user has two partitions of one sort in a queue");
+    if (partitionOf(partitions, avoid) !== undefined) refuse("a user has two equal partitions in a queue");
     partitions.push({ avoid, tasks: [] });
   }
 
-  /** A queued task was read. */
+  /** Adds a queued task that was read to its partition. */
   place(row: TaskRow): void {
     const { id, kind, role } = row.spec;
     const queue = this.#queueByKey.get(queueKey(kind, role));

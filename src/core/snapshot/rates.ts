@@ -1,6 +1,6 @@
-// Rates of agent types in a snapshot, one line for each pair of type and window, those that were removed while some of
-// their use counts, and the order of the types that hold tokens back. How many those hold back is counted again with
-// the open attempts.
+// Rates of agent types in a snapshot, one line for each pair of type and window. Removed rates are included while some
+// of their use counts. Also the order of the types with reserved tokens; the tokens are counted again with the open
+// attempts.
 
 import type { Instant } from "../../ids.ts";
 import { type RateUse, rateWindowMs } from "../../state/rate.ts";
@@ -29,7 +29,7 @@ function rateFields({ agentType, settings, use }: RateRow): object {
 
 export class RateReader {
   readonly #state: SwarmState;
-  /** The type that was read last, of the rates that are set and of those that were removed. */
+  /** The type read last, of the present rates and of the removed rates. */
   readonly #lastType = new Map<RatesByType, string>();
 
   constructor(state: SwarmState) {
@@ -45,7 +45,7 @@ export class RateReader {
   }
 
   readReservedType(fields: Fields): void {
-    addNew(this.#state.reservedByType, fields.text("agentType"), 0, "type that holds tokens back");
+    addNew(this.#state.reservedByType, fields.text("agentType"), 0, "type with reserved tokens");
   }
 
   #read(fields: Fields, rates: RatesByType): void {
@@ -68,7 +68,7 @@ export class RateReader {
   /** After the open attempts were read. */
   checkReserved(): void {
     for (const [agentType, tokens] of this.#state.reservedByType)
-      if (tokens === 0) refuse(`type ${agentType} holds no tokens back`);
+      if (tokens === 0) refuse(`type ${agentType} has no reserved tokens`);
   }
 }
 

@@ -1,5 +1,5 @@
-// What operators set, as snapshots hold it: the settings themselves, looked at field by field and then used as they
-// are. Events repeat them, so the order of their fields is part of what the next batch's bytes will be.
+// Operators' settings in a snapshot, checked field by field and then used unchanged. Events repeat the settings, so the
+// order of their fields affects the bytes of later batches.
 
 import type { Policy } from "../../state/policy.ts";
 import { projectTurnRules, ruleSets, userTurnRules } from "../../state/policy.ts";

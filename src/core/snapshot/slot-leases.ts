@@ -1,5 +1,5 @@
-// Resources and slot leases of slots in a snapshot. What is in use and what waits where is counted and listed anew
-// from the slot leases, which stand by agent and in order of asking.
+// Resources and slot leases in a snapshot. Slots in use and waiters are counted and listed again from the slot leases,
+// which stand by agent and in order of asking.
 
 import type { AgentId, Instant, ResourceName, SlotHandle } from "../../ids.ts";
 import { newResourceRow, slotLeaseKey } from "../../state/slot-rows.ts";
@@ -48,7 +48,7 @@ interface Need {
   readonly resource: ResourceRow;
   readonly slots: number;
   readonly requestedTick: number;
-  /** Among the holdings of the resource. */
+  /** Position among the holdings of the resource. */
   readonly place: number | undefined;
 }
 
@@ -62,7 +62,7 @@ export class SlotLeaseReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
   readonly #resources = new Map<ResourceRow, ReadResource>();
-  readonly #contended = new Places<ResourceRow>("resources that are waited for");
+  readonly #contended = new Places<ResourceRow>("contended resources");
   readonly #slots: SlotLeaseRow[] = [];
   readonly #liveKeys = new Set<string>();
 
@@ -107,7 +107,7 @@ export class SlotLeaseReader {
     if (slot.needs.size === 0 || slot.needs.size !== needs.length)
       refuse(`slot lease ${slotLeaseKey(slot)} needs nothing, or the same twice`);
     if ((slot.state === "held") !== (slot.grantedAt !== undefined))
-      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state}, that it was granted is another thing`);
+      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state}, granted: ${slot.grantedAt !== undefined}`);
     this.#start(slot, fields.optionalWhole("timerOrder", { min: 1 }));
     for (const need of needs) this.#use(slot, need);
     this.#keep(slot);
@@ -155,7 +155,7 @@ export class SlotLeaseReader {
   #start(slot: SlotLeaseRow, order: number | undefined): void {
     const dueAt = slot.state === "waiting" ? slot.deadline : undefined;
     if ((dueAt === undefined) !== (order === undefined))
-      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state} and ends by time, or the other way round`);
+      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state} with a wrong timer`);
     if (dueAt !== undefined && order !== undefined)
       slot.timeoutTimer = this.#timers.start({ dueAt, order }, { kind: "acquire-timeout", slot });
   }

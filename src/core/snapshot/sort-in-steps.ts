@@ -1,9 +1,9 @@
-// Sorts a list that may be as long as a swarm has tasks, a piece at a time: whoever goes through the steps decides how
-// many of them to take before others get their turn.
+// Sorts a list of up to all tasks of a swarm, piece by piece: the caller decides how many steps to take before other
+// work runs.
 
 import { limits } from "../../limits.ts";
 
-/** @returns a list of its own, in which the lower `keyOf` stands first; of equal ones, the one that stood first */
+/** @returns a new list, sorted by `keyOf`, lowest first; stable */
 export function* sortInSteps<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => number,

@@ -1,4 +1,4 @@
-// The first row of a snapshot: which version it is, where in the journal it stands, and what the swarm has but once.
+// The first row of a snapshot: its version, its position in the journal, and the values that a swarm has once.
 
 import { limits } from "../../limits.ts";
 import { emptyState, type SwarmState } from "../../state/state.ts";
@@ -7,7 +7,7 @@ import type { Row } from "./line.ts";
 import { readPolicy } from "./settings.ts";
 import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./values.ts";
 
-/** Grows when a reader of the version before could not make the same state of it; older ones are not read. */
+/** Grows when a reader of the previous version could not restore the same state; older versions are not read. */
 export const snapshotVersion = 6;
 
 export function headerRow(state: SwarmState): Row {
@@ -38,7 +38,7 @@ export function headerRow(state: SwarmState): Row {
   ];
 }
 
-/** @returns a state with nothing in its maps yet */
+/** @returns a state with empty maps */
 export function readHeader(fields: Fields): SwarmState {
   const version = fields.whole("version", { min: 1 });
   if (version !== snapshotVersion)
@@ -61,7 +61,7 @@ export function readHeader(fields: Fields): SwarmState {
   return state;
 }
 
-/** What was counted since the journal began. */
+/** Counters since the start of the journal. */
 function readEver(ever: Fields, state: SwarmState): void {
   state.tick = ever.whole("tick");
   state.submissions = ever.whole("submissions");

@@ -1,6 +1,5 @@
-// Tasks in a snapshot: the live ones in the order in which their rounds began, the ended ones in order of ending, and
-// what lost attempts may still be charged for. What a task costs follows from its weight; whom it belongs to,
-// from what it says.
+// Tasks in a snapshot: live tasks in the order in which their rounds began, ended tasks in order of ending, and lost
+// attempts that may still be charged. A task's cost follows from its weight, its owners from its specification.
 
 import type { AgentId, ProjectId } from "../../ids.ts";
 import { costEstimate } from "../../state/estimate.ts";
@@ -24,7 +23,7 @@ import { endedStates, readTimer, timerFields } from "./values.ts";
 
 export function* taskRows(state: SwarmState): Generator<Row> {
   for (const row of state.taskById.values()) {
-    // Field by field: to spread the rest of an object costs as much as all else, and there are a million.
+    // Field by field: spreading the rest of an object costs as much as all other work, with up to a million tasks.
     const fields = {
       spec: row.spec,
       hash: row.hash,
@@ -53,7 +52,7 @@ export function* taskRows(state: SwarmState): Generator<Row> {
   for (const [key, uncharged] of state.uncharged) yield ["uncharged", { key, ...uncharged }];
 }
 
-/** In one order, whoever made the row: the same state has the same lines. */
+/** In a fixed order of fields, so that the same state has the same lines. */
 function endedFields(ended: EndedTask): object {
   const { id, project, user, kind, hash, state, sequence, round, attempts, agent } = ended;
   const { submittedIdx, roundIdx, endedAt, endedIdx } = ended;
@@ -68,7 +67,7 @@ export class TaskReader {
   readonly #timers: TimerReader;
   readonly #agents: AgentReader;
   readonly #queues: QueueReader;
-  /** Of tasks in their first round: they stand in order of submission. */
+  /** Of tasks in their first round, which stand in order of submission. */
   #newestSequence = 0;
   readonly #retriedSequences = new Set<number>();
 
@@ -83,7 +82,7 @@ export class TaskReader {
     const spec = fields.checked<Writable<TaskSpec>>("spec", lookAtSpec);
     const projectRow: ProjectRow = known(this.#state.projectById, spec.project, "project");
     const userRow: UserRow = known(projectRow.userByName, spec.user, `user of ${spec.project}`);
-    // One string for all tasks, where each line brought its own.
+    // Shares one string among all tasks, instead of a string per line.
     spec.project = projectRow.project;
     spec.user = userRow.user;
     spec.kind = this.#state.kindByName.get(spec.kind)?.kind ?? spec.kind;
@@ -194,16 +193,16 @@ export class TaskReader {
     const release = fields.optionalWithin("releaseTimer", readTimer);
     const deadline = fields.optionalWithin("deadlineTimer", readTimer);
     if ((release !== undefined) !== (row.state === "delayed"))
-      refuse(`task ${row.spec.id} is ${row.state} and its delay another thing`);
+      refuse(`task ${row.spec.id} is ${row.state} with a wrong release timer`);
     if (deadline?.dueAt !== row.spec.deadline)
-      refuse(`task ${row.spec.id} has another deadline than it says`);
+      refuse(`task ${row.spec.id} has a deadline timer of another instant`);
     if (release !== undefined) row.releaseTimer = this.#timers.start(release, { kind: "release", task: row });
     if (deadline !== undefined)
       row.deadlineTimer = this.#timers.start(deadline, { kind: "deadline", task: row });
   }
 }
 
-/** Every attempt of the round but the open one was counted as one sort of failure. */
+/** Every attempt of the round except the open attempt counts as one class of failure. */
 function checkAttempts({ spec, state, attempt, attemptsBefore, open, ...row }: TaskRow): void {
   const { failures, infrastructureFailures } = row;
   const opened = attemptsBefore + failures + infrastructureFailures + (open === undefined ? 0 : 1);

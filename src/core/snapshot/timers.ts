@@ -1,4 +1,4 @@
-// Timers as they are read: each stands in the row of what it belongs to, and in the one heap of all.
+// Timers of a snapshot: each stands in its owner's row, and in the state's heap.
 
 import type { SwarmState, Timer } from "../../state/state.ts";
 import { refuse } from "./checked-fields.ts";

@@ -1,4 +1,4 @@
-// The values that several rows have in common: accounts, ledgers, windows, counts, records, timers.
+// Values that several rows share: accounts, ledgers, windows, counts, records, timers.
 
 import type { Instant } from "../../ids.ts";
 import type { Account } from "../../state/account.ts";
@@ -16,7 +16,7 @@ export const endedStates = allOf<EndedTaskState>({
   "dead-lettered": true,
 });
 
-/** What counts ended tasks. Live ones are counted as they are read. */
+/** The counts of ended tasks. Live tasks are counted as they are read. */
 export function endedCountFields(counts: TaskCounts): object {
   return Object.fromEntries(endedStates.map((state) => [state, counts[state]]));
 }
@@ -76,7 +76,7 @@ function bucketOf(item: unknown): WindowBucket {
   return { step: step as number, tokens: tokens as number };
 }
 
-/** Without what is reserved: open attempts say that as they are read. */
+/** Without reservations, which are counted again from open attempts. */
 export function ledgerFields({ usage, spent, history, exceededAt }: TokenLedger): object {
   return { usage: windowFields(usage), spent: spent && windowFields(spent), history, exceededAt };
 }
@@ -84,7 +84,7 @@ export function ledgerFields({ usage, spent, history, exceededAt }: TokenLedger)
 export interface LedgerTerms {
   /** `policy.guaranteeMs` */
   readonly usageMs: number;
-  /** Of its budget, if it has one. */
+  /** Of the budget, if any. */
   readonly budgetMs: number | undefined;
 }
 
@@ -104,7 +104,7 @@ export function timerFields(timer: Timer | undefined): object | undefined {
   return timer && { dueAt: timer.dueAt, order: timer.order };
 }
 
-/** What a timer's row says of it; whose it is follows from the row. */
+/** A timer in a row; the row determines the timer's owner. */
 export interface TimerWords {
   readonly dueAt: Instant;
   readonly order: number;
