@@ -1,7 +1,7 @@
-// All agents, ranked for the kinds that tasks wait for, kept from round to round: a round costs what changed, not
-// how many agents there are. It is told whose row changed (`touch`) and looks at it at once, while it is in the
-// processor's cache: among ten thousand agents, fetching it again for the round is most of what looking costs.
-// Follows from the state alone: an index made anew ranks the same.
+// All agents, ranked for the kinds of waiting tasks, kept from round to round: a round costs what changed, not the
+// number of agents. `touch` reports a changed row, and the index reads the row at once, while it is in the processor's
+// cache. Among ten thousand agents, fetching rows again for the round is most of the cost. Derived from the state
+// alone: a new index ranks the same.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -17,12 +17,12 @@ import { type Census, Pool } from "./pool.ts";
 
 type Life = keyof Census;
 
-/** An agent as it was when it was last looked at. */
+/** An agent as last read. */
 interface Sighting {
   readonly id: AgentId;
-  /** Absent while it runs no tasks. */
+  /** Absent while the agent runs no tasks. */
   life: Life | undefined;
-  /** Absent while it is offline. */
+  /** Absent while the agent is offline. */
   contender: Contender | undefined;
 }
 
@@ -31,7 +31,7 @@ export class AgentIndex {
   readonly #sightingById = new Map<AgentId, Sighting>();
   readonly #poolByKey = new Map<string, Pool>();
   readonly #poolsByKind = new Map<Kind, Pool[]>();
-  /** Of those online that hold more than they run, or wait for a slot. */
+  /** Online agents with more attempts than they run at once, or with waiting slot leases. */
   readonly #backlogged = new Set<Contender>();
   readonly #census: Census = { offline: 0, draining: 0, live: 0 };
   #policy: Policy;
@@ -46,12 +46,12 @@ export class AgentIndex {
     for (const id of state.agentById.keys()) this.touch(id);
   }
 
-  /** Something of the agent's row changed. */
+  /** Reads the agent's row after a change. */
   touch(agent: AgentId): void {
     this.#renew(this.#sightingById.get(agent) ?? this.#sight(agent));
   }
 
-  /** Begins a round: takes up what time and settings changed since the last one. */
+  /** Begins a round: applies changes of time and settings since the last round. */
   begin(at: Instant): void {
     this.#at = at;
     if (this.#policy !== this.#state.policy) this.#beginAnew();
@@ -66,7 +66,7 @@ export class AgentIndex {
     return this.#poolByKey.get(queue.key) ?? this.#makePool(queue.key, queue);
   }
 
-  /** The agents for tasks of a kind and role, of one type where it is named. */
+  /** The agents for tasks of a kind and role, of one type if named. */
   poolFor(calling: Calling): Pool {
     const { kind, role, agentType } = calling;
     const ofAny = queueKey(kind, role);
@@ -75,7 +75,7 @@ export class AgentIndex {
     return this.#poolByKey.get(key) ?? this.#makePool(key, calling);
   }
 
-  /** One assignment more, applied: how far the agent's candidacies are outdated. */
+  /** Notes an applied assignment, which outdates the agent's candidates. */
   assigned(contender: Contender, hasFilled: boolean): void {
     contender.version += 1;
     if (hasBacklog(this.#state, contender.agent)) this.#backlogged.add(contender);
@@ -84,7 +84,7 @@ export class AgentIndex {
     for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
 
-  /** What an assignment reserved may be the last of its type's rate: none of the type is given more in this round. */
+  /** Closes a type whose rate the last reservation used up: agents of the type get nothing more in this round. */
   #closeIfUsedUp(type: string | undefined): void {
     if (type === undefined || this.#limitedTypes.has(type) || !rateGate(this.#state, type, this.#at)) return;
     this.#limitedTypes.add(type);
@@ -117,7 +117,7 @@ export class AgentIndex {
     return pool;
   }
 
-  /** Of kinds and roles that nothing waits for, and of types. */
+  /** Drops pools of kinds and roles without waiting tasks, and pools of types. */
   #dropIdlePools(): void {
     for (const [key, pool] of this.#poolByKey) {
       if (this.#state.queueByKey.has(key)) continue;
@@ -192,7 +192,7 @@ export class AgentIndex {
     for (const pool of this.#poolByKey.values()) pool.censusChanged();
   }
 
-  /** Types whose window closed or opened since: all their agents are looked at again. */
+  /** Reads the agents of types whose rate closed or opened since. */
   #lookAtRates(): void {
     const limited = new Set<string>();
     for (const type of this.#state.ratesByType.keys())

@@ -1,12 +1,14 @@
-// What an agent has before it that it does not run yet: what L(agent) is made of (docs/scheduling.md). Prefetched
-// attempts, that wait for a place, and slot leases, that wait for a slot.
+// An agent's backlog, the input of L(agent) (docs/scheduling.md): prefetched attempts that wait to run, and slot leases
+// that wait for slots.
 
 import { type AgentRow, runsTasks, type SlotLeaseRow, type SwarmState } from "../state/state.ts";
 import { thousandthsPerWeight } from "../state/weight.ts";
 import type { Queue } from "./load.ts";
 
-/** Whether it has any that others are compared with. Whoever runs no tasks is compared with nobody: what it waits for
- *  would only make every agent's own backlog look small. */
+/**
+ * Whether the agent has a backlog for comparison. An agent that runs no tasks is never compared: its waits would make
+ * every other agent's backlog look small.
+ */
 export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
   if (!runsTasks(agent)) return false;
   if (agent.open.size > agent.maxConcurrent) return true;
@@ -17,8 +19,9 @@ export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
 }
 
 /**
- * Weight and age of what waits at an agent. It runs attempts in the order of assignment, so those that wait are the
- * latest; their age is in ticks of the swarm, that of a slot lease in ticks of the slowest resource it needs.
+ * Weight and age of an agent's backlog. An agent runs attempts in the order of assignment, so the latest attempts wait.
+ * Ages of attempts are in ticks of the swarm. The age of a slot lease is in ticks of the slowest resource that the
+ * lease needs.
  */
 export function backlogOf(state: SwarmState, agent: AgentRow): Queue {
   let position = 0;

@@ -1,6 +1,6 @@
-// Which agents hold the swarm up (VAPORA's ADR-018, "Identify bottleneck agents"): those at their limit while a kind
-// they serve waits, by their share of the last `limits.bottleneckWindowMs`. Fed with what is so at an instant, which
-// is taken to stay so until the next; so it is as exact as it is fed often.
+// Agents that hold the swarm up (VAPORA's ADR-018, "Identify bottleneck agents"): at their limit while a kind that they
+// serve waits. Measured as a share of the last `limits.bottleneckWindowMs`. An observation counts as valid until the
+// next observation, so accuracy grows with their frequency.
 
 import { assert } from "../assert.ts";
 import type { AgentId, Instant } from "../ids.ts";
@@ -9,17 +9,17 @@ import { limits } from "../limits.ts";
 /** Of one agent at one instant. */
 export interface AgentPressure {
   readonly agent: AgentId;
-  /** Every place it has is taken. */
+  /** All capacity of the agent is occupied. */
   readonly isAtLimit: boolean;
-  /** A task that it could run is queued. */
+  /** A task that the agent could run is queued. */
   readonly isAwaited: boolean;
 }
 
 export interface BottleneckShare {
   readonly agent: AgentId;
-  /** Of the time it was observed, [0, 1]. */
+  /** Of the observed time, [0, 1]. */
   readonly share: number;
-  /** Since it was first seen, at most the window. */
+  /** Since the first observation, at most the window. */
   readonly observedMs: number;
 }
 
@@ -28,7 +28,7 @@ interface Watched {
   /** A ring of the window's steps: time as a bottleneck in each. */
   readonly msByStep: number[];
   isBottleneck: boolean;
-  /** In which observation it was last. */
+  /** The number of the last observation with the agent. */
   seenIn: number;
 }
 
@@ -36,15 +36,15 @@ const { bottleneckSteps: steps } = limits;
 const stepMs = limits.bottleneckWindowMs / steps;
 
 /**
- * Knows the agents of the last observation and forgets the others: as large as the swarm, no larger. The window is
- * made of whole steps and the one under way, so it is shorter than it should be by less than a step.
+ * Knows the agents of the last observation and forgets all others, so its size is the swarm's. The window is made of
+ * whole steps and the current step, so it is shorter than stated by less than a step.
  */
 export class BottleneckWatch {
   readonly #watchedByAgent = new Map<AgentId, Watched>();
   #at: Instant | undefined;
   #observations = 0;
 
-  /** @param at not before the last one */
+  /** @param at not before the last instant */
   observe(at: Instant, agents: Iterable<AgentPressure>): void {
     this.#passTo(at);
     this.#observations += 1;
@@ -57,7 +57,7 @@ export class BottleneckWatch {
       if (seenIn !== this.#observations) this.#watchedByAgent.delete(agent);
   }
 
-  /** Those that were a bottleneck at all, the worst first, then by id. @param at not before the last one */
+  /** Agents with any time as a bottleneck, the worst first, then by id. @param at not before the last instant */
   shares(at: Instant): BottleneckShare[] {
     this.#passTo(at);
     const windowFrom = (stepOf(at) - steps + 1) * stepMs;

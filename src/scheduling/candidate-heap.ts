@@ -1,8 +1,7 @@
-// Candidates with the best on top, where scores may have fallen since they were placed. What is looked at is
-// made fresh and sinks to where it belongs; what is not looked at costs nothing. So an agent that serves a
-// hundred kinds is not moved in a hundred heaps at each assignment.
-// Right only because a candidate's place never improves by itself: an outdated place is too high. Whoever makes one
-// better says so (`restore`).
+// Candidates with the best on top, although scores may have fallen since they were placed. Reading a candidate
+// refreshes its score and sinks it to its position; unread candidates cost nothing. So an agent that serves a hundred
+// kinds is not moved in a hundred heaps at each assignment. Correct because a candidate's rank never improves by
+// itself: an outdated position is too high. Code that improves a candidate must call `restore`.
 
 import { assert } from "../assert.ts";
 import type { Candidate } from "./candidate.ts";
@@ -10,14 +9,14 @@ import type { Candidate } from "./candidate.ts";
 export class CandidateHeap {
   readonly #items: Candidate[];
 
-  /** @param candidates in no order; the heap takes the array over */
+  /** @param candidates in any order; the heap takes over the array */
   constructor(candidates: Candidate[]) {
     this.#items = candidates;
     for (const [at, candidate] of this.#items.entries()) candidate.heapAt = at;
     this.reorder();
   }
 
-  /** All of them may have changed, and were made fresh. */
+  /** Orders all candidates again, after all were refreshed. */
   reorder(): void {
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at -= 1) this.#sink(at);
   }
@@ -32,7 +31,7 @@ export class CandidateHeap {
     this.#rise(candidate.heapAt);
   }
 
-  /** Puts a candidate that may have become better, and was made fresh, where it belongs. */
+  /** Moves a refreshed candidate, possibly improved, to its position. */
   restore(candidate: Candidate): void {
     this.#rise(candidate.heapAt);
     this.#sink(candidate.heapAt);
@@ -50,8 +49,8 @@ export class CandidateHeap {
   }
 
   /**
-   * The best that are wanted, best first, at most `count`: O(count²) for all that are looked at.
-   * A walk from the top: whoever may come next is a child of one that was passed, so it knows few.
+   * The best wanted candidates, best first, at most `count`: O(count²) for all candidates read. Walks from the top: the
+   * next candidate is always a child of one that was passed, so the walk reads few.
    */
   best(count: number, isWanted: (candidate: Candidate) => boolean): Candidate[] {
     const found: Candidate[] = [];
@@ -70,8 +69,10 @@ export class CandidateHeap {
     return found;
   }
 
-  /** Makes whoever stands here fresh, and lets others up, until it is a fresh one who belongs here. Moves
-   *  nobody outside of what is below, which `best` has not yet looked at. */
+  /**
+   * Refreshes the candidate at a position, and lets others rise, until a fresh candidate stands in the position. Moves
+   * only candidates below, not yet read by `best`.
+   */
   #freshen(at: number): void {
     for (let candidate = this.#items[at] as Candidate; candidate.isStale; ) {
       candidate.refresh();

@@ -1,7 +1,7 @@
-// An agent considered for the tasks of one kind and role, with its score and its place in the ranking; kept from
-// round to round. A score is computed when it is looked at: while only assignments happen an agent just gets
-// busier, so an outdated score is never too low, and whoever stands first with a fresh one is the best. Whatever
-// else happens to an agent is taken up as it happens, or as a round begins (agent-index.ts).
+// An agent considered for the tasks of one kind and role, with its score and rank; kept from round to round. A score is
+// computed when read. While only assignments happen, agents just get busier, so an outdated score is never too low. So
+// a fresh candidate in first position is the best. All other changes of an agent are applied when they happen, or when
+// a round begins (agent-index.ts).
 
 import type { Kind } from "../ids.ts";
 import type { Policy } from "../state/policy.ts";
@@ -13,15 +13,15 @@ import type { Standing } from "./eligibility.ts";
 import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
 
-/** One agent: what its candidacies for several kinds share. */
+/** One agent: the facts that its candidates for several kinds share. */
 export class Contender {
   readonly agent: AgentRow;
-  /** Of the agent when its candidacies were made: a join may change them. */
+  /** The agent's kinds when its candidates were made: a join may change them. */
   readonly kinds: ReadonlySet<Kind>;
   readonly candidates: Candidate[] = [];
   /** L(agent) at the round's start, [0, 1]. */
   backlog = 0;
-  /** Grows with each change of what scores are made of. */
+  /** Grows with each change of a score's inputs. */
   version = 0;
 
   constructor(agent: AgentRow) {
@@ -30,14 +30,14 @@ export class Contender {
   }
 }
 
-/** What of the policy ranks agents. */
+/** The settings of the policy that rank agents. */
 export type RankingPolicy = Pick<Policy, "agentRule" | "lambda">;
 
-/** Where a candidate is ranked: told what became of its agent. */
+/** The pool that ranks a candidate, notified of changes of the agent. */
 export interface Ranks {
-  /** Something of the agent's row changed just now. */
+  /** The agent's row changed just now. */
   renew(candidate: Candidate): void;
-  /** The agent filled within the round, or is being probed. */
+  /** The agent became full within the round, or is being probed. */
   update(candidate: Candidate): void;
   dismiss(candidate: Candidate): void;
 }
@@ -45,21 +45,20 @@ export interface Ranks {
 export class Candidate {
   readonly contender: Contender;
   readonly pool: Ranks;
-  /** `feasible`, `probe`, or why not. Kept by its pool. */
+  /** `feasible`, `probe`, or the filter that the agent fails. Kept by the pool. */
   standing: Standing = "offline";
-  /** As what its pool counted it among those that could have a task in the long run. */
+  /** How the pool counts the candidate among its peers (`Peers`). */
   countedAs: "none" | "suspended" | "unsuspended" = "none";
-  /** What was learnt of its agent for its kind, and how many attempts of it were in when it was assessed. Kept by its
-   *  pool. */
+  /** The agent's learned record for the kind, and the record's attempts when assessed. Kept by the pool. */
   record: SuccessRecord | undefined;
   attemptsAssessed = 0;
-  /** Position in the one heap that holds it; −1 when in none. Written by the heap alone. */
+  /** Position in the heap that holds the candidate; −1 outside. Only the heap writes it. */
   heapAt = -1;
   readonly #policy: RankingPolicy;
   #successRate = 0;
   #speed = 1;
   #version = -1;
-  /** As of the last refresh, like all that follows. Compared in this order. */
+  /** As of the last refresh, like the fields below. Compared in this order. */
   #score = 0;
   #inFlight = 0;
   #tieOrder = 0;
@@ -81,7 +80,7 @@ export class Candidate {
     this.#version = -1;
   }
 
-  /** Whether something changed since the score was computed. */
+  /** Whether an input changed since the score was computed. */
   get isStale(): boolean {
     return this.#version !== this.contender.version;
   }
@@ -96,8 +95,10 @@ export class Candidate {
     this.#terms = undefined;
   }
 
-  /** The highest score first; then fewer in flight, longest since assigned, id. By `first-idle`: those that hold
-   *  nothing, then the others, each in order of joining. A strict total order. */
+  /**
+   * The highest score first; then fewer in flight, longest since assigned, id. With `first-idle`: idle agents first,
+   * then the busy agents, each in order of joining. A strict total order.
+   */
   isBefore(other: Candidate): boolean {
     if (this.#policy.agentRule === "first-idle") {
       const isIdle = this.#inFlight === 0;
@@ -110,7 +111,7 @@ export class Candidate {
     return this.agent.id < other.agent.id;
   }
 
-  /** The first rule of `isBefore` in which the two differ. */
+  /** The first rule of `isBefore` in which two candidates differ. */
   decidedAgainst(other: Candidate): DecidedBy {
     if (this.#policy.agentRule === "first-idle")
       return (this.#inFlight === 0) === (other.#inFlight === 0) ? "joined" : "in-flight";
@@ -119,7 +120,7 @@ export class Candidate {
     return this.#tieOrder === other.#tieOrder ? "id" : "longest-idle";
   }
 
-  /** As of the last refresh, for the receipt. Made once for all the receipts that show it. */
+  /** As of the last refresh, for the receipt. Computed once for all receipts that show it. */
   get terms(): CandidateTerms {
     this.#terms ??= this.#shown();
     return this.#terms;

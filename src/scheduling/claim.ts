@@ -1,5 +1,5 @@
-// What a member of a queue can claim at its level: its class and, within the class, its key (docs/scheduling.md,
-// "Whose turn"). The lower goes first. Claims only get worse while a round lasts.
+// The claim of a queue's member at its level: a class and, within the class, a key (docs/scheduling.md, "Whose turn").
+// The lower claim goes first. Claims only get worse while a round lasts.
 
 import type { Account } from "../state/account.ts";
 import type { Member } from "../state/clock-queue.ts";
@@ -9,7 +9,7 @@ import type { TaskRow } from "../state/state.ts";
 export interface Claim {
   /** 0 starvation limit, 1 guarantee, 2 rule. */
   readonly class: 0 | 1 | 2;
-  /** By the class, or by the level's rule; then by the next ones. */
+  /** By the class, or by the level's rule; then by the next keys. */
   readonly first: number;
   readonly second: number;
   readonly third: number;
@@ -21,7 +21,7 @@ export function basisOf(claim: Claim): TurnBasis {
   return bases[claim.class] as TurnBasis;
 }
 
-/** Below 0 when `a` goes first, 0 only for the same account, the same task, or two that have no task. */
+/** Below 0 when `a` goes first; 0 only for the same account, the same task, or two members without tasks. */
 export function compareClaims(a: Claim, b: Claim): number {
   return a.class - b.class || a.first - b.first || a.second - b.second || a.third - b.third;
 }
@@ -36,7 +36,7 @@ export function guaranteeClaim({ servedOrder, arrivedOrder }: Account, first = 0
   return { class: 1, first, second: servedOrder, third: arrivedOrder };
 }
 
-/** Among equals whoever was served longest ago, then whoever arrived first. */
+/** Among equals the account served longest ago, then the first arrived. */
 export function ruleClaim({ servedOrder, arrivedOrder }: Account, first: number): Claim {
   return { class: 2, first, second: servedOrder, third: arrivedOrder };
 }
@@ -46,7 +46,7 @@ export function starvationLimitTaskClaim(queuedOrder: number): Claim {
   return { class: 0, first: queuedOrder, second: 0, third: 0 };
 }
 
-/** What a task claims by itself. */
+/** The claim of a single task. */
 export function claimOfTask({ spec, sequence }: Pick<TaskRow, "spec" | "sequence">): Claim {
   return taskClaim(spec.priority, sequence);
 }

@@ -1,5 +1,5 @@
 // Whether a kind's tasks go to one agent too often (VAPORA's ADR-018, "Alert if concentration detected"; the figures
-// are ours). One watch a kind, told of each assignment; whoever owns it decides when to ask.
+// are ours). One watch per kind, notified of each assignment; its owner decides when to ask.
 
 import { assert } from "../assert.ts";
 import type { AgentId } from "../ids.ts";
@@ -11,23 +11,26 @@ export interface ConcentrationAlert {
   readonly share: number;
   /** Mean of `concentrationThreshold(n)` over `assignments`. */
   readonly threshold: number;
-  /** Assignments with n ≥ 2 that the share is taken of, from `limits.concentrationAssignmentsMin` to
-   *  `limits.concentrationAssignments`. */
+  /**
+   * The assignments with n ≥ 2 that the share counts, from `limits.concentrationAssignmentsMin` to
+   * `limits.concentrationAssignments`.
+   */
   readonly assignments: number;
 }
 
-/** Share of a kind's assignments above which one agent gets too many: min(2/n + 0.2, 0.95).
+/**
+ * The share of a kind's assignments above which one agent gets too many: min(2/n + 0.2, 0.95).
  *
- *  @param n number of agents that could have served the kind, ≥ 2: one agent alone gets everything */
+ * @param n number of agents that could have served the kind, ≥ 2: a single agent gets everything
+ */
 export function concentrationThreshold(n: number): number {
   assert(n >= 2, "a threshold needs two agents");
   return Math.min(2 / n + limits.concentrationSlack, limits.concentrationShareMax);
 }
 
-/** Remembers the last `limits.concentrationAssignments` assignments of one kind that had two agents or more to go
- *  to. */
+/** Remembers the last `limits.concentrationAssignments` assignments of one kind with two or more possible agents. */
 export class ConcentrationWatch {
-  /** Rings, side by side: the oldest is overwritten. */
+  /** Rings, side by side: the oldest entry is overwritten. */
   readonly #agents: AgentId[] = [];
   readonly #servings: number[] = [];
   readonly #countByAgent = new Map<AgentId, number>();
@@ -37,7 +40,7 @@ export class ConcentrationWatch {
   #soleRun = 0;
   #soleAgent: AgentId | undefined;
 
-  /** @param serving n, how many agents served the kind at that moment, ≥ 1 */
+  /** @param serving n, the number of agents that served the kind at that moment, ≥ 1 */
   assigned(agent: AgentId, serving: number): void {
     assert(serving >= 1, "whoever is assigned a task serves its kind");
     if (serving === 1) {
@@ -57,11 +60,12 @@ export class ConcentrationWatch {
     this.#next = (at + 1) % limits.concentrationAssignments;
   }
 
-  /** The top share, if it is above the threshold. Where n changed meanwhile, the threshold is the mean over these
-   *  assignments, so that agents that join a busy one raise no alarm.
+  /**
+   * The top share, if above the threshold. Where n changed meanwhile, the threshold is the mean over the assignments,
+   * so that agents that join a busy agent raise no alarm.
    *
-   *  @returns undefined while all is well, while fewer than `limits.concentrationAssignmentsMin` assignments are known,
-   *    and while one agent serves the kind alone (`soleAgent`)
+   * @returns undefined while the share is within the threshold, while fewer than `limits.concentrationAssignmentsMin`
+   *   assignments are known, and while a single agent serves the kind (`soleAgent`)
    */
   alert(): ConcentrationAlert | undefined {
     const assignments = this.#agents.length;
@@ -72,9 +76,11 @@ export class ConcentrationWatch {
     return share > threshold ? { agent, share, threshold, assignments } : undefined;
   }
 
-  /** The agent that serves the kind alone.
+  /**
+   * The agent that serves the kind alone.
    *
-   *  @returns undefined unless n was 1 for the last `limits.concentrationAssignmentsMin` assignments */
+   * @returns undefined unless n was 1 for the last `limits.concentrationAssignmentsMin` assignments
+   */
   soleAgent(): AgentId | undefined {
     return this.#soleRun >= limits.concentrationAssignmentsMin ? this.#soleAgent : undefined;
   }

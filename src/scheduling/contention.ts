@@ -1,14 +1,14 @@
-// Who gets the slot that became free: LOCO's "highest scorer", used by the live slots and by the exact model
-// alike. Not here: queues, ticks and slots themselves; whoever holds them hands in what waits, already aged.
+// The waiter that gets a free slot: LOCO's "highest scorer", used by the live slots and by the exact model alike. Not
+// here: queues, ticks and slots; the caller supplies the waiters, already aged.
 
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 
 export interface Contention<Waiter> {
-  /** In order of arrival; none waits for nothing. */
+  /** In order of arrival; each waits for at least one slot. */
   readonly waiters: Iterable<Waiter>;
-  /** The queue of the agent that a waiter belongs to; one of `queues`. */
+  /** The queue of a waiter's agent; a member of `queues`. */
   readonly queueOf: (waiter: Waiter) => Queue;
-  /** Of every agent that has something queued for the resource, whether or not it asked for a slot yet. */
+  /** Of every agent with queued work for the resource, whether or not the agent asked for a slot yet. */
   readonly queues: Iterable<Queue>;
   /** [0, 1] */
   readonly alpha: number;
@@ -16,16 +16,16 @@ export interface Contention<Waiter> {
 
 export interface Pick<Waiter> {
   readonly waiter: Waiter;
-  /** L of its agent, [0, 1]. */
+  /** L of the waiter's agent, [0, 1]. */
   readonly load: number;
 }
 
 /**
- * The waiter whose agent has the highest L(i), relative to all that compete; of equals, the one that came first
- * (so of one agent's several waiters the earliest). Scores are of this moment: call it when a slot is free,
- * after the tick and the ageing, never before.
+ * The waiter whose agent has the highest L(i), relative to all competitors; of equals, the first in order (so of one
+ * agent's several waiters the earliest). Scores hold for one moment: call this when a slot is free, after the tick and
+ * the ageing.
  *
- * @returns undefined when nobody waits
+ * @returns undefined without waiters
  */
 export function pickWaiter<Waiter>(contention: Contention<Waiter>): Pick<Waiter> | undefined {
   const { waiters, queueOf, queues, alpha } = contention;

@@ -1,43 +1,46 @@
-// Who may have a task (docs/scheduling.md): filters in a fixed order, each with its reason. Ranking never
-// overrides them. Two look at the others, because they give way rather than let a task starve: an agent that
-// failed the task, or is suspended for its kind, is passed over only while somebody else can have it.
-// Not here: who is best among those that pass (score.ts), when a suspension begins (suspension.ts).
+// Eligible agents for a task (docs/scheduling.md): filters in a fixed order, each with a reason. Ranking never
+// overrides a filter. Two filters depend on the other agents, because these filters yield rather than let a task
+// starve. An agent that failed the task, or is suspended for the kind, is skipped only while another agent can have the
+// task. Not here: the ranking of eligible agents (score.ts), the start of a suspension (suspension.ts).
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import type { IneligibleReason } from "../state/receipt.ts";
 import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
 import { rateGate } from "./gates.ts";
 
-/** What tasks ask of the agents that could ever have them. */
+/** A task's requirements, constant over the task's attempts. */
 export interface Calling {
   readonly kind: Kind;
   readonly role: string | undefined;
-  /** Absent: of any type. */
+  /** Absent: any type. */
   readonly agentType?: string | undefined;
 }
 
-/** What a task asks of its agent. */
+/** A task's requirements for the next attempt. */
 export interface Demand extends Calling {
-  /** Agents that failed it. */
+  /** Agents that failed the task. */
   readonly avoid: readonly AgentId[];
 }
 
-/** `feasible`: may have as many as fit. `probe`: suspended and due for exactly one task. */
+/** `feasible`: may have as many tasks as fit. `probe`: suspended, and due for exactly one task. */
 export type Standing = "feasible" | "probe" | IneligibleReason;
 
 /**
- * Those who could have a task of one kind, role and type in the long run, whether or not they have a place free now:
- * the live agents (online, not draining) that are not suspended for the kind; all live ones when every one is
- * suspended. An unresponsive agent is among them: it is expected back, and waiting costs a task no attempt.
+ * Agents that could have a task of one kind, role and type in the long run, with or without free capacity now. The set
+ * has the live agents (online, not draining) without a suspension for the kind, or all live agents when every one is
+ * suspended. Unresponsive agents are included: an unresponsive agent is expected back, and waiting costs a task no
+ * attempt.
  */
 export interface Peers {
   readonly agents: readonly AgentRow[];
-  /** Whether suspensions hold here. They do not when all who could serve are suspended: that would starve
-   *  the kind, and says more about the kind than about any agent. */
+  /**
+   * Whether suspensions hold. False when all live agents of the kind are suspended: suspensions would starve the kind,
+   * and the cause lies more likely in the kind than in any agent.
+   */
   readonly suspensionsHold: boolean;
 }
 
-/** One pass over the agents of the kind. The answer does not change while only assignments happen. */
+/** One pass over the agents of the kind. The result does not change while only assignments happen. */
 export function peersOf(state: SwarmState, calling: Calling): Peers {
   const live: AgentRow[] = [];
   const unsuspended: AgentRow[] = [];
@@ -50,12 +53,15 @@ export function peersOf(state: SwarmState, calling: Calling): Peers {
   return { agents: suspensionsHold ? unsuspended : live, suspensionsHold };
 }
 
-/** Agents that the task's failures exclude: all it has failed on, or nobody when they are all there is. */
+/**
+ * Agents excluded by the task's failures: all agents that failed the task, or none when no other agent could have the
+ * task.
+ */
 export function excludedByFailure(avoid: readonly AgentId[], peers: Peers): readonly AgentId[] {
   return peers.agents.some((agent) => !avoid.includes(agent.id)) ? avoid : [];
 }
 
-/** The first filter that an agent fails for this demand, or how it passed them all. */
+/** The first filter that an agent fails for the demand, or how the agent passed all filters. */
 export function standingFor(
   state: SwarmState,
   agent: AgentRow,
@@ -73,16 +79,16 @@ export function standingFor(
   return excludedByFailure(demand.avoid, peers).includes(agent.id) ? "failed-this-task" : standing;
 }
 
-/** What an agent's standing depends on besides its row. */
+/** The facts of an agent's standing outside its row. */
 export interface Circumstances {
   readonly suspensionsHold: boolean;
-  /** Whether the rate of the agent's type is used up, what is reserved included. */
+  /** Whether the rate of the agent's type is used up, reserved tokens included. */
   readonly isRateLimited: boolean;
   readonly servesKind: boolean;
   readonly at: Instant;
 }
 
-/** As `standingFor`, but for the task's own failures: the same for all tasks that ask the same. */
+/** `standingFor` without the task's own failures: the same for all tasks with the same requirements. */
 export function standingInPool(
   agent: AgentRow,
   { kind, role, agentType }: Calling,
@@ -105,20 +111,20 @@ export function isLive(agent: AgentRow): boolean {
   return agent.online && !agent.draining;
 }
 
-/** Every place is taken, those for prefetched tasks included. */
+/** All capacity is occupied, prefetch included. */
 export function isFull(agent: AgentRow): boolean {
   return agent.open.size >= placesOf(agent);
 }
 
-/** Whether a suspended agent may have one task now: its back-off is over and no probe is under way. */
+/** Whether a suspended agent may have one task now: its back-off has ended and no probe is under way. */
 export function isProbeDue(agent: AgentRow, kind: Kind, at: Instant): boolean {
   const suspension = agent.suspensionByKind.get(kind);
   return suspension !== undefined && suspension.until <= at && !isProbing(agent, kind);
 }
 
 /**
- * Whether a probe is under way: an attempt of the kind that was assigned after the back-off. Read from the open
- * attempts, so that it ends with the attempt however that ends; a lost probe must not block the next one.
+ * Whether a probe is under way: an attempt of the kind, assigned after the back-off. Derived from the open attempts, so
+ * that a probe ends with the attempt in any way: a lost probe must not block the next probe.
  */
 export function isProbing(agent: AgentRow, kind: Kind): boolean {
   const suspension = agent.suspensionByKind.get(kind);
@@ -130,7 +136,7 @@ export function isProbing(agent: AgentRow, kind: Kind): boolean {
   return false;
 }
 
-/** Whether an agent that serves the kind has the role and is of the type. */
+/** Whether an agent of the kind has the role and is of the type. */
 export function isCalled(agent: AgentRow, { role, agentType }: Calling): boolean {
   return hasRole(agent, role) && isOfType(agent, agentType);
 }

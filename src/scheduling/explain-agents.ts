@@ -1,6 +1,6 @@
-// All agents as the planner sees them for one task: who may have it, in the order it would choose, and why the others
-// may not. For looking on: it reads the state in one pass over the agents and keeps nothing. What the planner keeps
-// from round to round (pool.ts) decides the same.
+// All agents as the planner sees them for one task: eligible agents in the planner's order, and the reason against each
+// further agent. For display: reads the state in one pass over the agents and keeps nothing. The planner's pools
+// (pool.ts), kept from round to round, decide the same.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../state/receipt.ts";
@@ -15,30 +15,32 @@ import { loadOf, maximaOf, type Queue } from "./load.ts";
 /** One agent, for one task. */
 export interface AgentVerdict {
   readonly agent: AgentId;
-  /** `feasible`, `probe`, or the first filter that it fails. */
+  /** `feasible`, `probe`, or the first filter that the agent fails. */
   readonly standing: Standing;
-  /** Whether the agent serves the kind as which the task would run. */
+  /** Whether the agent serves the kind that the task would run as. */
   readonly servesKind: boolean;
-  /** Max concurrent plus prefetch. */
+  /** Max concurrent plus prefetch, and the free part. */
   readonly capacity: number;
   readonly free: number;
-  /** When, by time alone, it passes the filter that it fails: after a suspension, or when all rates of its type have
-   *  room. */
+  /**
+   * When, by time alone, the agent passes the failed filter: after a suspension, or when all rates of its type have
+   * room.
+   */
   readonly until?: Instant;
-  /** What the planner would compare now; absent for whoever is offline or does not serve the kind. */
+  /** The terms of the planner's present comparison; absent while the agent is offline or does not serve the kind. */
   readonly terms?: CandidateTerms;
 }
 
-/** A task that waits, as far as agents are concerned. */
+/** The requirements of a waiting task. */
 export interface Wanted extends Demand {
-  /** Whether this would be the last attempt: not risked with a probe while somebody else may have it. */
+  /** Whether this would be the last attempt: not risked with a probe while another agent may have the task. */
   readonly isLastAttempt: boolean;
 }
 
-/** L(agent) of those that have a backlog, by agent. */
+/** L(agent) of agents with a backlog, by agent. */
 export type Backlogs = ReadonlyMap<AgentRow, number>;
 
-/** As they are when a round begins, which is what the whole round goes by. */
+/** As at the start of a round, which the whole round uses. */
 export function backlogsOf(state: SwarmState): Backlogs {
   const { lambda, alpha } = state.policy;
   if (lambda === 0) return new Map();
@@ -49,8 +51,10 @@ export function backlogsOf(state: SwarmState): Backlogs {
   return new Map([...queues].map(([agent, queue]) => [agent, loadOf(queue, maxima, alpha)]));
 }
 
-/** Every agent that runs tasks: first those that may have the task, best first; then those that serve its kind,
- *  those that fail the last filter first; then all others. */
+/**
+ * Every agent that runs tasks. First the agents that may have the task, best first; then agents that serve its kind, by
+ * the failed filter, the last filter first; then all others.
+ */
 export function verdictsOn(
   state: SwarmState,
   wanted: Wanted,
@@ -63,9 +67,9 @@ export function verdictsOn(
 
 interface Row {
   readonly verdict: AgentVerdict;
-  /** Of those that serve the kind and are online. */
+  /** For online agents that serve the kind. */
   readonly candidate: Candidate | undefined;
-  /** Which comes first, before whatever else they differ in. */
+  /** The major sort key. */
   readonly rank: number;
 }
 
@@ -142,7 +146,7 @@ class VerdictTable {
     return a.candidate.isBefore(b.candidate) ? -1 : 1;
   }
 
-  /** Whose back-off ended first, then by id. */
+  /** The earliest end of a back-off first, then by id. */
   #compareProbes(a: Row, b: Row): number {
     return this.#probeDueAt(a) - this.#probeDueAt(b) || byId(a, b);
   }
@@ -152,10 +156,10 @@ class VerdictTable {
   }
 }
 
-/** It stands in no pool. */
+/** The ranks of a candidate outside any pool. */
 const nowhere: Ranks = { renew: () => undefined, update: () => undefined, dismiss: () => undefined };
 
-/** Probes −1, feasible 0, those that serve the kind by the last filter first, then the others. */
+/** Probes −1, feasible 0, then agents that serve the kind with the last filter first, then the others. */
 function rankOf({ standing, servesKind }: AgentVerdict): number {
   if (standing === "probe") return -1;
   if (standing === "feasible") return 0;
@@ -167,7 +171,7 @@ function byId(a: Row, b: Row): number {
   return a.verdict.agent < b.verdict.agent ? -1 : 1;
 }
 
-/** How many agents that serve the kind fail which filter. */
+/** Number of agents that serve the kind, by the filter that each fails. */
 export function countsByReason(
   verdicts: readonly AgentVerdict[],
 ): Readonly<Partial<Record<IneligibleReason, number>>> {
@@ -179,7 +183,7 @@ export function countsByReason(
   return counts;
 }
 
-/** `isWantedByAny` of one state at one instant, remembered for all that ask the same of their agents. */
+/** `isWantedByAny` for one state at one instant, remembered for equal demands. */
 export class Wanting {
   readonly #state: SwarmState;
   readonly #at: Instant;
@@ -199,7 +203,7 @@ export class Wanting {
     return found;
   }
 
-  /** How many different ones were asked about: each costs as much as there are agents of the kind. */
+  /** Number of different demands asked about: each costs as much as the kind has agents. */
   get asked(): number {
     return this.#known.size;
   }

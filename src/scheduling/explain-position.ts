@@ -1,6 +1,6 @@
-// Where a queued task stands among those that wait in its queue: its project among the projects, its user among the
-// users, itself among its user's tasks, by the claims that a round would compare (docs/scheduling.md, "Whose turn").
-// For looking on: it touches no queue. A project that is paused or has as many attempts as it may stands before nobody.
+// The position of a queued task in the task's queue: the project among projects, the user among users, the task among
+// the user's tasks. Ordered by the claims of a round (docs/scheduling.md, "Whose turn"). For display: changes no queue.
+// A project that is paused or at the concurrency limit stands before no other.
 
 import { assert } from "../assert.ts";
 import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
@@ -25,24 +25,26 @@ import {
   waited,
 } from "./starvation-limit.ts";
 
-/** One's place at one level. */
+/** The position at one level. */
 export interface LevelPlace {
   /** 1 is next. */
   readonly place: number;
-  /** How many wait there. */
+  /** Waiting members of the level. */
   readonly of: number;
-  /** Since it was last served here, or came, in what its level counts: ticks of the kind for a project, turns of its
-   *  project here for a user, turns of its user here for a task. */
+  /**
+   * The wait since the last service in the queue, or since the entry. Counted in the level's unit: ticks of the kind (a
+   * project), turns of the project (a user), turns of the user (a task).
+   */
   readonly waited: number;
-  /** After how many it goes before all that have not waited so long; absent where there is no starvation limit. */
+  /** The wait after which the member goes before all shorter waits; absent without a starvation limit. */
   readonly starvationLimit?: number;
 }
 
 /** Of a project or a user. */
 export interface TurnPlace extends LevelPlace {
-  /** By what it would have its turn. */
+  /** The class of the member's next turn. */
   readonly basis: TurnBasis;
-  /** Its virtual clock, and virtual time at its level: thousandths of weight over what it is divided by. */
+  /** The member's virtual clock, and virtual time of its level: thousandths of weight, divided by the share. */
   readonly clock: number;
   readonly virtualTime: number;
 }
@@ -51,10 +53,12 @@ export interface Position {
   readonly project: TurnPlace;
   readonly user: TurnPlace;
   readonly task: LevelPlace;
-  /** Tasks of its kind and role that wait, itself included. */
+  /** Waiting tasks of the same kind and role, this task included. */
   readonly waiting: number;
-  /** Whose turn is next in its queue as far as limits and budgets go, whether or not an agent may have it; absent when
-   *  nothing there fits its project's limits and budgets. */
+  /**
+   * The next task of the queue within limits and budgets, with or without an eligible agent. Absent when no task fits
+   * its project's limits and budgets.
+   */
   readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
 }
 
@@ -140,7 +144,7 @@ class Bystander {
     };
   }
 
-  /** Those past the starvation limit by age, then the others by (priority, submission). */
+  /** Tasks past the starvation limit by age, then the others by (priority, submission). */
   #placeOfTask(row: TaskRow, user: QueueUser): LevelPlace {
     const isLate = isTaskPastStarvationLimit(this.#sizes, row, user);
     let before = 0;
@@ -160,7 +164,7 @@ class Bystander {
     };
   }
 
-  /** The first that fits its budgets, of the first few users of each project. */
+  /** The first task within its budgets, among the first few users of each project. */
   #nextOf(projects: readonly QueueProject[]): TaskRow | undefined {
     for (const project of projects) {
       if (projectGate(project.row) !== undefined) continue;
@@ -171,8 +175,10 @@ class Bystander {
     return undefined;
   }
 
-  /** One past the starvation limit that does not fit keeps room: nothing that draws on the same budget passes it. Of
-   *  budgets alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
+  /**
+   * A misfit past the starvation limit keeps room: no task with the same budget passes. Considers budgets alone: a
+   * round also skips tasks without eligible agents, and keeps no room for such tasks.
+   */
   #nextIn(project: QueueProject): TaskRow | "nobody" | undefined {
     for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
       const late = lateTasks(this.#sizes, user);
@@ -187,7 +193,7 @@ class Bystander {
   }
 }
 
-/** What totals and maxima are of: `load` and `deficit` compare with whoever waits in any queue that is open. */
+/** The queues that totals and maxima count: `load` and `deficit` compare with all waiting members of open queues. */
 function queuesOfRound(state: SwarmState, queue: TaskQueue, at: Instant): TaskQueue[] {
   const { projectTurn, userTurn } = state.policy;
   const isRelative = projectTurn === "deficit" || projectTurn === "load" || userTurn === "load";
@@ -197,7 +203,7 @@ function queuesOfRound(state: SwarmState, queue: TaskQueue, at: Instant): TaskQu
   );
 }
 
-/** In the order of their turns; whoever has nothing to claim is not in it. */
+/** In the order of their turns, without members that have no claim. */
 function ranked<Item>(members: readonly Item[], claimOf: (member: Item) => Claim | undefined): Best<Item>[] {
   const found: Best<Item>[] = [];
   for (const member of members) {

@@ -1,8 +1,9 @@
-// Why a task waits: what keeps it, what every agent is to it, and when its turn is. Says what the planner would find
-// now; decides nothing, changes nothing, and does not move the queues' order. Who got a task that was assigned, and
-// why, stands in its receipt (state/receipt.ts), in the journal.
+// Why a task waits: obstacles, every agent's standing, and the task's position. Reports the planner's present view;
+// decides nothing, changes nothing, and leaves the queues' order alone. For an assigned task, the receipt in the
+// journal names the agent and the reasons (state/receipt.ts).
 //
-// The obstacles are in the order of what has to happen: first what a person must change, then what passes by itself.
+// Obstacles stand in the order of resolution: first obstacles for a person to remove, then obstacles that pass by
+// themselves.
 
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -33,12 +34,18 @@ import {
 import { RoundSizes } from "./round-sizes.ts";
 import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
 
-/** Why a live task has no agent. A closed set: the gates of state/receipt.ts, and `journal-tight`: the journal has too
- *  little room for anything to be assigned · `not-before`: it is not due ·
- *  `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-of-type`: no agent that is online and not draining · `all-full`:
- *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each
- *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the starvation limit ·
- *  `later-turn`: somebody may have it, when its turn comes. */
+/**
+ * Why a live task has no agent. A closed set: the gates of state/receipt.ts, and:
+ *
+ * - `journal-tight`: the journal has too little room for any assignment.
+ * - `not-before`: the task is not due.
+ * - `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-of-type`: no such agent is online and not draining.
+ * - `all-full`: every agent of the kind is full.
+ * - `rate-limited`: the agents' type has used up its rate.
+ * - `none-eligible`: each agent of the kind fails some filter.
+ * - `room-kept`: the rest of a budget is kept for a task past the starvation limit.
+ * - `later-turn`: some agent may have the task, when its turn comes.
+ */
 export const obstacleReasons = [
   "journal-tight",
   ...waitingReasons,
@@ -62,16 +69,20 @@ export type Obstacle =
   | Simple<"journal-tight", JournalFacts>
   | Simple<"swarm-paused", object>
   | Simple<"project-paused", { project: ProjectId }>
-  /** `isRetry`: it pauses after a failed attempt; else its submitter said so. */
+  /** `isRetry`: the task pauses after a failed attempt; else the submitter set a not-before. */
   | Simple<"not-before", { until: Instant; isRetry: boolean }>
-  /** `offline`, `draining`: agents that would serve it. `nearMisses`: kinds that are served and spelled alike, where
-   *  there are no such agents and the kind is its submitter's word. */
+  /**
+   * `offline`, `draining`: agents that would serve the kind. `nearMisses`: served kinds with a similar name, when no
+   * agent serves the kind and the submitter named it.
+   */
   | Simple<
       "no-agent-serves-kind",
       { kind: Kind; nearMisses: readonly Kind[]; offline: number; draining: number }
     >
-  /** `agents` serve the kind in other roles. `offline`, `draining`: those in the role; `drained` is one of the latter.
-   *  `nearMisses`: roles spelled alike, where nobody has this one. */
+  /**
+   * `agents` serve the kind in other roles. `offline`, `draining`: agents in the role; `drained` is one that drains.
+   * `nearMisses`: similar roles, when no agent has this role.
+   */
   | Simple<
       "no-agent-has-role",
       {
@@ -84,8 +95,10 @@ export type Obstacle =
         drained?: AgentId;
       }
     >
-  /** Under a budget that makes it cheaper: `agents` serve the kind, in its role if it has one, and are of other types.
-   *  `offline`, `draining`: those of the type. `nearMisses`: their types that are spelled alike, where nobody is. */
+  /**
+   * Under a budget that downgrades the task: `agents` serve the kind, in its role if any, and are of other types.
+   * `offline`, `draining`: agents of the type. `nearMisses`: similar types among them, when no agent has this type.
+   */
   | Simple<
       "no-agent-of-type",
       {
@@ -103,14 +116,16 @@ export type Obstacle =
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
   | Simple<"all-full", { agents: number; taken: number; capacity: number }>
-  /** Of the type that opens first, by time alone at `opensAt`; of its rates that are used up the one that opens last.
-   *  `agents` of that type could have the task but for that. */
+  /**
+   * Of the type that opens first, at `opensAt` by time alone, and of its used-up rates the last to open. Only the rate
+   * keeps the task from the `agents` of the type.
+   */
   | Simple<
       "rate-limited",
       {
         type: string;
         used: number;
-        /** Held back for open attempts. */
+        /** Reserved by open attempts. */
         reserved: number;
         tokensMax: number;
         window: RateWindow;
@@ -118,16 +133,16 @@ export type Obstacle =
         opensAt?: Instant;
       }
     >
-  /** Agents that serve the kind, by the filter each fails; `until`: when time alone lets the first one pass. */
+  /** Agents of the kind, by the filter that each fails; `until`: when time alone lets the first agent pass. */
   | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
   | Simple<"room-kept", { task: TaskId; project: ProjectId; user: UserId }>
   | Simple<"later-turn", { feasible: number }>;
 
-/** How full the journal is that holds what is decided. */
+/** The fill of the journal that records decisions. */
 export interface JournalFacts {
   readonly bytes: number;
   readonly bytesMax: number;
-  /** What gives it more room: a clause. */
+  /** How to give the journal more room: a clause. */
   readonly remedy?: string;
 }
 
@@ -136,37 +151,39 @@ export interface BudgetFacts {
   /** Absent: the swarm's. */
   readonly project?: ProjectId;
   readonly spent: number;
-  /** Held back for open attempts. */
+  /** Reserved by open attempts. */
   readonly reserved: number;
   readonly tokens: number;
   readonly windowMs: number;
-  /** What the task is expected to take. */
+  /** The task's expected use. */
   readonly needed: number;
-  /** When so much has left the window, if nothing is added or returned; absent when that alone never makes room. */
+  /**
+   * When enough tokens have left the window, if none are added or returned; absent when time alone never makes room.
+   */
   readonly opensAt?: Instant;
 }
 
 export interface WaitExplanation {
-  /** The first is the answer; never empty. */
+  /** The first obstacle is the answer; never empty. */
   readonly obstacles: readonly Obstacle[];
-  /** Since it was last queued, ms and ticks of its kind; 0 while it is delayed. */
+  /** Since the task was last queued, ms and ticks of its kind; 0 while delayed. */
   readonly ageMs: number;
   readonly ageTicks: number;
-  /** The cheaper kind that a budget makes of it. */
+  /** The cheaper kind that a budget imposes. */
   readonly runsAs?: Kind;
-  /** The type of agents to which that budget has it go alone. */
+  /** The only agent type that the budget allows. */
   readonly cheaperType?: string;
-  /** Every agent: those that may have it first, best first. */
+  /** Every agent: agents that may have the task first, best first. */
   readonly agents: readonly AgentVerdict[];
-  /** Absent while it is delayed. */
+  /** Absent while the task is delayed. */
   readonly position?: Position;
 }
 
-/** What the state does not say. */
+/** Facts outside the state. */
 export interface WaitMoment {
   /** Not before the newest event of the state. */
   readonly at: Instant;
-  /** While it has too little room for anything to be assigned. */
+  /** Present while the journal has too little room for any assignment. */
   readonly tightJournal?: JournalFacts | undefined;
 }
 
@@ -182,7 +199,7 @@ class WaitingTask {
   readonly #tightJournal: JournalFacts | undefined;
   readonly #verdict: BudgetVerdict;
   readonly #agents: readonly AgentVerdict[];
-  /** Of those, whoever serves its kind. */
+  /** Verdicts on agents that serve the task's kind. */
   readonly #serving: readonly AgentVerdict[];
   readonly #unserved: readonly Obstacle[];
   readonly #wanting: Wanting;
@@ -220,7 +237,7 @@ class WaitingTask {
     };
   }
 
-  /** What it waits for, and what a person should know before. */
+  /** The wait for the not-before, and obstacles that a person should know earlier. */
   #untilDue(): Obstacle[] {
     const { releaseTimer, attempt } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
@@ -238,7 +255,7 @@ class WaitingTask {
     return obstacles.length > 0 ? obstacles : [this.#laterTurn()];
   }
 
-  /** With all of the swarm or of its project. */
+  /** Obstacles of the whole swarm or project. */
   #heldBack(): Obstacle[] {
     const { project, isPaused } = this.#row.projectRow;
     const found: Obstacle[] = [];
@@ -267,7 +284,7 @@ class WaitingTask {
     return this.#obstaclesOfType(kind);
   }
 
-  /** @param agents how many that serve the kind are there, in whatever role */
+  /** @param agents number of agents that serve the kind and are not away, in any role */
   #obstaclesOfRole(kind: Kind, role: string, agents: number): Obstacle[] {
     const roleOf = ({ agent }: AgentVerdict) => this.#state.agentById.get(agent)?.role;
     const inRole = this.#serving.filter((verdict) => roleOf(verdict) === role);
@@ -277,7 +294,7 @@ class WaitingTask {
     return [{ reason: "no-agent-has-role", kind, role, nearMisses: misses, agents, ...awayOf(inRole) }];
   }
 
-  /** Where a budget has it go to one type alone, and others would serve it. */
+  /** When a budget allows one type only, and agents of other types would serve. */
   #obstaclesOfType(kind: Kind): Obstacle[] {
     const type = this.#verdict.cheaperType;
     if (type === undefined) return [];
@@ -332,7 +349,7 @@ class WaitingTask {
     return found;
   }
 
-  /** Where somebody serves it, but nobody may have it now. */
+  /** When some agent serves the kind, but none may have the task now. */
   #noPlace(): Obstacle[] {
     if (this.#feasible > 0 || this.#unserved.length > 0) return [];
     const counts = countsByReason(this.#serving);
@@ -381,9 +398,11 @@ class WaitingTask {
     return { reason: "room-kept", task: id, project, user };
   }
 
-  /** The task past the starvation limit for which what is left of a budget is kept (docs/scheduling.md, "Fitting the
-   *  budget"). Looked for among so many users that finding none holds nobody up (limits.explainedUsersMax,
-   *  explainedDemandsMax); beyond those the answer is that its turn comes. */
+  /**
+   * The task past the starvation limit that the rest of a budget is kept for (docs/scheduling.md, "Fitting the
+   * budget"). The search is bounded by limits.explainedUsersMax and explainedDemandsMax, so that it delays no other
+   * work. Beyond the bounds the answer is `later-turn`.
+   */
   #keptFor(): TaskRow | undefined {
     const { projectRow } = this.#row;
     const isShared = isHard(this.#state.policy.budget);
@@ -428,7 +447,7 @@ class WaitingTask {
   }
 }
 
-/** Of agents that are all away. */
+/** Counts of agents that are all offline or draining. */
 function awayOf(agents: readonly AgentVerdict[]) {
   const drained = agents.filter(({ standing }) => standing === "draining");
   const [first] = drained;
@@ -444,7 +463,7 @@ function isAway(standing: AgentVerdict["standing"]): boolean {
   return standing === "offline" || standing === "draining";
 }
 
-/** Whoever fails these could not have it however long it waits. */
+/** Filters that waiting does not change: an agent that fails such a filter will never have the task. */
 const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set([
   "offline",
   "draining",
@@ -458,7 +477,10 @@ function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
   return { ageMs: Math.max(0, at - row.queuedAt), ageTicks: tick - row.queuedTick };
 }
 
-/** The tasks of a user that keep room if they do not fit: past the starvation limit, or the next of who goes by it. */
+/**
+ * A user's tasks that keep room without fitting: tasks past the starvation limit, or the next task of a user past the
+ * limit.
+ */
 function dueTasks(state: SwarmState, user: QueueUser): TaskRow[] {
   const sizes = new RoundSizes(state.policy.starvationLimit);
   const late = lateTasks(sizes, user);

@@ -1,24 +1,24 @@
-// Makes a receipt fit `limits.receiptBytesMax` bytes of JSON. What does not fit goes in this order: the end of
-// the queue's name, then the last candidates, then the counts by reason; the winner always stays.
-// Most receipts fit by far, and an upper bound from lengths alone shows it; the others are measured exactly.
+// Makes a receipt fit `limits.receiptBytesMax` bytes of JSON. An oversized receipt loses, in order: the end of the
+// queue's name, the last candidates, the counts by reason; the winner always stays. Most receipts fit by far, and an
+// upper bound from lengths alone shows it; the rest are measured exactly.
 
 import { assert } from "../assert.ts";
 import { limits } from "../limits.ts";
 import type { Receipt } from "../state/receipt.ts";
 
-/** @param queueBytes `jsonBytes(receipt.queue)`, which whoever makes many receipts of one queue computes once */
+/** @param queueBytes `jsonBytes(receipt.queue)`, computed once by a caller that makes many receipts of one queue */
 export function fittedReceipt(receipt: Receipt, queueBytes: number): Receipt {
   return bytesAtMost(receipt, queueBytes) <= limits.receiptBytesMax ? receipt : shortened(receipt);
 }
 
-/** Bytes of a text inside a JSON string, in UTF-8; its quotes are not counted. */
+/** Bytes of a text inside a JSON string, in UTF-8, without the quotes. */
 export function jsonBytes(text: string): number {
   let bytes = 0;
   for (const character of text) bytes += bytesOfCharacter(character);
   return bytes;
 }
 
-/** All keys and signs of a receipt without candidates; the zeros are the digits that each number has at least. */
+/** All keys and punctuation of a receipt without candidates; the zeros are the minimal digits of each number. */
 const receiptSkeleton: Receipt = {
   feasible: 0,
   candidates: [],
@@ -29,14 +29,14 @@ const receiptSkeleton: Receipt = {
   waitedMs: 0,
 };
 const skeletonBytes = JSON.stringify(receiptSkeleton).length;
-/** The same of one candidate, with a comma before it. */
+/** The same for one candidate, with a comma before it. */
 const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0 })}`.length;
-/** Of what is there at times only, at its longest. */
+/** Of the optional fields, at their longest. */
 const turnBytes = `,"turn":${JSON.stringify({ project: "guarantee", user: "guarantee" })}`.length;
 const budgetBytes = `,"budget":${JSON.stringify({ project: "downgrade", global: "downgrade" })}`.length;
 /** Quotes, colon and comma around a reason and its count. */
 const reasonBytes = `"":,`.length;
-/** What `.1234` adds to a digit. */
+/** The bytes that `.1234` adds to a digit. */
 const decimalBytes = ".1234".length;
 /** Score, success rate, load. */
 const decimalsPerCandidate = 3;
@@ -44,7 +44,7 @@ const backlogBytes = `,"backlog":0`.length + decimalBytes;
 const speedBytes = `,"speed":0`.length + decimalBytes;
 const countDigits = digits(limits.agentsMax);
 
-/** Never below the receipt's bytes. Ids of agents are ASCII, counts whole numbers. */
+/** An upper bound of the receipt's bytes. Ids of agents are ASCII, counts whole numbers. */
 function bytesAtMost(receipt: Receipt, queueBytes: number): number {
   let bytes = skeletonBytes + queueBytes;
   bytes += digits(receipt.feasible) + digits(receipt.waiting) + digits(receipt.waitedMs);
@@ -77,7 +77,7 @@ function roomIn(unnamed: Receipt): number {
   return limits.receiptBytesMax - JSON.stringify(unnamed).length;
 }
 
-/** The text, or as much of its beginning as leaves room for an ellipsis. */
+/** The text, or its beginning with an ellipsis. */
 function textWithin(text: string, bytesMax: number): string {
   if (jsonBytes(text) <= bytesMax) return text;
   let kept = "";

@@ -1,6 +1,6 @@
-// What stands between a task that waits and any agent at all (docs/scheduling.md): the swarm, its project, the
-// budgets; and between an agent and any task: the rate of its type. Each gate is read in constant time from what
-// the state counts. Reads only: who opens and closes them is state/budget-rows.ts and settings-rows.ts.
+// Gates between a waiting task and all agents (docs/scheduling.md): the swarm, its project, the budgets; and between an
+// agent and all tasks: the rate of its type. Each gate reads the state's counters in constant time. Reads only:
+// state/budget-rows.ts and settings-rows.ts open and close gates.
 
 import type { Instant, Kind } from "../ids.ts";
 import { tokensEstimate } from "../state/estimate.ts";
@@ -15,32 +15,32 @@ import type { Writable } from "../state/writable.ts";
 type ReasonOf<Reason extends WaitingReason> = Reason | undefined;
 export type BudgetReason = "project-budget" | "global-budget";
 
-/** What keeps the whole swarm from assigning anything. */
+/** The gate that keeps the whole swarm from any assignment. */
 export function swarmGate(state: SwarmState): ReasonOf<"swarm-paused" | "swarm-limit"> {
   if (state.isPaused) return "swarm-paused";
   const { topN } = state.policy;
   return topN !== undefined && state.openAttempts >= topN ? "swarm-limit" : undefined;
 }
 
-/** What keeps a project from being assigned anything, its budget apart. */
+/** The gate that keeps a project from any assignment, its budget apart. */
 export function projectGate(row: ProjectRow): ReasonOf<"project-paused" | "project-concurrency"> {
   if (row.isPaused) return "project-paused";
   const maxConcurrent = row.settings?.maxConcurrent;
   return maxConcurrent !== undefined && row.openAttempts >= maxConcurrent ? "project-concurrency" : undefined;
 }
 
-/** Whether a budget may hold the project's tasks back, or make them cheaper. */
+/** Whether a budget may hold up the project's tasks, or downgrade them. */
 export function isBudgeted(state: SwarmState, { settings }: ProjectRow): boolean {
   return settings?.budget !== undefined || state.policy.budget !== undefined;
 }
 
 interface BudgetTerms {
-  /** What its assignment reserves, or would. */
+  /** Tokens that an assignment reserves, or would reserve. */
   readonly tokens: number;
-  /** What a budget made of it: absent is its own kind, and agents of any type. */
+  /** The downgrade; absent: the task's own kind, and agents of any type. */
   readonly runsAs?: Kind;
   readonly cheaperType?: string;
-  /** Budgets that it does not fit and that keep nothing back; absent when it fits all of those. */
+  /** Budgets exceeded without a hold-up; absent without any. */
   readonly budget?: ExceededBudgets;
 }
 
@@ -49,9 +49,9 @@ export type BudgetVerdict =
   | ({ readonly kind: "runs" } & BudgetTerms);
 
 /**
- * Whether, as what and by whom a task may run now as far as budgets go. Where one in mode `downgrade` is used up it
- * runs as the kind named cheaper than its own, and at agents of the type named cheaper; a kind for which neither is
- * named runs as it is, for there is nothing less to run. A budget in mode `alert` keeps nothing back.
+ * Whether the budgets let a task run now, and as which kind and at which agent type. Where a budget in mode `downgrade`
+ * is used up, the task runs as the cheaper kind, and at agents of the cheaper type, as its kind's settings say. A kind
+ * without such settings runs unchanged, because nothing cheaper exists. A budget in mode `alert` holds nothing up.
  */
 export function budgetVerdict(
   state: SwarmState,
@@ -86,7 +86,7 @@ export function budgetVerdict(
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
 }
 
-/** The hard budget that a task could never fit, whatever is returned to it. */
+/** The hard budget that a task could never fit, even when all tokens are returned. */
 export function neverFits(
   state: SwarmState,
   row: ProjectRow | undefined,
@@ -103,16 +103,18 @@ export function neverFits(
 export interface RejectingBudget {
   readonly reason: BudgetReason;
   readonly budget: BudgetSettings;
-  /** Tokens of its window. */
+  /** Tokens in the budget's window. */
   readonly spent: number;
-  /** Held back for open attempts. */
+  /** Reserved by open attempts. */
   readonly reserved: number;
-  /** When so many tokens fit by time alone; absent where open attempts hold back too much for that. */
+  /** When the task's tokens fit by time alone; absent where open attempts reserve too much. */
   readonly opensAt?: Instant;
 }
 
-/** The budget in mode `reject` that refuses a new task of so many tokens; where both do, the one that opens last.
- *  @param row of its project; absent before its first task */
+/**
+ * The budget in mode `reject` that refuses a new task of so many tokens; where two refuse, the one that opens last.
+ * @param row of its project; absent before its first task
+ */
 export function rejectingBudget(
   state: SwarmState,
   row: ProjectRow | undefined,
@@ -144,8 +146,10 @@ function rejection(
   };
 }
 
-/** Whether agents of a type have used up one of their rates. What their open attempts reserved counts as well: else
- *  every free place would start a task before the first report. A type without rates is never limited. */
+/**
+ * Whether agents of a type have used up one of their rates. Tokens reserved by open attempts count as well, or all free
+ * capacity would start tasks before the first report. A type without rates is never limited.
+ */
 export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
   const rows = agentType === undefined ? undefined : state.ratesByType.get(agentType);
   return rows?.some((row) => isRateClosed(state, row, at)) ?? false;
@@ -155,13 +159,15 @@ function isRateClosed(state: SwarmState, row: RateRow, at: Instant): boolean {
   return usedOf(row.use, row.settings, at) + rateReserved(state, row) >= row.settings.tokensMax;
 }
 
-/** When, by time alone, a rate is no longer used up; `at` when so now, undefined when time alone never does. */
+/** When, by time alone, a rate is no longer used up. `at` when so now; undefined when time alone is not enough. */
 export function rateOpensAt(state: SwarmState, row: RateRow, at: Instant): Instant | undefined {
   return opensAt(row.use, row.settings, at, rateReserved(state, row));
 }
 
-/** The rate that keeps a type's agents from tasks, with when time alone opens it: of those that are used up the one
- *  that opens last, for all of them hold. Undefined while none is used up. */
+/**
+ * The rate that keeps a type's agents from tasks, and when time alone opens it. Of several used-up rates, the one that
+ * opens last, because all must be open. Undefined while none is used up.
+ */
 export function closedRate(
   state: SwarmState,
   agentType: string,
@@ -178,15 +184,14 @@ export function closedRate(
   return last;
 }
 
-/** What open attempts of a type's agents are expected to use. */
+/** Tokens that open attempts of the type's agents are expected to use. */
 export function rateReserved(state: SwarmState, { agentType }: RateRow): number {
   return state.reservedByType.get(agentType) ?? 0;
 }
 
 /**
- * The earliest instant after `at` at which a gate that is closed may open by time alone: something leaves a
- * budget's window whose project waits, or no rate of a type is used up any more. Undefined when time alone
- * opens none.
+ * The earliest instant after `at` at which a closed gate may open by time alone. Either tokens leave the window of a
+ * budget with waiting tasks, or no rate of a type is used up any more. Undefined when time alone opens no gate.
  */
 export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefined {
   if (state.counts.queued === 0) return undefined;
@@ -205,14 +210,16 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
   return earliest;
 }
 
-/** What is left of a budget at an instant; below 0 when it is exceeded. */
+/** The tokens left of a budget at an instant; below 0 when exceeded. */
 export function budgetRoom(ledger: TokenLedger, { tokens }: BudgetSettings, at: Instant): number {
   const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
   return tokens - spent - ledger.reserved;
 }
 
-/** The first instant at which so many more tokens fit a budget by time alone, if nothing is added or returned;
- *  undefined when they never do. */
+/**
+ * The first instant at which so many more tokens fit a budget by time alone, if none are added or returned; undefined
+ * when they never fit.
+ */
 export function budgetOpensAt(
   { spent, reserved }: TokenLedger,
   budget: BudgetSettings,

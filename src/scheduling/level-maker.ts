@@ -1,5 +1,4 @@
-// Which rule orders which level of a round's queues, as the policy says, with the totals and maxima of the round's
-// start.
+// Makes the levels of a round's queues by the policy's rules, with the totals and maxima of the round's start.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -55,7 +54,7 @@ export interface LevelMakerInit {
 
 export class LevelMaker {
   readonly #init: LevelMakerInit;
-  /** Of the round's start: before anything is granted. */
+  /** Of the round's start: before any grant. */
   readonly #maxima: Maxima;
   readonly #shares: Shares;
 
@@ -101,15 +100,17 @@ export class LevelMaker {
     });
   }
 
-  /** What one project claims in its queue, by whichever rule holds: the order of these is the order of `ofProjects`.
-   *  For looking on, not for rounds. */
+  /**
+   * One project's claim in its queue under the present rule: ordering by these claims gives the order of `ofProjects`.
+   * For display, not for rounds.
+   */
   claimOfProject(project: QueueProject): Claim | undefined {
     const rule = this.#init.state.policy.projectTurn;
     const terms = this.#projectTerms(project.queue);
     return rule === "clock" ? clockClaim(project, terms) : this.#rankedProjectClaim(project, rule, terms);
   }
 
-  /** The same of one user of a project. */
+  /** One user's claim within its project; see `claimOfProject`. */
   claimOfUser(user: QueueUser): Claim | undefined {
     const rule = this.#init.state.policy.userTurn;
     const terms = this.#userTerms(user.project);
@@ -220,9 +221,9 @@ export class LevelMaker {
 }
 
 interface Shares {
-  /** Of all projects that wait and may be assigned something. */
+  /** Of all waiting projects with open gates. */
   readonly creditWeight: number;
-  /** Used in their windows by all projects; 1 when none was. */
+  /** Tokens used in their windows by all projects; 1 when none were. */
   readonly tokens: number;
 }
 
@@ -231,7 +232,7 @@ interface Maxima {
   readonly users: Queue;
 }
 
-/** Where no rule asks for them. */
+/** For policies whose rules use no totals. */
 const nobodysMaxima: Maxima = { projects: maximaOf([]), users: maximaOf([]) };
 const nobodysShares: Shares = { creditWeight: 1, tokens: 1 };
 

@@ -1,6 +1,6 @@
-// One level of a round's queues: the projects of each queue, or the users of each project there, by who goes next. Two
-// kinds: by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the
-// round. A group is whose members compete: a queue, or a project's part of one.
+// One level of a round's queues: the projects of each queue, or the users of each project in a queue, by turn. Two
+// kinds exist: by clocks, which the state keeps in order from round to round, and by any other rule, ordered for the
+// round. A group is a set of competing members: a queue, or a project's part of a queue.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -16,19 +16,19 @@ export interface Best<Item> {
 }
 
 export interface Level<Group, Item extends Member> {
-  /** Who goes next, among those that are not out. */
+  /** The next member, among those that are not out. */
   best(group: Group): Best<Item> | undefined;
-  /** Takes whom `best` named last of the group out for the rest of the round. */
+  /** Takes the member that `best` returned last out of the group for the rest of the round. */
   exclude(group: Group, best: Item): void;
-  /** The round is over: those taken out are members again. */
+  /** Ends the round: excluded members are back. */
   close(): void;
 }
 
 export interface ClockTerms {
-  /** Whose level it is: the swarm, or a project. */
+  /** The level's owner: the swarm, or a project. */
   readonly owner: { readonly virtualTime: number };
   readonly starvationLimit: StarvationLimitTerms;
-  /** Served at this instant or before it, or never, goes before the rule; undefined where nothing is guaranteed. */
+  /** A member last served at or before this instant, or never, goes before the rule; undefined without a guarantee. */
   readonly guaranteedUntil: Instant | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ClockLevelInit<Group, Item extends Member> {
   readonly queueOf: (group: Group) => ClockQueue<Item>;
   readonly ownerOf: (group: Group) => ClockTerms["owner"];
   readonly starvationLimitOf: (group: Group) => StarvationLimitTerms;
-  /** Whether somebody may be past the starvation limit. Spares `starvationLimitOf` where nobody can be. */
+  /** Whether any member may be past the starvation limit. Saves the exact `starvationLimitOf` where none can be. */
   readonly mayBePastStarvationLimit: (group: Group) => boolean;
   readonly guaranteedUntil: ClockTerms["guaranteedUntil"];
 }
@@ -80,7 +80,7 @@ export class ClockLevel<Group, Item extends Member> implements Level<Group, Item
   }
 }
 
-/** What a member of a level that goes by clocks claims: `best` is whose claim comes first. */
+/** The claim of a member of a level that goes by clocks: `best` returns the member with the lowest claim. */
 export function clockClaim(member: Member, { starvationLimit, guaranteedUntil, owner }: ClockTerms): Claim {
   if (isPastStarvationLimit(member, starvationLimit)) return starvationLimitClaim(member);
   if (guaranteedUntil !== undefined && isGuaranteed(member, guaranteedUntil))
@@ -88,13 +88,15 @@ export function clockClaim(member: Member, { starvationLimit, guaranteedUntil, o
   return clockRuleClaim(member.account, owner.virtualTime);
 }
 
-/** At or behind virtual time all are equal. It stays what it is while virtual time moves: only a grant by this rule
- *  moves it, and no further than to the lowest claim of all. */
+/**
+ * All accounts at or behind virtual time are equal. The claim stays valid while virtual time moves: only a grant by
+ * this rule moves virtual time, at most to the lowest claim of all.
+ */
 function clockRuleClaim(account: Account, virtualTime: number): Claim {
   return ruleClaim(account, Math.max(account.clock, virtualTime));
 }
 
-/** Whether nothing was granted to a project for so long that it goes first, once. */
+/** Whether a project had no grant for so long that it goes first, once. */
 export function isGuaranteed({ account }: Member, until: Instant): boolean {
   return account.servedOrder === 0 || account.servedAt <= until;
 }
@@ -106,11 +108,11 @@ interface RankedPlace<Item> extends HeapItem {
 
 export interface RankedLevelInit<Group, Item extends Member> {
   readonly membersOf: (group: Group) => Iterable<Item>;
-  /** Undefined when a member has nothing left to claim. */
+  /** Undefined for a member without tasks left to claim for. */
   readonly claimOf: (member: Item) => Claim | undefined;
 }
 
-/** By a rule that gives each member a claim, which only gets worse while the round lasts. */
+/** A level by a rule that gives each member a claim, which only gets worse while the round lasts. */
 export class RankedLevel<Group, Item extends Member> implements Level<Group, Item> {
   readonly #init: RankedLevelInit<Group, Item>;
   readonly #placesOf = new Map<Group, IndexedHeap<RankedPlace<Item>>>();
@@ -140,7 +142,7 @@ export class RankedLevel<Group, Item extends Member> implements Level<Group, Ite
   }
 
   close(): void {
-    // Nothing of the state was touched.
+    // The state was not changed.
   }
 
   #rank(group: Group): IndexedHeap<RankedPlace<Item>> {

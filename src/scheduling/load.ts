@@ -1,23 +1,22 @@
-// LOCO's load function: how much pressure stands behind each of those that compete, relative to the others.
-// One number read two ways: who waits most gets the next slot first and the next task last.
+// LOCO's load function: the pressure behind each competitor, relative to the others. One number with two uses: the
+// highest load gets the next slot first and the next task last.
 
 import { checkAlpha } from "../state/alpha.ts";
 import { checkAmount, checkObjects } from "../state/argument.ts";
 
-/** What waits at one competitor. */
+/** The waiting work of one competitor. */
 export interface Queue {
-  /** Sum of the weights that wait, ≥ 0. */
+  /** Sum of the waiting weights, ≥ 0. */
   readonly queueDepth: number;
-  /** Age of the oldest that waits, in ticks, ≥ 0; 0 when nothing waits. */
+  /** Age of the oldest waiting work, in ticks, ≥ 0; 0 when nothing waits. */
   readonly oldestAge: number;
 }
 
 /**
- * `L(i) = α·Qᵢ/max Q + (1−α)·Dᵢ/max D` (LOCO, "The Equation"), for one competitor. A maximum of 0 makes its
- * term 0.
+ * `L(i) = α·Qᵢ/max Q + (1−α)·Dᵢ/max D` (LOCO, "The Equation"), for one competitor. A maximum of 0 makes its term 0.
  *
- * @param maxima of all that compete, `queue` included
- * @param alpha [0, 1]: 0 asks only who waits longest, 1 only who has most
+ * @param maxima of all competitors, `queue` included
+ * @param alpha [0, 1]: 0 counts only the longest wait, 1 only the largest queue
  * @returns [0, 1]
  */
 export function loadOf(queue: Queue, maxima: Queue, alpha: number): number {
@@ -27,7 +26,7 @@ export function loadOf(queue: Queue, maxima: Queue, alpha: number): number {
 }
 
 /**
- * L of each of those that compete, in their order, of numbers from outside.
+ * L of each competitor, in order, for arguments from outside.
  *
  * @param alpha [0, 1]
  * @throws InvalidValueError for an α outside its range, and a depth or an age that is negative or no number
@@ -43,7 +42,7 @@ export function loads(queues: readonly Queue[], alpha: number): number[] {
   return queues.map((queue) => loadOf(queue, maxima, alpha));
 }
 
-/** The deepest and the oldest of all, 0 when there are none. */
+/** The deepest and the oldest of all, 0 without queues. */
 export function maximaOf(queues: Iterable<Queue>): Queue {
   let queueDepth = 0;
   let oldestAge = 0;

@@ -1,13 +1,13 @@
-// Assigns: which of the waiting tasks goes to which agent, until nothing more fits. Joins the rules that stand
-// beside it: turn-order.ts (whose turn), gates.ts (what is closed), eligibility.ts and pool.ts (who may, and who is
-// best). Returns events; the caller applies each before it asks for the next. docs/scheduling.md is the rule.
+// Assigns waiting tasks to agents, until nothing more fits. Joins the rules beside it: turn-order.ts (whose turn),
+// gates.ts (closed gates), eligibility.ts and pool.ts (eligible agents and the best of them). Returns events; the
+// caller applies each before asking for the next. docs/scheduling.md is the rule.
 //
-// It changes nothing of the state that a decision could depend on. But while a round is open it borrows the queues:
-// who is out stands in none of them until `close`, and their heaps are mended where they are looked at. What they
-// answer follows from the journal; how they are laid out, from who has looked.
+// The planner changes nothing that a decision could depend on. But an open round borrows the state's queues. Excluded
+// members stand in no queue until `close`, and heaps are mended where they are read. A queue's answers follow from the
+// journal; its layout depends on earlier reads.
 //
-// A planner belongs to one state and is kept from turn to turn, so that a round costs what changed since the last.
-// It follows from the state: one made anew decides the same.
+// A planner belongs to one state and is kept from turn to turn, so that a round costs what changed since the last. It
+// is derived from the state: a new planner decides the same.
 
 import { assert } from "../assert.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
@@ -31,7 +31,7 @@ import { type BudgetVerdict, budgetVerdict, isBudgeted, projectGate, swarmGate }
 import type { Pool, Ranking } from "./pool.ts";
 import { type Next, TurnOrder } from "./turn-order.ts";
 
-/** Keeps what rounds have in common. */
+/** Keeps the data that rounds share. */
 export class Planner {
   readonly #state: SwarmState;
   readonly #agents: AgentIndex;
@@ -41,44 +41,48 @@ export class Planner {
     this.#agents = new AgentIndex(state);
   }
 
-  /** Something of the agent's row changed, by anything but an assignment of a round from here. Must be called after
-   *  each change. */
+  /**
+   * Notes a change of the agent's row, except by an assignment of this planner's round. Must be called after each
+   * change.
+   */
   touch(agent: AgentId): void {
     this.#agents.touch(agent);
   }
 
-  /** Begins a round. Nothing but its assignments may change the state until it is closed.
-   *  @param at the instant of the assignments; no instant in the state is later */
+  /**
+   * Begins a round. Only its assignments may change the state until the round is closed.
+   * @param at the instant of the assignments; no instant in the state is later
+   */
   open(at: Instant): Round {
     return new Round(this.#state, this.#agents, at);
   }
 }
 
-/** A task, whether and as what it may run as far as budgets go, and who may have it. */
+/** A task, its budget verdict, and the agents that may have it. */
 interface Offer {
   readonly task: TaskRow;
   readonly partition: TaskPartition;
   readonly verdict: BudgetVerdict;
   readonly pool: Pool;
   readonly excluded: readonly AgentId[];
-  /** Without candidates when nobody may. */
+  /** Without candidates when no agent may have the task. */
   readonly ranking: Ranking;
 }
 
-/** What a budget makes of a task; each absent where it stays as it is. */
+/** A budget's downgrade of a task; absent fields stay unchanged. */
 interface Cheaper {
   readonly runsAs?: Kind | undefined;
   readonly cheaperType?: string | undefined;
 }
 
-/** Assigns what can be assigned at one instant. */
+/** Assigns all assignable tasks at one instant. */
 export class Round {
   readonly #state: SwarmState;
   readonly #agents: AgentIndex;
   readonly #at: Instant;
   readonly #turns: TurnOrder | undefined;
   readonly #nameBytes = new Map<TaskQueue, number>();
-  /** What `next` returned last, until it is known to be applied. */
+  /** The last result of `next`, until its application is known. */
   #pending: { readonly task: TaskRow; readonly contender: Contender } | undefined;
   #isClosed = false;
   #granted = 0;
@@ -94,10 +98,10 @@ export class Round {
   }
 
   /**
-   * The next assignment, or undefined when no queued task has an agent that would take it; the round is closed
-   * then. The caller applies the event to the state before it asks again.
+   * The next assignment, or undefined when no queued task has a willing agent; the round is then closed. The caller
+   * must apply the event to the state before the next call.
    *
-   * @throws InvariantError when the last one was not applied
+   * @throws InvariantError when the last event was not applied
    */
   next(): EventOf<"TaskAssigned"> | undefined {
     this.#settle();
@@ -115,9 +119,11 @@ export class Round {
     return undefined;
   }
 
-  /** Whether another round may find more to assign: what this one granted may have used up a budget, so that what
-   *  found no agent as its own kind is to run as the cheaper one, or is asked of the agents of a cheaper type alone,
-   *  among whom nobody else is there to be preferred. */
+  /**
+   * Whether another round may find more to assign. A grant of this round may have used up a budget in mode `downgrade`.
+   * A task that found no agent as its own kind may then run as the cheaper kind, or at agents of the cheaper type.
+   * Among agents of the cheaper type, failures of the task exclude no agent if all of them failed it.
+   */
   get mayLeaveMore(): boolean {
     const { policy, budgetedProjects, projectById } = this.#state;
     if (this.#granted === 0) return false;
@@ -128,14 +134,16 @@ export class Round {
     return false;
   }
 
-  /** Ends the round before it has ended by itself. */
+  /** Ends the round early. */
   close(): void {
     this.#settle();
     if (!this.#isClosed) this.#turns?.close();
     this.#isClosed = true;
   }
 
-  /** Finds an agent for whose turn it is, or takes out of the round what cannot be placed. */
+  /**
+   * Finds an agent for the task whose turn is next, or excludes a task, user, project or queue that cannot be placed.
+   */
   #place(turns: TurnOrder, next: Next): Offer | undefined {
     const { project } = next;
     if (projectGate(project.row) !== undefined) turns.excludeProject(project.row);
@@ -153,7 +161,7 @@ export class Round {
     return undefined;
   }
 
-  /** Under a budget: the first of the user's tasks that fits it and that somebody may have. */
+  /** Under a budget: the first of the user's tasks that fits and has a willing agent. */
   #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
     const first = this.#offer(next.queue, next.task);
     if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
@@ -168,7 +176,7 @@ export class Round {
       if (offer.ranking.candidates.length === 0) continue;
       if (offer.verdict.kind === "runs") return offer;
       if (!isDue && !late.includes(task)) continue;
-      // Room is kept for it: nothing that draws on the same budget passes.
+      // Room is kept for this task: no task with the same budget passes it.
       if (offer.verdict.reason === "global-budget") this.close();
       else turns.excludeProject(next.project.row);
       return undefined;
@@ -177,14 +185,16 @@ export class Round {
     return undefined;
   }
 
-  /** Whether all tasks of the offered one's queue find the same agents full: no budget may make some of them
-   *  cheaper. */
+  /**
+   * Whether the offered task's whole partition finds the same agents full, because no budget may downgrade some of its
+   * tasks.
+   */
   #isOutAsOne({ ranking, excluded, pool }: Offer, queue: TaskQueue): boolean {
     if (ranking.candidates.length > 0 || excluded.length === 0 || !pool.isOpen) return false;
     return !hasCheaper(queue) || !this.#mayDowngrade(queue);
   }
 
-  /** Of a queued task of an open queue. */
+  /** Whether a queued task of an open queue has candidates. */
   #isTakeable(task: TaskRow): boolean {
     if (task.failedBy.length === 0 && !isBudgeted(this.#state, task.projectRow)) return true;
     return this.#offer(queueOf(task) as TaskQueue, task).ranking.candidates.length > 0;
@@ -230,7 +240,7 @@ export class Round {
   }
 
   #receiptOf({ queue, bases }: Next, { task, verdict, pool, excluded, ranking }: Offer): Receipt {
-    // Not by spreading: an object literal that begins with one costs a hundred times as much.
+    // Not by spreading: an object literal that begins with a spread costs a hundred times as much.
     const receipt: Writable<Receipt> = {
       feasible: ranking.feasible,
       candidates: ranking.candidates.map((candidate) => candidate.terms),
@@ -253,7 +263,7 @@ export class Round {
     return bytes;
   }
 
-  /** Takes note of what the last assignment changed. */
+  /** Notes the last assignment, now applied. */
   #settle(): void {
     if (this.#pending === undefined) return;
     const { task, contender } = this.#pending;
@@ -262,8 +272,7 @@ export class Round {
     this.#agents.assigned(contender, isFull(contender.agent));
   }
 
-  /** Whether somebody may have a task of the queue now, be it, under a budget that says so, as what is named
-   *  cheaper. */
+  /** Whether some agent may have a task of the queue now, possibly downgraded by a budget. */
   #isOpen(queue: TaskQueue): boolean {
     if (this.#agents.poolOf(queue).isOpen) return true;
     if (!hasCheaper(queue) || !this.#mayDowngrade(queue)) return false;
@@ -290,7 +299,7 @@ export class Round {
   }
 }
 
-/** Whether something stands in for the queue's kind where a budget in mode `downgrade` is used up. */
+/** Whether the queue's kind has a downgrade for a used-up budget in mode `downgrade`. */
 function hasCheaper({ kindRow: { settings } }: TaskQueue): boolean {
   return settings !== undefined && (settings.cheaper !== undefined || settings.cheaperType !== undefined);
 }

@@ -1,6 +1,5 @@
-// The agents that serve one kind, as those see them who want tasks done in one role, or by one type of agents (where
-// a budget made them cheaper): who may have one, ranked, and
-// how many may not for which reason. Kept from round to round by agent-index.ts, which says what changed.
+// The agents of one kind, for tasks of one role, or of one agent type after a downgrade. Ranks agents that may have a
+// task, and counts the others by reason. Kept from round to round by agent-index.ts.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -12,15 +11,15 @@ import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
 import { isCalled, isLive, type Standing, standingInPool } from "./eligibility.ts";
 
-/** Those that may have one task, as far as a receipt shows them. */
+/** The candidates of one task, as far as a receipt shows them. */
 export interface Ranking {
-  /** Best first, at most `limits.receiptCandidatesMax`; empty when nobody may. */
+  /** Best first, at most `limits.receiptCandidatesMax`; empty when no agent may have the task. */
   readonly candidates: readonly Candidate[];
   readonly feasible: number;
   readonly decidedBy: DecidedBy;
 }
 
-/** Agents of the whole swarm that run tasks, by the two filters that look at nothing but the agent. */
+/** Task-running agents of the whole swarm, by the two filters that depend on the agent alone. */
 export interface Census {
   offline: number;
   draining: number;
@@ -35,7 +34,7 @@ export interface PoolInit {
   readonly role: string | undefined;
   readonly agentType: string | undefined;
   readonly census: Census;
-  /** Whether the rate of a type of agents is used up in this round, what is reserved included. */
+  /** Whether the rate of an agent type is used up in this round, reserved tokens included. */
   readonly isLimited: (agentType: string | undefined) => boolean;
 }
 
@@ -47,16 +46,16 @@ const everybody = () => true;
 export class Pool implements Ranks {
   readonly kind: Kind;
   readonly role: string | undefined;
-  /** The only one whose agents may have a task; undefined: all. */
+  /** The only agent type that may have a task; undefined: any type. */
   readonly agentType: string | undefined;
   readonly #init: PoolInit;
   readonly #candidateById = new Map<AgentId, Candidate>();
   readonly #feasible = new CandidateHeap([]);
   readonly #probes: Candidate[] = [];
-  /** Whose standing changes with time, and with who else is there. */
+  /** Suspended candidates: their standing changes with time, and with the other agents. */
   readonly #suspended = new Set<Candidate>();
   readonly #counts = emptyCounts();
-  /** Live agents of the role and type, and those of them that are not suspended for the kind. */
+  /** Live agents of the role and type, and the number of unsuspended agents among these. */
   #live = 0;
   #unsuspended = 0;
   #at = 0 as Instant;
@@ -71,7 +70,7 @@ export class Pool implements Ranks {
     this.#init = init;
   }
 
-  /** Takes in an agent that serves the kind. */
+  /** Adds an agent that serves the kind. */
   admit(contender: Contender): void {
     const candidate = new Candidate(contender, this, this.#init.policy);
     contender.candidates.push(candidate);
@@ -89,35 +88,38 @@ export class Pool implements Ranks {
     this.#countAs(candidate, "none");
   }
 
-  /** Something of the agent's row changed just now. */
+  /** Notes a change of the agent's row. */
   renew(candidate: Candidate): void {
     if ((this.#recordOf(candidate)?.attempts ?? 0) !== candidate.attemptsAssessed) this.#assess(candidate);
     this.#stand(candidate, candidate.standing);
   }
 
-  /** A round begins at `at`: what time changed is taken up. Rates and backlogs are told next. */
+  /** Begins a round at `at`: applies the changes of time. Rates and backlogs follow. */
   begin(at: Instant): void {
     this.#at = at;
     if (this.#epochAt !== epochOf(at)) this.#beginEpoch(at);
   }
 
-  /** All that changed was told: what depends on time, or on who else is there, is taken up. */
+  /** Applies changes of time and of other agents, once all changes are reported. */
   settle(): void {
     for (const candidate of this.#suspended) this.#stand(candidate, candidate.standing);
     if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
   }
 
-  /** Takes note that an agent was assigned something in this round and filled, or is being probed. */
+  /** Notes that an agent became full in this round, or is being probed. */
   update(candidate: Candidate): void {
     this.#stand(candidate, candidate.standing);
   }
 
-  /** Whether anybody here may have a task, leaving aside whom the task avoids. */
+  /** Whether any agent here may have a task, ignoring failures of the task. */
   get isOpen(): boolean {
     return this.#feasible.size + this.#probes.length > 0;
   }
 
-  /** Agents that the task's failures exclude: all it has failed on, or nobody when they are all there is. */
+  /**
+   * Agents excluded by the task's failures: all agents that failed the task, or none when no other agent could have the
+   * task.
+   */
   excludedByFailure(avoid: readonly AgentId[]): readonly AgentId[] {
     if (avoid.length === 0) return avoid;
     const avoided = avoid.filter((id) => this.#isPeer(this.#candidateById.get(id))).length;
@@ -125,10 +127,10 @@ export class Pool implements Ranks {
   }
 
   /**
-   * Ranks those that may have a task. A probe goes first, or it would never be made while others have room; but
-   * a task that cannot be tried again is risked only where nobody else may have it.
+   * Ranks the agents that may have a task. A probe goes first, because otherwise it would never be made while other
+   * agents have room. A task's last attempt is risked with a probe only where no other agent may have the task.
    *
-   * @param excluded agents that failed the task, as far as that counts
+   * @param excluded agents that failed the task, where the exclusion holds
    */
   rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
     const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
@@ -144,7 +146,7 @@ export class Pool implements Ranks {
     };
   }
 
-  /** How many agents fail which filter, each counted under the first. Valid until the next assignment. */
+  /** Number of agents by failed filter, each counted under the first. Valid until the next assignment. */
   ineligible(excluded: readonly AgentId[]): Receipt["ineligible"] {
     this.#shownCounts ??= this.#shown();
     const excludedCount = this.#excludedCount(excluded);
@@ -152,7 +154,7 @@ export class Pool implements Ranks {
     return { ...this.#shownCounts, "failed-this-task": excludedCount };
   }
 
-  /** Agents elsewhere in the swarm came or went: what is shown counts them too. */
+  /** Notes that agents elsewhere in the swarm came or went: the counts include all agents. */
   censusChanged(): void {
     this.#shownCounts = undefined;
   }
@@ -170,14 +172,14 @@ export class Pool implements Ranks {
     return !(this.#suspensionsHold && candidate.agent.suspensionByKind.has(this.kind));
   }
 
-  /** What was learnt of it may have changed, or what the swarm expects. */
+  /** Computes the quality from the agent's record and the swarm's expectation. */
   #assess(candidate: Candidate): void {
     const record = this.#recordOf(candidate);
     candidate.attemptsAssessed = record?.attempts ?? 0;
     candidate.assess(qualityOf(record, this.#expectation, this.#init.policy.speedExponent, this.#at));
   }
 
-  /** Once there is one it stays: an agent forgets only kinds that it does not serve. */
+  /** An existing record stays: an agent forgets only kinds outside its present kinds. */
   #recordOf(candidate: Candidate): SuccessRecord | undefined {
     candidate.record ??= candidate.agent.recordByKind.get(this.kind);
     return candidate.record;
@@ -193,7 +195,7 @@ export class Pool implements Ranks {
     this.#feasible.reorder();
   }
 
-  /** Puts a candidate where its agent's standing belongs now. @param before undefined for one that is new */
+  /** Moves a candidate to the list of its present standing. @param before undefined for a new candidate */
   #stand(candidate: Candidate, before: Standing | undefined): void {
     this.#countPeer(candidate);
     const now = this.#standingOf(candidate.agent);
@@ -229,7 +231,7 @@ export class Pool implements Ranks {
     });
   }
 
-  /** Keeps the counts of those that could have a task in the long run, and who is suspended. */
+  /** Updates the counts of peers, and the set of suspended candidates. */
   #countPeer(candidate: Candidate): void {
     const { agent } = candidate;
     const isSuspended = this.#isSuspended(agent);
@@ -253,7 +255,7 @@ export class Pool implements Ranks {
     if (now === "unsuspended") this.#unsuspended += 1;
   }
 
-  /** Of those that would pass but for the task's failures. */
+  /** Agents that would pass except for the task's failures. */
   #excludedCount(excluded: readonly AgentId[]): number {
     let count = 0;
     for (const id of excluded) {
@@ -285,7 +287,7 @@ export class Pool implements Ranks {
     }
   }
 
-  /** Whose back-off ended first, then by id. */
+  /** The earliest end of a back-off first, then by id. */
   #compareProbes(a: Candidate, b: Candidate): number {
     return this.#probeDueAt(a) - this.#probeDueAt(b) || (a.agent.id < b.agent.id ? -1 : 1);
   }

@@ -1,22 +1,22 @@
-// How many stood where when a round began, and how many turns they had had. The starvation limit is relative to these:
-// were it relative to those that are left, it would sink while the round lasts, and claims would get better.
+// Sizes of levels and numbers of turns when a round began. The starvation limit is relative to these. Relative to the
+// present sizes, the limit would sink during the round, and claims would get better.
 
 import type { QueueProject, QueueUser, TaskQueue, TaskRow } from "../state/state.ts";
 
 export class RoundSizes {
   readonly #starvationLimit: number;
-  /** Of whoever was granted something since. */
+  /** For levels and members with a grant since. */
   readonly #startOf = new Map<
     TaskQueue | QueueProject | QueueUser,
     { readonly size: number; readonly turns: number }
   >();
 
-  /** @param starvation limit of the policy; 0 is off */
+  /** @param starvationLimit of the policy; 0 is off */
   constructor(starvationLimit: number) {
     this.#starvationLimit = starvationLimit;
   }
 
-  /** A task of theirs is about to leave. */
+  /** Notes the sizes before a task of the queue, project and user leaves. */
   keep(queue: TaskQueue, project: QueueProject, user: QueueUser): void {
     if (!this.#startOf.has(queue)) this.#startOf.set(queue, { size: queue.projects.size, turns: 0 });
     if (!this.#startOf.has(project))
@@ -41,12 +41,12 @@ export class RoundSizes {
     return this.#startOf.get(member)?.turns ?? member.turns;
   }
 
-  /** Turns that a task's user had had since the task was queued, as of the round's start. */
+  /** Turns of a task's user since the task was queued, as of the round's start. */
   turnsWaited({ queuedTurn }: Pick<TaskRow, "queuedTurn">, user: QueueUser): number {
     return this.turns(user) - queuedTurn;
   }
 
-  /** After how many ticks or turns, whichever its level counts, one among so many has waited long enough. */
+  /** The wait after which one member among `waiting` goes next, in its level's ticks or turns. */
   starvationLimitOf(waiting: number): number {
     return this.#starvationLimit === 0 ? Number.POSITIVE_INFINITY : this.#starvationLimit * waiting;
   }

@@ -1,4 +1,4 @@
-// How shares and scores are shown: in receipts, in status. Nothing is decided on what is rounded here.
+// Rounding of shares and scores for display: in receipts, in status. No decision uses a rounded value.
 
 /** To 4 decimals. */
 export function rounded(value: number): number {

@@ -1,11 +1,11 @@
-// How good an agent is for the next task of a kind: how often it succeeds, against how busy it is.
-// Not here: whether it may have the task at all (eligibility.ts). A score never overrides a filter.
+// How good an agent is for the next task of a kind: its success rate against its load. Not here: whether the agent may
+// have the task at all (eligibility.ts). A score never overrides a filter.
 
-/** What of an agent enters its score. */
+/** The inputs of an agent's score. */
 export interface ScoreTerms {
   /** [0, 1] */
   readonly successRate: number;
-  /** Attempts it holds, ≥ 0; prefetched ones count. */
+  /** Open attempts, ≥ 0; prefetched attempts count. */
   readonly inFlight: number;
   /** ≥ 1 */
   readonly maxConcurrent: number;
@@ -22,10 +22,11 @@ export function vaporaScore(terms: ScoreTerms): number {
 }
 
 /**
- * `successRate · speed / (1 + load + λ·L(agent))` (docs/scheduling.md), in [0, 1]. Without a backlog or with λ = 0,
- * and with a speed of 1, it is VAPORA's score to the bit.
+ * `successRate · speed / (1 + load + λ·L(agent))` (docs/scheduling.md), in [0, 1]. Without a backlog or with λ = 0, and
+ * with a speed of 1, the score is VAPORA's to the bit.
  *
- * @param speed (0, 1] · @param backlogCost λ·L(agent), ≥ 0
+ * @param speed (0, 1]
+ * @param backlogCost λ·L(agent), ≥ 0
  */
 export function score(terms: ScoreTerms, speed: number, backlogCost: number): number {
   return (terms.successRate * speed) / (1 + vaporaLoad(terms) + backlogCost);

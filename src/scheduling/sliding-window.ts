@@ -1,8 +1,8 @@
-// A rate limit whose window truly slides: beside the budget document's (exact/rate-limit-window.ts), which begins
-// anew and lets nearly twice the limit through around a reset. The counting is rolling-window.ts, with its bound:
-// what it says was used is never too little, and too much by at most what was used in one step (1/60 of the
-// window, rounded up to a millisecond; two steps for a window that 60 does not divide) before the window began.
-// So no true window ever holds more than was let through.
+// A rate limit whose window truly slides. The budget document's window (exact/rate-limit-window.ts) restarts instead,
+// and lets nearly twice the limit through around a reset. rolling-window.ts counts, with its bound. The reported use is
+// never too low. It is too high by at most the use of one step before the window began. A step is 1/60 of the window,
+// rounded up to a millisecond; the bound is two steps for a window that 60 does not divide. So no true window ever
+// exceeds the limit.
 
 import type { Instant } from "../ids.ts";
 import { checkAmount, checkObject, checkWhole } from "../state/argument.ts";
@@ -15,7 +15,7 @@ export interface SlidingWindowOptions {
   readonly maxTokens: number;
 }
 
-/** Stateful: `record` alone changes it. A time before the newest recorded one counts as that. */
+/** Stateful: only `record` changes it. A time before the newest recorded time counts as the newest. */
 export class SlidingWindow {
   readonly windowMs: number;
   readonly maxTokens: number;
@@ -36,7 +36,7 @@ export class SlidingWindow {
   /**
    * @param tokens a whole number ≥ 0
    * @param now milliseconds since the epoch
-   * @throws InvalidValueError for tokens or a time that are none
+   * @throws InvalidValueError for invalid tokens or an invalid time
    */
   record(tokens: number, now: number): void {
     checkWhole(tokens, "tokens", 0);
@@ -45,20 +45,20 @@ export class SlidingWindow {
     addTokens(this.#window, tokens, this.#newest as Instant);
   }
 
-  /** Tokens of the window that ends now, and of at most a step or two before it. @throws InvalidValueError */
+  /** Tokens of the window that ends now, and of at most a step or two before. @throws InvalidValueError */
   usedAt(now: number): number {
     return totalAt(this.#window, this.#noEarlier(now));
   }
 
-  /** Whether the bound is reached. @throws InvalidValueError for a time that is none */
+  /** Whether the bound is reached. @throws InvalidValueError for an invalid time */
   isExceeded(now: number): boolean {
     return this.usedAt(now) >= this.maxTokens;
   }
 
   /**
-   * When `isExceeded` becomes false by time alone: `now` when it is, infinity when a bound of 0 never lets it.
+   * When `isExceeded` becomes false by time alone: `now` when already false, infinity for a bound of 0.
    *
-   * @throws InvalidValueError for a time that is none
+   * @throws InvalidValueError for an invalid time
    */
   freeAt(now: number): number {
     const at = this.#noEarlier(now);

@@ -1,16 +1,17 @@
-// Who gets the slot that became free (docs/scheduling.md): the live form of LOCO's contention, over the journaled
-// rows of resources. The score and the pick are those of the exact model (contention.ts); what is added is sets of
-// resources, granted whole, and the starvation limit, so that a set does not wait for ever for two slots to be free at
-// once.
+// Grants free slots (docs/scheduling.md): the live form of LOCO's contention, over the journaled rows of resources.
+// Score and pick are those of the exact model (contention.ts). New are sets of resources, granted whole, and the
+// starvation limit. Without the limit, a set might wait for ever for two slots to be free at once.
 //
-// The rule, for as long as a slot is free that somebody could use:
-//   1. Who waits past the starvation limit comes first, in order of asking: it reserves free slots in name order, until
-//   one is missing; if none is missing, it is granted. The starvation limit: older, in ticks of one of its resources,
-//   than policy.starvation limit × the number that waits there. Where the policy has none, only sets have one.
-//   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
-// Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not
-// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the starvation limit is overtaken only
-// by those past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
+// The rule, while a free slot is of use to a waiter:
+//    1. Requests past the starvation limit come first, in order of asking. Each reserves free slots in name order, until
+//       a slot is missing; a request that misses none is granted. A request is past the limit when its age, in ticks of
+//       one of its resources, exceeds policy.starvationLimit × the number of waiters there. Where the policy has no
+//       limit, only sets have one.
+//    2. Among the other requests that fit the rest: the highest L, by pickWaiter.
+// Requests of unresponsive agents are skipped, and reserve nothing. No other request may take a reserved slot. A
+// reservation is stored nowhere: it is derived from the state each time. Bound: a request past the limit is overtaken
+// only by earlier requests past the limit. Each slot that it lacks is the next free slot of the resource that those do
+// not take.
 
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -26,15 +27,17 @@ import { rounded } from "./rounded.ts";
 
 type SlotGranted = EventOf<"SlotGranted">;
 
-/** What follows from an event that may have made a slot available to somebody. Each is to be applied before the
- *  next is asked for: the order at a release is tick and ageing (in the event itself), α, scores, grant. */
+/**
+ * The reactions to an event that may have freed a slot. The caller must apply each before the next. The order at a
+ * release is tick and ageing (in the event itself), α, scores, grant.
+ */
 export function* slotReactions(state: SwarmState, event: Event, at: Instant): Generator<Event> {
   switch (event.type) {
     case "SlotReleased":
       yield* tunings(state, new Set(event.resources));
       return yield* grants(state, at);
     case "SlotGranted":
-      // Others are granted in the middle of what follows from something else, which goes on.
+      // Other grants are part of a running reaction, which continues.
       if (event.receipt.by === "free") yield* grants(state, at);
       return;
     case "SlotAwaited":
@@ -48,7 +51,7 @@ export function* slotReactions(state: SwarmState, event: Event, at: Instant): Ge
   }
 }
 
-/** The next grant, or undefined when no free slot is of use to anybody that waits. */
+/** The next grant, or undefined when no free slot is of use to a waiter. */
 export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefined {
   const left = vacancies(state);
   if (left.size === 0) return undefined;
@@ -67,8 +70,10 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   return undefined;
 }
 
-/** Whether somebody who asks now is to wait for nobody: enough slots are free that nobody reserved. Whoever
- *  waits at that moment could not use them. */
+/**
+ * Whether a new request need not wait: enough slots are free that no waiter reserves. The present waiters could not use
+ * the slots.
+ */
 export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): boolean {
   const left = vacancies(state);
   for (const slot of overdueAt(state, left)) reserveSlots(left, slot);
@@ -79,7 +84,7 @@ export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, num
   return true;
 }
 
-/** What is set of α at a resource: its own, or the policy's. */
+/** The configured α of a resource: its own, or the policy's. */
 export function alphaSettingsAt(
   { policy }: SwarmState,
   { settings: { ownAlpha } }: ResourceRow,
@@ -88,17 +93,19 @@ export function alphaSettingsAt(
   return { value: policy.alpha, autoTune: policy.autoTune, from: "policy" };
 }
 
-/** Whose α holds at a resource. */
+/** The origin of a resource's α. */
 export type AlphaOrigin = "resource" | "policy";
 
-/** α at a resource: what is set, or what it has moved to since. [0, 1] */
+/** The α of a resource: configured, or tuned since. [0, 1] */
 export function alphaAt(state: SwarmState, row: ResourceRow): number {
   const { value, autoTune } = alphaSettingsAt(state, row);
   return autoTune ? (row.tunedAlpha ?? value) : value;
 }
 
-/** After how many ticks a request comes first, for each one that waits beside it: the policy's starvation limit. Where
- *  that is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
+/**
+ * The wait in ticks per waiter after which a request comes first: the policy's starvation limit. Where it is off (0),
+ * Infinity for one slot. A set keeps a limit, because by L alone it might never find two slots free.
+ */
 export function slotStarvationLimitTicks(
   { starvationLimit }: Policy,
   { needs }: Pick<SlotLeaseRow, "needs">,
@@ -127,7 +134,7 @@ function freeSlots({ settings, inUse }: ResourceRow): number {
   return Math.max(0, settings.slots - inUse);
 }
 
-/** Free slots of the resources that somebody waits for, where there are any. */
+/** Free slots of contended resources, without resources that have none. */
 function vacancies(state: SwarmState): Map<ResourceName, number> {
   const free = new Map<ResourceName, number>();
   for (const [resource, row] of state.contendedByName) {
@@ -137,8 +144,10 @@ function vacancies(state: SwarmState): Map<ResourceName, number> {
   return free;
 }
 
-/** Those past the starvation limit who wait for one of these resources, in order of asking. Others have nothing to
- *  reserve. */
+/**
+ * Requests past the starvation limit that wait for one of these resources, in order of asking. Other requests past the
+ * limit have nothing to reserve.
+ */
 function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): SlotLeaseRow[] {
   const overdue = new Set<SlotLeaseRow>();
   for (const resource of resources.keys()) {
@@ -148,7 +157,7 @@ function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, numbe
   return [...overdue].sort((a, b) => a.order - b.order);
 }
 
-/** An agent that is silent may be dead, and a slot of its own would wait for H to be anybody's. */
+/** Excludes unresponsive agents: such an agent may be lost, and a slot granted to it would be blocked for H. */
 function isReachable(state: SwarmState, { agent }: SlotLeaseRow): boolean {
   return state.agentById.get(agent)?.unresponsive !== true;
 }
@@ -163,7 +172,7 @@ function isPastStarvationLimitAt({ policy }: SwarmState, row: ResourceRow, slot:
   return ageAt(row, slot) > slotStarvationLimitTicks(policy, slot) * row.waiting.size;
 }
 
-/** Takes what it needs out of `left`, in name order until something is missing. @returns whether nothing was */
+/** Takes a request's slots out of `left`, in name order until a slot is missing. @returns whether none was missing */
 function reserveSlots(left: Map<ResourceName, number>, { needs }: SlotLeaseRow): boolean {
   for (const [resource, wanted] of needs) {
     const free = left.get(resource) ?? 0;
@@ -225,7 +234,7 @@ function granted(
   };
 }
 
-/** Past the starvation limit it is one of several resources that counts; the first in name order stands for them. */
+/** The resource of a receipt by the starvation limit: the first, in name order, where the request is past the limit. */
 function atFirst(state: SwarmState, slot: SlotLeaseRow): Omit<SlotReceipt, "by" | "waitedMs"> {
   const rows = [...slot.needs.keys()].map((resource) => resourceRowOf(state, resource));
   const row = rows.find((each) => isPastStarvationLimitAt(state, each, slot)) ?? rows[0];

@@ -1,5 +1,5 @@
-// How long somebody waits before it goes next, whatever the rule says (docs/scheduling.md, class 0): after so many of
-// what its level has to give, for each that waits there.
+// The wait after which a member goes next, regardless of the rule (docs/scheduling.md, class 0): so many of the level's
+// ticks or turns for each waiting member.
 
 import type { Member, Unit } from "../state/clock-queue.ts";
 import { nothingIsOut } from "../state/service-order.ts";
@@ -13,13 +13,15 @@ import type {
 } from "../state/state.ts";
 import type { RoundSizes } from "./round-sizes.ts";
 
-/** What the starvation limit asks of a level. */
+/** The starvation limit of a level. */
 export interface StarvationLimitTerms {
   readonly unit: Unit;
-  /** How many there were by now. */
+  /** Ticks or turns by now. */
   readonly now: number;
-  /** After so many whoever waits goes next: the policy's starvation limit for each member at the round's start.
-   *  Infinite where there is no starvation limit. */
+  /**
+   * The wait after which a member goes next: the policy's starvation limit times the members at the round's start.
+   * Infinite without a starvation limit.
+   */
   readonly after: number;
 }
 
@@ -33,13 +35,15 @@ export function waited({ sinceTick, sinceTurn }: Member, { unit, now }: Starvati
   return now - (unit === "ticks" ? sinceTick : sinceTurn);
 }
 
-/** A project's wait is counted in ticks of the queue's kind. */
+/** A project's wait counts in ticks of the queue's kind. */
 export function starvationLimitOfProjects(sizes: RoundSizes, queue: TaskQueue): StarvationLimitTerms {
   return { unit: "ticks", now: queue.kindRow.tick, after: sizes.starvationLimitOf(sizes.projects(queue)) };
 }
 
-/** A user's in turns of its project there: in ticks, all users of a project among many would be past it. Where projects
- *  take no turns, in ticks too. */
+/**
+ * A user's wait counts in turns of its project in the queue: in ticks, all users of a project among many would be past
+ * the limit. Where projects take no turns, in ticks too.
+ */
 export function starvationLimitOfUsers(
   state: SwarmState,
   sizes: RoundSizes,
@@ -51,9 +55,9 @@ export function starvationLimitOfUsers(
 }
 
 /**
- * Whether a project of the queue may be past the starvation limit, by what is there now: within a round sizes only
- * sink, turns only rise and ticks stand still, so that whoever is not past it by these was not past it when the round
- * began.
+ * Whether a project of the queue may be past the starvation limit, by present values. Within a round sizes only sink,
+ * turns only rise and ticks stand still. So a member within the limit by present values was within the limit at the
+ * round's start.
  */
 export function mayBePastStarvationLimitOfProjects(
   sizes: RoundSizes,
@@ -62,25 +66,26 @@ export function mayBePastStarvationLimitOfProjects(
   return kindRow.tick - projects.longestSince("ticks") >= sizes.starvationLimitOf(projects.size);
 }
 
-/** The same of a user of the project there, where waits are counted in turns. */
+/** Whether a user of the project may be past the limit, where waits count in turns. */
 export function mayBePastStarvationLimitOfUsers(sizes: RoundSizes, { users, turns }: QueueProject): boolean {
   return turns - users.longestSince("turns") >= sizes.starvationLimitOf(users.size);
 }
 
-/** Whether a task of a user has waited past the starvation limit: in turns that its user had in the queue since it was
- *  queued. */
+/** Whether a task has waited past the starvation limit, in turns of its user in the queue since the task was queued. */
 export function isTaskPastStarvationLimit(
   sizes: RoundSizes,
   task: Pick<TaskRow, "queuedTurn">,
   user: QueueUser,
 ): boolean {
-  // First by what is there now, which spares the exact look: as above.
+  // First by present values, which saves the exact check, as above.
   if (user.turns - task.queuedTurn < sizes.starvationLimitOf(user.size)) return false;
   return sizes.turnsWaited(task, user) >= sizes.starvationLimitOf(sizes.tasks(user));
 }
 
-/** Of each queue of a user that is not out the task that waits longest, if it is past the starvation limit: longest
- *  wait first. */
+/**
+ * The longest waiting task of each of a user's partitions that is not out, if past the starvation limit: longest wait
+ * first.
+ */
 export function lateTasks(
   sizes: RoundSizes,
   user: QueueUser,
@@ -92,7 +97,7 @@ export function lateTasks(
     .sort((a, b) => a.queuedOrder - b.queuedOrder);
 }
 
-/** Whether a user, or its project, goes next because of how long it waited. */
+/** Whether a user, or its project, goes next because of its wait. */
 export function goesByStarvationLimit(state: SwarmState, sizes: RoundSizes, user: QueueUser): boolean {
   const { project } = user;
   if (isPastStarvationLimit(user, starvationLimitOfUsers(state, sizes, project))) return true;

@@ -1,9 +1,9 @@
-// When an agent is suspended for a kind and when it is taken back. A fast-failing agent is
-// the one that is always free: without this rule it eats the queue. Pure rules; `decide` makes events of them.
-// What a suspension excludes, and when it gives way, is eligibility.ts.
+// When an agent is suspended for a kind and when it is reinstated. A fast-failing agent is always free: without this
+// rule it would consume the queue. Pure rules; `decide` makes events of them. What a suspension excludes, and when it
+// yields: eligibility.ts.
 //
-//   success < limits.suspendShare × the others' success, after limits.suspendAttemptsMin attempts → suspended
-//   suspended, back-off over → probed with one task → success: reinstated · failure: suspended, back-off doubled
+//    success < limits.suspendShare × the others' success, after limits.suspendAttemptsMin attempts → suspended
+//    suspended, back-off over → probed with one task → success: reinstated · failure: suspended, back-off doubled
 
 import type { Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -11,22 +11,21 @@ import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
 import { decayed, othersRate } from "../state/success-rate.ts";
 import { isLive, isProbing } from "./eligibility.ts";
 
-/** What an `AgentSuspended` event says besides whom and for what. */
+/** The terms of an `AgentSuspended` event. */
 export interface SuspensionTerms {
   readonly until: Instant;
   readonly step: number;
 }
 
 /**
- * Whether a failed attempt leads to a suspension, or prolongs one. Undefined: to neither.
+ * The suspension that a failed attempt causes or prolongs; undefined without either.
  *
- * The measure is the success of the *others* at the kind, not the swarm's: where one agent makes most of the
- * attempts, the swarm's rate is its own. Failures that all have in common suspend nobody.
- *
- * Whoever is the last live, unsuspended agent of a kind is not suspended: nobody would gain by it.
+ * The measure is the success of the *other* agents at the kind, not the swarm's: where one agent makes most of the
+ * attempts, the swarm's rate is mostly its own. Failures that all agents share suspend no agent. The last live,
+ * unsuspended agent of a kind is not suspended, because that would help no task.
  *
  * @param state after the failure's event was applied: the failure is in the record, its attempt is closed
- * @param agent who failed; only for failures that count against it
+ * @param agent that failed; only for failures that count against the agent
  */
 export function suspensionOnFailure(
   state: SwarmState,
@@ -45,8 +44,8 @@ export function suspensionOnFailure(
 }
 
 /**
- * Whether a success ends a suspension. One that was under way when the suspension began and ends during the
- * back-off does not: nearly every bad agent succeeds now and then.
+ * Whether a success ends a suspension. An attempt from before the suspension that succeeds during the back-off does
+ * not: nearly every bad agent succeeds now and then.
  *
  * @param agent after the success's event was applied
  */
@@ -54,16 +53,18 @@ export function isReinstatedBySuccess(agent: AgentRow, kind: Kind, at: Instant):
   return agent.suspensionByKind.has(kind) && hasAnswered(agent, kind, at);
 }
 
-/** Whether an outcome that arrived just now says what a probe would: the probe itself, or, when none was sent
- *  yet, another attempt that ended after the back-off. */
+/**
+ * Whether an outcome that arrived just now counts as a probe. True for the probe itself, or, while no probe was sent,
+ * for any attempt that ended after the back-off.
+ */
 function hasAnswered(agent: AgentRow, kind: Kind, at: Instant): boolean {
   const suspension = agent.suspensionByKind.get(kind);
   return suspension !== undefined && at >= suspension.until && !isProbing(agent, kind);
 }
 
 /**
- * Its own success is taken as it is, not shrunk towards the swarm's: that would hide what is looked for. And the
- * difference must mean something: in as many attempts as are remembered of it, the others would have succeeded
+ * The agent's own success counts as it is, not shrunk towards the swarm's: shrinking would hide the difference. And the
+ * difference must be significant: in as many attempts as are remembered of the agent, the others would have succeeded
  * five times. Ten failures of last week and one of today do not suspend, nor does a kind that fails for all.
  */
 function isFarBelow(record: SuccessRecord, swarm: SuccessRecord | undefined, at: Instant): boolean {

@@ -1,13 +1,13 @@
-// Whose turn it is, during one round (docs/scheduling.md, "Whose turn"): of all queues that somebody may serve, the
-// project, its user and that user's task that go next. Not here: which agent takes it (pool.ts), and what gates and
-// budgets say (planner.ts), which tells what is out.
+// The order of turns during one round (docs/scheduling.md, "Whose turn"): the next project, user and task among all
+// queues that some agent may serve. Not here: the agent for the task (pool.ts), and gates and budgets (planner.ts,
+// which reports exclusions).
 //
-// What is out of the round is taken out of the state's own queues, and put back by `close`: until then the state is
-// borrowed, and nobody else may look at it. In between nothing but assignments is applied to it.
+// An excluded member is taken out of the state's own queues, and put back by `close`. Until then the state is borrowed,
+// and no other code may read the queues. In between only assignments are applied to the state.
 //
-// A grant changes the claims of one project and of one of its users. So a queue's best is looked for again only where
-// that project was the best; with the same outcome as if all queues were compared anew. Users are looked for where
-// projects are equal, that is where one leads in several queues, and tasks where users are.
+// A grant changes the claims of one project and of one user. So a queue's best is searched again only where the granted
+// project was the best. The outcome equals a full comparison of all queues. Users are compared only where projects are
+// equal, when one project leads in several queues; tasks only where users are equal.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
@@ -37,17 +37,17 @@ import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
 import { isTaskPastStarvationLimit, lateTasks } from "./starvation-limit.ts";
 
-/** Whose turn it is. */
+/** The task whose turn is next. */
 export interface Next {
   readonly queue: TaskQueue;
   readonly project: QueueProject;
   readonly user: QueueUser;
   readonly task: TaskRow;
-  /** By what it is theirs. */
+  /** The class of each level's turn. */
   readonly bases: TurnBases;
 }
 
-/** One queue's best; each undefined while nobody has asked for it. */
+/** One queue's best; each field undefined until needed. */
 interface QueueBest {
   readonly queue: TaskQueue;
   project: Best<QueueProject> | undefined;
@@ -56,28 +56,30 @@ interface QueueBest {
 }
 
 export class TurnOrder {
-  /** Of the queues that have a best, as far as is known. */
+  /** Of the queues that have a best, as far as known. */
   readonly #bests: QueueBest[];
   readonly #projects: Level<TaskQueue, QueueProject>;
   readonly #users: Level<QueueProject, QueueUser>;
   readonly #outPartitions = new Set<TaskPartition>();
   readonly #outProjects = new Set<ProjectRow>();
   readonly #isTakeable: (task: TaskRow) => boolean;
-  /** Whether claims stand on single tasks: whether those may be had changes with each grant, in any queue. */
+  /** Whether claims depend on single tasks: whether a task may be assigned changes with each grant, in any queue. */
   readonly #isByTask: boolean;
-  /** Whether somebody may wait none of whose tasks may be had. */
+  /** Whether a project or user may wait without an assignable task. */
   #mayLackUsers: boolean;
   readonly #state: SwarmState;
   readonly #sizes: RoundSizes;
-  /** The first of the bests, until something is told. */
+  /** The first of the bests, until the next change. */
   #first: QueueBest | undefined;
-  /** What was granted since `next` was called last. */
+  /** The grant since the last call of `next`. */
   #granted: Next | undefined;
   readonly #isOut = (partition: TaskPartition) =>
     this.#outPartitions.size > 0 && this.#outPartitions.has(partition);
 
-  /** @param queues that somebody may serve, none of them empty
-   *  @param isTakeable whether somebody may have the task now, its budgets' room apart; only ever turns to no */
+  /**
+   * @param queues that some agent may serve, none empty
+   * @param isTakeable whether some agent may have the task now, ignoring its budgets' room; only ever changes to false
+   */
   constructor(
     state: SwarmState,
     at: Instant,
@@ -103,48 +105,50 @@ export class TurnOrder {
     this.#bests = queues.map((queue) => ({ queue, project: undefined, user: undefined, task: undefined }));
   }
 
-  /** Whose turn it is; the same until something is told. Undefined when nobody is left. */
+  /** The next turn; unchanged until a grant or an exclusion. Undefined when no member is left. */
   next(): Next | undefined {
     if (this.#granted !== undefined) this.#followGrant(this.#granted);
     this.#first ??= this.#findFirst();
     return this.#first === undefined ? undefined : this.#nextOf(this.#first);
   }
 
-  /** A task of whose turn it is is about to be assigned; it is by the time that `next` is called. */
+  /** Notes the coming assignment of the current turn's task, which must happen before the next call of `next`. */
   granting(next: Next): void {
     this.#sizes.keep(next.queue, next.project, next.user);
     this.#granted = next;
   }
 
-  /** Nobody can take anything of the queue whose turn it is. */
+  /** Excludes the current queue: no agent can take any of its tasks. */
   excludeQueue({ queue }: Next): void {
     const at = this.#bests.findIndex((best) => best.queue === queue);
     assert(at !== -1, "the queue whose turn it is takes part");
     this.#drop(at);
   }
 
-  /** Nothing of the project may be assigned. */
+  /** Excludes a project: none of its tasks may be assigned. */
   excludeProject(row: ProjectRow): void {
     this.#outProjects.add(row);
     this.#forget(({ project }) => project?.member.row === row);
   }
 
-  /** Nothing of the user whose turn it is fits. */
+  /** Excludes the current user: none of its tasks fits. */
   excludeUser({ queue, project, user }: Next): void {
     this.#users.exclude(project, user);
     this.#mayLackUsers = true;
     this.#forget((best) => best.queue === queue);
   }
 
-  /** Whoever may have these tasks has no place free. */
+  /** Excludes a partition: all agents that may have its tasks are full. */
   excludePartition(partition: TaskPartition): void {
     this.#outPartitions.add(partition);
     this.#mayLackUsers = true;
     this.#forget(({ queue }) => queue === partition.user.project.queue);
   }
 
-  /** The tasks of whose turn it is in the order they are served: those past the starvation limit, longest wait first
-   *  (of each queue one), then the first others, at most `countMax`. */
+  /**
+   * The current user's tasks in serving order. First tasks past the starvation limit, longest wait first (one per
+   * partition); then the first others, at most `countMax`.
+   */
   tasksOf(
     { user }: Next,
     countMax: number,
@@ -154,7 +158,7 @@ export class TurnOrder {
     return { late, others };
   }
 
-  /** The round is over. Must be called: what was out of it is in the state's queues again only then. */
+  /** Ends the round. Must be called: only then are excluded members back in the state's queues. */
   close(): void {
     this.#projects.close();
     this.#users.close();
@@ -162,14 +166,14 @@ export class TurnOrder {
 
   #followGrant({ queue, project }: Next): void {
     this.#granted = undefined;
-    // Whether a task may be had may have changed with the agent that was granted it, in any queue.
+    // With the granted agent, assignable tasks may have changed in any queue.
     for (const best of this.#bests) best.task = undefined;
     this.#forget(
       (best) => this.#isByTask || best.queue === queue || best.project?.member.row === project.row,
     );
   }
 
-  /** What was known of these queues may not hold any more. */
+  /** Forgets the best of the affected queues. */
   #forget(isAffected: (best: QueueBest) => boolean): void {
     this.#first = undefined;
     for (const best of this.#bests) if (isAffected(best)) best.project = undefined;
@@ -191,7 +195,7 @@ export class TurnOrder {
     return first;
   }
 
-  /** Looks for a queue's best. @returns whether it has one */
+  /** Finds a queue's best. @returns whether it has one */
   #look(best: QueueBest): boolean {
     best.user = undefined;
     best.task = undefined;
@@ -223,8 +227,10 @@ export class TurnOrder {
     return undefined;
   }
 
-  /** By project; within one by user; for one user by task: past the starvation limit by age, else (priority,
-   *  submission). */
+  /**
+   * By project; within a project by user; within a user by task: past the starvation limit by age, else by (priority,
+   * submission).
+   */
   #isBefore(a: QueueBest, b: QueueBest): boolean {
     const byProject = compareClaims(
       (a.project as Best<QueueProject>).claim,
@@ -245,8 +251,10 @@ export class TurnOrder {
     return best.task;
   }
 
-  /** Where its tasks may differ in who may have them, only those count that somebody may; else the first stands for
-   *  all, and when nobody may have it its queue is found to be out. */
+  /**
+   * The claim of a user's tasks. Where the tasks may differ in eligible agents, only assignable tasks count. Otherwise
+   * the first task stands for all: without an agent for it, its queue is found to be out.
+   */
   #claimOfTasks(user: QueueUser): Claim {
     if (isBudgeted(this.#state, user.project.row)) return this.#claimOfTakeable(user);
     if (this.#outPartitions.size === 0) {
@@ -266,8 +274,10 @@ export class TurnOrder {
     return claimOfTask(this.#firstTakeable(user) ?? this.#firstOf(user));
   }
 
-  /** What a user claims by, where tasks are compared before anybody has looked for their agents. One queue's tasks are
-   *  for the same agents, unless a budget makes some of them cheaper. */
+  /**
+   * The task that a user claims by, where tasks are compared before their agents are searched. Tasks of one partition
+   * have the same agents, unless a budget downgrades some.
+   */
   #firstTakeable(user: QueueUser): TaskRow | undefined {
     const first = firstTask(user, this.#isOut);
     if (first === undefined || this.#isTakeable(first)) return first;

@@ -192,7 +192,7 @@ kind opus set
   importance    2
   cheaper       haiku
   cheaper type  flash
-beware: no agent of type flash that serves haiku is online: under a used-up budget in mode downgrade, tasks of opus wait for one
+beware: no agent of type flash that serves haiku is online: under a used-up budget in mode downgrade, tasks of opus wait for such an agent
 $ waggle kind set haiku --cheaper opus
 error WAGGLE_INVALID_VALUE: --cheaper: a kind must not lead back to itself: haiku → opus → haiku
 exit 2

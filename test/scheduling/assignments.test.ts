@@ -1,5 +1,5 @@
-// What is true of every assignment, whatever order turns go in: it breaks no filter and no gate, scores lie within
-// [0, 1], and nothing is left that somebody would take. Each filter is asked here in words of its own.
+// Properties of every assignment, under any rule of turns: no broken filter or gate, scores within [0, 1],
+// and no waiting task is left with a willing agent. The test states each filter independently.
 
 import { expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
@@ -15,7 +15,7 @@ type Assigned = EventOf<"TaskAssigned">;
 
 const seeds = 600;
 
-/** The filters and gates that an assignment breaks, looked at before it is applied. */
+/** The filters and gates that an assignment breaks, checked before it is applied. */
 function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): string[] {
   const row = state.taskById.get(event);
   const agent = state.agentById.get(event.agent);
@@ -67,7 +67,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
 }
 
-/** A used-up budget in mode downgrade makes of it all that is named as cheaper; no other does. */
+/** A used-up budget in mode downgrade imposes all downgrades of the kind; no other budget does. */
 function isDowngradeWhole(
   state: SwarmState,
   { runsAs, cheaperType, receipt }: Assigned,
@@ -104,7 +104,7 @@ function exceededNow({ ledger, policy, projectById, at }: SwarmState): Set<strin
   return found;
 }
 
-it("no assignment breaks a filter, and nothing is left that somebody would take", () => {
+it("no assignment breaks a filter, and no task is left that an agent would take", () => {
   let assignments = 0;
   for (let seed = 0; seed < seeds; seed += 1) {
     const swarm = aRandomSwarm(100_000 + seed);

@@ -1,5 +1,5 @@
-// A whole swarm in simulated time, through the same step as in life: an agent that fails everything at once is
-// the one that is always free. Nothing of what it breaks may be lost, and once repaired it must be used again.
+// A whole swarm in simulated time, through the production step: an agent that fails every task at once is always free.
+// No task may be lost to it, and once repaired the agent must be used again.
 
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
@@ -96,7 +96,7 @@ class SimulatedSwarm {
     return this.events.slice(index).filter((event) => event.type === "TaskAssigned");
   }
 
-  /** The next report, or what time brings, while any task is live. */
+  /** The next report or timer, while any task is live. */
   #nextAt(): number | undefined {
     if (this.state.taskById.size === 0) return undefined;
     const due = [
@@ -108,7 +108,7 @@ class SimulatedSwarm {
     return next;
   }
 
-  /** As many turns as it takes until nothing more can be done at this instant. */
+  /** Turns until nothing more can be done at this instant. */
   #turn(commands: readonly Command[]): void {
     for (let waiting = commands, isDone = false; !isDone; ) {
       this.#idx += 1;
@@ -154,7 +154,7 @@ function aSwarm(behaviour: Behaviour): SimulatedSwarm {
 }
 
 describe("an agent that fails everything at once", () => {
-  it("costs no task its life, and few their first attempt", () => {
+  it("ends no task, and costs few tasks their first attempt", () => {
     const swarm = aSwarm((agent) => ({
       ms: agent === "gap" ? 1 : 1000 + (agent.charCodeAt(0) % 7),
       succeeds: agent !== "gap",
@@ -163,7 +163,7 @@ describe("an agent that fails everything at once", () => {
     swarm.run();
     expect(swarm.state.counts).toMatchObject({ completed: 1000, "dead-lettered": 0 });
     const wasted = swarm.assignmentsSince(0).filter(({ agent }) => agent === "gap");
-    // Ten until it is suspended, what was under way then, and a probe per back-off.
+    // Ten until it is suspended, the attempts under way then, and a probe per back-off.
     expect(wasted.length).toBeLessThan(30);
   });
 
@@ -187,7 +187,7 @@ describe("an agent that fails everything at once", () => {
     expect(swarm.state.counts).toMatchObject({ completed: 2200, "dead-lettered": 0 });
   });
 
-  it("does not stop a kind that it alone serves", () => {
+  it("does not stop a kind without other agents", () => {
     const swarm = new SimulatedSwarm(() => ({ ms: 1, succeeds: false }));
     swarm.join("gap", 4);
     swarm.submit(100);

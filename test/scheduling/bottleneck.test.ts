@@ -1,4 +1,4 @@
-// Which agents hold the swarm up, and for how much of the time.
+// Agents that hold the swarm up, and their share of the time.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ function pressure(agent: string, isAtLimit: boolean, isAwaited: boolean): AgentP
 }
 
 describe("BottleneckWatch", () => {
-  it("adds up the time at the limit while the kind waits, and no other", () => {
+  it("adds up only the time at the limit while the kind waits", () => {
     const watch = new BottleneckWatch();
     watch.observe(instant(0), [
       pressure("a", true, true),
@@ -37,7 +37,7 @@ describe("BottleneckWatch", () => {
     expect(watch.shares(instant(40))).toEqual([{ agent: "a", share: 0.5, observedMs: 40 }]);
   });
 
-  it("counts from when an agent was first seen, and forgets who left", () => {
+  it("counts from an agent's first observation, and forgets agents that left", () => {
     const watch = new BottleneckWatch();
     watch.observe(instant(0), [pressure("old", true, true)]);
     watch.observe(instant(50), [pressure("new", true, true)]);
@@ -66,7 +66,7 @@ describe("BottleneckWatch", () => {
     ]);
   });
 
-  it("is as right when it was long asked nothing", () => {
+  it("is as accurate after a long time without questions", () => {
     const watch = new BottleneckWatch();
     watch.observe(instant(0), [pressure("a", true, true)]);
     expect(watch.shares(instant(10 * limits.bottleneckWindowMs + 7))).toMatchObject([{ share: 1 }]);

@@ -1,4 +1,4 @@
-// The heap against sorting everything anew, while scores fall under it.
+// The heap against a full sort, while scores fall.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ function aCandidate(agent: AgentRow, successRate = 1): Candidate {
 }
 
 describe("the candidates' heap", () => {
-  it("finds the best in order, whoever is not wanted and whatever has changed since", () => {
+  it("finds the best in order, with any candidates unwanted and after any changes", () => {
     fc.assert(
       fc.property(agents, operations, (some, all) => {
         const swarm = new SwarmFixture();
@@ -80,7 +80,7 @@ describe("the candidates' heap", () => {
     );
   });
 
-  it("refuses to remove what it does not hold", () => {
+  it("refuses to remove a candidate that it does not hold", () => {
     const swarm = new SwarmFixture();
     const candidate = aCandidate(swarm.join("a"));
     expect(() => new CandidateHeap([]).remove(candidate)).toThrow(/of this heap/);

@@ -1,4 +1,4 @@
-// When a kind's tasks go to one agent too often.
+// Detection of a kind whose tasks go to one agent too often.
 
 import { describe, expect, it } from "vitest";
 import { agentId } from "../../src/ids.ts";
@@ -8,7 +8,7 @@ import { ConcentrationWatch, concentrationThreshold } from "../../src/scheduling
 const enough = limits.concentrationAssignments;
 const fewest = limits.concentrationAssignmentsMin;
 
-/** The first agent gets so many of the assignments, nine others share the rest. */
+/** The first agent gets a given number of the assignments, nine others share the rest. */
 function watched(topCount: number, serving = 10): ConcentrationWatch {
   const watch = new ConcentrationWatch();
   for (let n = 0; n < enough; n += 1)
@@ -71,13 +71,13 @@ describe("ConcentrationWatch", () => {
     expect(watch.soleAgent()).toBe("top");
   });
 
-  it("counts no assignment that had one agent alone to go to", () => {
+  it("counts no assignment with a single possible agent", () => {
     const watch = new ConcentrationWatch();
     for (let n = 0; n < enough; n += 1) watch.assigned(agentId("top"), n % 2 === 0 ? 1 : 10);
     expect(watch.alert()).toMatchObject({ assignments: enough / 2 });
   });
 
-  it("forgets what is older than a thousand", () => {
+  it("forgets assignments older than the last thousand", () => {
     const watch = watched(enough);
     for (let n = 0; n < 700; n += 1) watch.assigned(agentId(`other${n % 9}`), 10);
     expect(watch.alert()).toBeUndefined();
@@ -91,7 +91,7 @@ describe("ConcentrationWatch", () => {
     expect(watch.alert()).toMatchObject({ agent: "a", share: 0.5 });
   });
 
-  it("raises no alarm at any moment while nine join one that was alone, and shares are even from then on", () => {
+  it("raises no alarm at any moment while nine agents join a single one, and shares are even from then on", () => {
     const watch = watched(enough, 1);
     for (let n = 0; n < 2 * enough; n += 1) {
       watch.assigned(agentId(n % 10 === 0 ? "top" : `other${n % 10}`), 10);
@@ -99,7 +99,7 @@ describe("ConcentrationWatch", () => {
     }
   });
 
-  it("raises it when they join and get nothing", () => {
+  it("raises an alarm when they join and get nothing", () => {
     const watch = watched(enough, 1);
     for (let n = 0; n < enough; n += 1) watch.assigned(agentId("top"), 10);
     expect(watch.alert()).toMatchObject({ agent: "top", share: 1, threshold: 0.4 });

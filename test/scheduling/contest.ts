@@ -1,6 +1,6 @@
-// A swarm in which every place is taken and one project, or one of its users, waits among others that do what they
-// can to delay it. One attempt ends a tick, then whatever can be assigned is. Measures how long the victim waits, in
-// ticks of its kind, against the bound of docs/scheduling.md.
+// A swarm without free capacity, where a project or a user waits among rivals that try to delay the victim. One
+// attempt ends per tick, then all possible assignments are made. Measures the victim's wait, in ticks of its kind,
+// against the bound of docs/scheduling.md.
 
 import { kind, projectId, userId } from "../../src/ids.ts";
 import type { EventOf } from "../../src/state/event.ts";
@@ -10,33 +10,33 @@ import type { OpenAttempt, QueueProject, QueueUser } from "../../src/state/state
 import { Dice } from "./random-swarm.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
-/** What is done to delay the victim before each tick; sees everything. */
+/** The delaying moves before each tick; sees everything. */
 export type Strategy = (contest: Contest) => void;
 
 /** One wait of the victim. */
 export interface Wait {
-  /** In ticks of its kind, or, of a user among others, in turns of its project. */
+  /** In ticks of its kind, or, for a user among others, in turns of its project. */
   readonly waited: number;
-  /** At most so many. */
+  /** The bound. */
   readonly bound: number;
   /** How it ended; undefined while it lasts. */
   readonly basis: TurnBasis | undefined;
 }
 
-/** What the bound of a wait that is under way consists of so far. */
+/** The bound's components so far, of a wait that is under way. */
 interface Waiting {
   readonly sinceOrder: number;
   readonly sinceTick: number;
-  /** Turns that the victim's project has had in the queue since. */
+  /** Turns of the victim's project in the queue since. */
   turns: number;
-  /** Of the project's own wait: most members there were, and who came before it when it began. */
+  /** For the project's own wait: the maximum of members, and the members before the victim at the start. */
   projectsMax: number;
   projectsBefore: number;
   /** All memberships of other projects, in any queue. */
   othersMax: number;
   usersMax: number;
   usersBefore: number;
-  /** Attempts whose end counted as a tick, while their places stayed taken. */
+  /** Attempts whose end counted as a tick, while their capacity stayed occupied. */
   revoked: number;
 }
 
@@ -54,7 +54,7 @@ export class Contest {
   #tasks = 0;
   readonly #clocks = new Map<object, number>();
 
-  /** @param of whose wait is measured: the project's, or that of one user of it */
+  /** @param of the measured wait: the project's, or a user's */
   constructor(of: "project" | "user", seed: number, policy: Partial<Policy>) {
     this.#of = of;
     this.dice = new Dice(seed);
@@ -85,7 +85,7 @@ export class Contest {
     return this.swarm.state.kindByName.get(kind("k"))?.tick ?? 0;
   }
 
-  /** Takes back one of the tasks that run. Its end counts at once; its place is free when the agent confirms. */
+  /** Cancels one of the running tasks. The end counts at once; the capacity is free when the agent confirms. */
   revokeOne(): void {
     const row = [...this.swarm.state.taskById.values()].find(
       ({ open, spec }) => open !== undefined && spec.project !== victim.project,
@@ -95,7 +95,7 @@ export class Contest {
     this.revoked += 1;
   }
 
-  /** @param strategy of everybody else */
+  /** @param strategy of all others */
   tick(strategy: Strategy): void {
     this.swarm.pass(this.dice.below(40));
     this.revoked = 0;
@@ -147,7 +147,7 @@ export class Contest {
     }
   }
 
-  /** Before a round: who waits, and among how many. */
+  /** Before a round: the waiting members, and their number. */
   #look(): void {
     const { queueByKey } = this.swarm.state;
     const project = queueByKey.get("k")?.memberByProject.get(projectId(victim.project));
@@ -195,7 +195,7 @@ export class Contest {
     this.#waiting = undefined;
   }
 
-  /** A project's wait is counted in ticks, a user's in turns of its project, where projects take turns. */
+  /** A project's wait counts in ticks, a user's in turns of its project, where projects take turns. */
   get #isCountedInTurns(): boolean {
     return this.#of === "user" && this.swarm.state.policy.projectTurn !== "none";
   }

@@ -1,4 +1,4 @@
-// The filters: their order, and the two that give way.
+// The filters: their order, and the two that yield.
 
 import { describe, expect, it } from "vitest";
 import { agentId, kind } from "../../src/ids.ts";
@@ -51,12 +51,12 @@ describe("eligibility", () => {
       return reason;
     });
     reasons.push(standing(swarm, "bad", demand));
-    // The rate of the agent's type is a gate of its own (gates.test.ts).
+    // The rate of the agent's type is a separate gate (gates.test.ts).
     expect(reasons).toEqual(ineligibleReasons.filter((reason) => reason !== "rate-limited"));
     expect(standing(swarm, "bad", aDemand({ role: "r" }))).toBe("feasible");
   });
 
-  it("asks for a role only where the task does", () => {
+  it("requires a role only where the task does", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { role: "x" });
     swarm.join("b");
@@ -64,7 +64,7 @@ describe("eligibility", () => {
     expect(standing(swarm, "b", aDemand({ role: "x" }))).toBe("wrong-role");
   });
 
-  it("asks for a type only where a budget does, and gives way among agents of that type alone", () => {
+  it("requires a type only where a budget does, and yields among agents of that type alone", () => {
     const swarm = new SwarmFixture();
     for (const id of ["a", "b"]) swarm.join(id, { agentType: "small" });
     for (const id of ["c", "d"]) swarm.join(id);
@@ -77,7 +77,7 @@ describe("eligibility", () => {
     expect(standing(swarm, "a", aDemand({ agentType: "small", avoid: ["a", "b"] }))).toBe("feasible");
   });
 
-  it("counts prefetched places and revoked attempts before it calls an agent full", () => {
+  it("counts prefetch and revoked attempts towards a full agent", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { maxConcurrent: 1, prefetch: 1 });
     for (const id of ["t1", "t2"]) {
@@ -100,7 +100,7 @@ describe("eligibility", () => {
     }
     const failedByA = aDemand({ avoid: ["a"] });
 
-    it("passes it over while another live agent serves the kind, full or not", () => {
+    it("skips it while another live agent serves the kind, full or not", () => {
       const swarm = tried();
       swarm.join("b");
       expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
@@ -111,7 +111,7 @@ describe("eligibility", () => {
       expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
     });
 
-    it("takes it when nobody else is there, or all failed it", () => {
+    it("admits it when no other agent is there, or all failed the task", () => {
       const swarm = tried();
       expect(standing(swarm, "a", failedByA)).toBe("feasible");
       swarm.join("elsewhere", { kinds: ["other"] });
@@ -124,14 +124,14 @@ describe("eligibility", () => {
       expect(standing(swarm, "a", failedByA)).toBe("feasible");
     });
 
-    it("takes it when the only others are suspended: a good agent's one failure must not wait for a bad one", () => {
+    it("admits it when the only others are suspended: one failure of a good agent must not make the task wait for a bad one", () => {
       const swarm = tried();
       swarm.join("b");
       swarm.suspend("b", { until: swarm.at + 1000 });
       expect(standing(swarm, "a", failedByA)).toBe("feasible");
     });
 
-    it("takes it when the others do not have the role", () => {
+    it("admits it when the others do not have the role", () => {
       const swarm = new SwarmFixture();
       swarm.join("a", { role: "x" });
       swarm.join("b");
@@ -149,7 +149,7 @@ describe("eligibility", () => {
       return swarm;
     }
 
-    it("shuts it out of that kind alone until its back-off is over", () => {
+    it("excludes it from that kind alone until its back-off has ended", () => {
       const swarm = suspended();
       expect(standing(swarm, "a")).toBe("suspended");
       expect(standing(swarm, "a", { ...aDemand(), kind: kind("other") })).toBe("feasible");
@@ -159,7 +159,7 @@ describe("eligibility", () => {
       expect(standing(swarm, "a")).toBe("probe");
     });
 
-    it("lets it have one task, and the next when that attempt ended, however it ended", () => {
+    it("admits it to one task, and to the next once the first attempt ended, in any way", () => {
       const swarm = suspended();
       swarm.submit("before");
       swarm.assign("before", "a");
@@ -177,7 +177,7 @@ describe("eligibility", () => {
       expect(standing(swarm, "a")).toBe("probe");
     });
 
-    it("gives way where everybody who serves the kind and role is suspended", () => {
+    it("yields where every agent of the kind and role is suspended", () => {
       const swarm = suspended();
       swarm.suspend("b", { until: swarm.at + 1000 });
       expect([standing(swarm, "a"), standing(swarm, "b")]).toEqual(["feasible", "feasible"]);
@@ -187,7 +187,7 @@ describe("eligibility", () => {
       expect([standing(swarm, "a"), standing(swarm, "b")]).toEqual(["feasible", "feasible"]);
     });
 
-    it("holds for tasks of any role though it gives way for tasks that only it can do", () => {
+    it("holds for tasks of any role, although it yields for tasks that only the agent can do", () => {
       const swarm = new SwarmFixture();
       swarm.join("a", { role: "x" });
       swarm.join("b");

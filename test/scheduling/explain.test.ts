@@ -1,5 +1,4 @@
-// Why a task waits: one answer for each thing that can keep it, what goes before it, and that it is what the planner
-// would do.
+// Why a task waits: an answer for each obstacle, the order of the obstacles, and agreement with the planner.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -20,7 +19,7 @@ class Explained extends Turns {
     return explainWait(this.state, this.task(id), this);
   }
 
-  /** What keeps it; the first is the answer. */
+  /** The obstacles; the first is the answer. */
   why(id: string): Obstacle["reason"][] {
     return this.explain(id).obstacles.map(({ reason }) => reason);
   }
@@ -51,8 +50,8 @@ class Explained extends Turns {
 
 const budget = (tokens: number) => ({ tokens, windowMs: 60_000, mode: "wait" as const });
 
-describe("what keeps a task", () => {
-  it("a journal with too little room, before all but the time it is due", () => {
+describe("obstacles", () => {
+  it("a journal with too little room, before all obstacles but the not-before", () => {
     const swarm = new Explained();
     const tightJournal = { bytes: 93, bytesMax: 100, remedy: "buy a disk" };
     const why = (id: string) =>
@@ -70,7 +69,7 @@ describe("what keeps a task", () => {
     ]);
   });
 
-  it("nobody serves its kind: names what is served and spelled alike", () => {
+  it("no agent serves its kind: names served kinds with a similar name", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("translate")] }));
     swarm.submit("t1", { kind: kind("transalte") });
@@ -78,7 +77,7 @@ describe("what keeps a task", () => {
     expect(answer).toMatchObject({ reason: "no-agent-serves-kind", nearMisses: ["translate"] });
   });
 
-  it("who serves its kind is away: then the kind is no slip of the pen", () => {
+  it("the agents of its kind are away: the kind is no typing error", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("translate")] }), join("gone", { kinds: [kind("transalte")] }));
     swarm.configure({ type: "AgentDrained", agent: agentId("gone") });
@@ -88,7 +87,7 @@ describe("what keeps a task", () => {
     ]);
   });
 
-  it("who came for slots alone is no agent of the answer, there or gone", () => {
+  it("agents that came for slots alone are not listed, online or gone", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"), join("holder", { kinds: [] }), join("gone", { kinds: [] }));
     swarm.turn({ type: "LeaveAgent", agent: agentId("gone"), incarnation: swarm.agent("gone").incarnation });
@@ -96,7 +95,7 @@ describe("what keeps a task", () => {
     expect(swarm.explain("t1").agents.map(({ agent }) => agent)).toEqual(["a1"]);
   });
 
-  it("nobody serves the cheaper kind that a budget makes of it: nothing was misspelled", () => {
+  it("no agent serves the cheaper kind that a budget imposes: the kind is no typing error", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("ask")] }));
     const settings = { ...defaultKindSettings, cheaper: kind("aks") };
@@ -109,7 +108,7 @@ describe("what keeps a task", () => {
     });
   });
 
-  it("nobody is of the cheaper type to which a budget has it go: names what there is, and who is away", () => {
+  it("no agent is of the cheaper type that a budget imposes: names other types, and agents that are away", () => {
     const swarm = new Explained();
     const role = "editor";
     swarm.turn(
@@ -137,7 +136,7 @@ describe("what keeps a task", () => {
     ]);
   });
 
-  it("nobody has its role", () => {
+  it("no agent has its role", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { role: "editor" }), join("a2"));
     swarm.submit("t1", { role: "editer" });
@@ -145,7 +144,7 @@ describe("what keeps a task", () => {
     expect(swarm.explain("t1").obstacles).toEqual([{ ...obstacle, nearMisses: ["editor"], agents: 2 }]);
   });
 
-  it("who has its role is away: then the role is no slip of the pen, and others do not count", () => {
+  it("the agents of its role are away: the role is no typing error, and other roles do not count", () => {
     const swarm = new Explained();
     const role = "editor";
     swarm.turn(join("a1", { role }), join("a2", { role }), join("a3", { role: "editar" }), join("a4"));
@@ -163,7 +162,7 @@ describe("what keeps a task", () => {
     expect(swarm.why("t2")).toEqual(["all-full"]);
   });
 
-  it("everybody is full: counts agents and places, and says who is next", () => {
+  it("every agent is full: counts agents and capacity, and names the next task", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { maxConcurrent: 2 }), join("a2"), join("a3", { kinds: [kind("other")] }));
     for (const id of ["r1", "r2", "r3", "t1", "t2"]) swarm.submit(id);
@@ -172,7 +171,7 @@ describe("what keeps a task", () => {
     expect(position).toMatchObject({ task: { place: 2, of: 2 }, next: { task: "t1", project: "p" } });
   });
 
-  it("the project's budget: what is spent, reserved and needed, and when there is room again", () => {
+  it("the project's budget: tokens spent, reserved and needed, and when they fit again", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { maxConcurrent: 9 }));
     swarm.project({ budget: budget(1_000) });
@@ -230,7 +229,7 @@ describe("what keeps a task", () => {
     expect(swarm.why("big")).toEqual(["project-budget"]);
   });
 
-  it("limits on what runs at once", () => {
+  it("limits on concurrent attempts", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { maxConcurrent: 9 }));
     swarm.project({ maxConcurrent: 1 });
@@ -243,7 +242,7 @@ describe("what keeps a task", () => {
     expect(swarm.explain("t1").obstacles[0]).toEqual({ reason: "swarm-limit", open: 1, topN: 1 });
   });
 
-  it("a pause, which is said before all that passes by itself", () => {
+  it("a pause, before obstacles that pass by themselves", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"));
     swarm.submit("running");
@@ -254,7 +253,7 @@ describe("what keeps a task", () => {
     expect(swarm.why("t1")).toEqual(["swarm-paused", "project-paused", "all-full"]);
   });
 
-  it("its time: as asked, or after a failed attempt; and what will keep it then", () => {
+  it("its not-before, or a retry's delay; and later obstacles", () => {
     const swarm = new Explained();
     const notBefore = instant(swarm.at + 60_000);
     swarm.submit("asked", { notBefore });
@@ -269,7 +268,7 @@ describe("what keeps a task", () => {
     expect(swarm.explain("failed").obstacles).toMatchObject([{ reason: "not-before", isRetry: true }]);
   });
 
-  it("a rate that is used up, alone or besides others that may not", () => {
+  it("a used-up rate, alone or beside other filters", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { agentType: "claude" }), join("silent"));
     swarm.configure({ type: "AgentUnresponsive", agent: agentId("silent") });
@@ -301,7 +300,7 @@ describe("what keeps a task", () => {
     expect(swarm.why("t1")).toEqual(["later-turn"]);
   });
 
-  it("agents that may not have it for different reasons, and when the first may", () => {
+  it("ineligible agents with different reasons, and when the first becomes eligible", () => {
     const swarm = new Explained();
     swarm.turn(join("full"), join("suspended"), join("silent"));
     swarm.submit("running");
@@ -315,7 +314,7 @@ describe("what keeps a task", () => {
   });
 });
 
-describe("its turn", () => {
+describe("a task's turn", () => {
   it("is by project, user and task, with age, starvation limit and clocks", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"));
@@ -326,7 +325,7 @@ describe("its turn", () => {
     const { position } = swarm.explain("mine");
     expect(position).toMatchObject({
       waiting: 3,
-      // q was never granted anything: it goes first by the guarantee.
+      // q never had a grant: it goes first by the guarantee.
       project: { place: 2, of: 2, basis: "rule", starvationLimit: 40, clock: 3_000 },
       user: { place: 1, of: 1, basis: "rule", starvationLimit: 20, clock: 3_000 },
       task: { place: 2, of: 2, waited: 0, starvationLimit: 40 },
@@ -335,7 +334,7 @@ describe("its turn", () => {
     expect(swarm.explain("theirs").position?.project).toMatchObject({ place: 1, basis: "guarantee" });
   });
 
-  it("counts ticks of the kind, and says when the starvation limit is what it goes by", () => {
+  it("counts ticks of the kind, and reports a turn by the starvation limit", () => {
     const swarm = new Explained();
     swarm.turn(join("a1"));
     swarm.policy({ starvationLimit: 1 });
@@ -367,7 +366,7 @@ describe("explaining", () => {
     );
   });
 
-  it("lists first whom the planner takes next, with the terms of the receipt, and calls that task next", () => {
+  it("lists the planner's next agent first, with the terms of the receipt, and names that task as next", () => {
     let assignments = 0;
     let plain = 0;
     fc.assert(
@@ -379,13 +378,13 @@ describe("explaining", () => {
         assignments += 1;
         const explained = before.get(first.task);
         const eligible = explained?.agents.filter(({ standing }) => ["feasible", "probe"].includes(standing));
-        // Room may be kept for another whose turn comes only after this one's.
+        // Room may be kept for a task whose turn comes only later.
         expect(["later-turn", "room-kept"]).toContain(explained?.obstacles[0]?.reason);
         expect(eligible?.[0]?.agent).toBe(first.agent);
         expect(eligible).toHaveLength(first.receipt.feasible);
         expect(eligible?.slice(0, 3).map(({ terms }) => terms)).toEqual(first.receipt.candidates);
-        // Tasks that an agent failed may have to let others by whom it may still have; so may those beside one that a
-        // budget has go to agents of another kind or type.
+        // Tasks that an agent failed may have to let others by for an agent they may still have. So may tasks beside a
+        // task that a budget sends to agents of another kind or type.
         const isPlain =
           [...swarm.state.taskById.values()].every(({ failedBy }) => failedBy.length === 0) &&
           [...before.values()].every(({ runsAs, cheaperType }) => (runsAs ?? cheaperType) === undefined);
@@ -399,7 +398,7 @@ describe("explaining", () => {
     expect(plain).toBeGreaterThan(20);
   });
 
-  it("finds what keeps each task that the planner left waiting", () => {
+  it("finds an obstacle for each task that the planner left waiting", () => {
     let explained = 0;
     fc.assert(
       fc.property(fc.nat(), (seed) => {
@@ -422,7 +421,7 @@ function explainAll({ state, at }: SwarmFixture) {
 }
 
 describe("a large swarm", () => {
-  it("asks all agents once for all users whose due tasks want the same", () => {
+  it("asks all agents once for all users with equal due tasks", () => {
     const swarm = new Explained();
     swarm.turn(...Array.from({ length: 500 }, (_, n) => join(`a${n}`, { kinds: [kind("k")] })));
     const { state, at } = swarm;
@@ -440,7 +439,7 @@ describe("a large swarm", () => {
   });
 });
 
-/** Counts who reads of it. */
+/** Counts its readers. */
 function counted<Key, Value>(map: Map<Key, Value>, count: () => void): Map<Key, Value> {
   const copy = new Map(map);
   const get = copy.get.bind(copy);

@@ -1,5 +1,5 @@
-// What virtual clocks promise beyond the starvation limit: a newcomer is served within a round of those that wait,
-// shares follow credit weights by cost, and nobody saves up turns while it has nothing to run or nobody to run it.
+// Promises of virtual clocks beyond the starvation limit. A newcomer is served within a round of the waiting members.
+// Shares follow credit weights by cost. No member saves up turns without tasks, or with tasks that no agent serves.
 
 import { describe, expect, it } from "vitest";
 import { Dice } from "./random-swarm.ts";
@@ -7,7 +7,7 @@ import { SwarmFixture } from "./swarm-fixture.ts";
 
 type Level = "projects" | "users";
 
-/** One place, taken: each tick its attempt ends and the next begins. */
+/** One agent with a capacity of one, busy: each tick its attempt ends and the next begins. */
 class Line {
   readonly swarm = new SwarmFixture();
   readonly #level: Level;
@@ -31,7 +31,7 @@ class Line {
     this.swarm.setProject(project, { creditWeight });
   }
 
-  /** Who got the place, tick by tick. */
+  /** The winners, tick by tick. */
   run(ticks: number): string[] {
     return Array.from({ length: ticks }, () => this.#tick()).flat();
   }
@@ -47,7 +47,7 @@ class Line {
   }
 }
 
-/** The most turns in a row that anybody had. */
+/** The most turns in a row of any member. */
 function longestRun(owners: readonly string[]): number {
   let longest = 0;
   let length = 0;
@@ -59,7 +59,7 @@ function longestRun(owners: readonly string[]): number {
 }
 
 describe.each(["projects", "users"] as const)("among %s", (level) => {
-  it("a newcomer and who worked alone before take turns from its first tick on", () => {
+  it("a newcomer and a member that worked alone before alternate from the newcomer's first tick on", () => {
     const line = new Line(level);
     line.submit("old", 1_300);
     line.run(1_000);
@@ -69,7 +69,7 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
     expect(longestRun(owners)).toBe(1);
   });
 
-  it("a newcomer is served within a round of those that wait, whatever these run", () => {
+  it("a newcomer is served within a round of the waiting members, whatever these run", () => {
     for (let seed = 0; seed < 20; seed += 1) {
       const dice = new Dice(seed);
       const line = new Line(level);
@@ -81,7 +81,7 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
     }
   });
 
-  it("nobody saves up turns with a task that nobody serves", () => {
+  it("no member saves up turns with a task that no agent serves", () => {
     const line = new Line(level);
     line.submit("saver", 1, { of: "nobody-serves-this" });
     for (const other of ["x", "y", "z"]) line.submit(other, 400);
@@ -93,7 +93,7 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
     expect(owners.filter((owner) => owner === "saver")).toHaveLength(50);
   });
 
-  it("nobody saves up turns with nothing to run", () => {
+  it("no member saves up turns without tasks", () => {
     const line = new Line(level);
     line.submit("saver", 1);
     line.submit("x", 400);
@@ -102,7 +102,7 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
     expect(longestRun(line.run(80))).toBe(1);
   });
 
-  it("turns are by cost: who runs tasks of eight times the weight has an eighth of the turns", () => {
+  it("turns are by cost: tasks of eight times the weight have an eighth of the turns", () => {
     const line = new Line(level);
     line.submit("heavy", 200, { weight: 8 });
     line.submit("light", 1_000);
@@ -112,7 +112,7 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
 });
 
 describe("credit weights", () => {
-  it("share what is contended: 3 to 1, and all of it while nobody else waits", () => {
+  it("share contended capacity 3 to 1, and all of it without rivals", () => {
     const line = new Line("projects");
     line.setWeight("gold", 3);
     line.submit("gold", 300);
@@ -120,11 +120,11 @@ describe("credit weights", () => {
     const owners = line.run(200);
     expect(Math.abs(owners.filter((owner) => owner === "gold").length - 150)).toBeLessThanOrEqual(1);
     line.run(200);
-    // Gold has run all of its own; what is left goes to whoever is left.
+    // Gold has run all its tasks; the rest goes to the remaining member.
     expect(new Set(line.run(200))).toEqual(new Set(["tin"]));
   });
 
-  it("a project not granted anything for its window goes first, once", () => {
+  it("a project without a grant for its window goes first, once", () => {
     const line = new Line("projects");
     line.swarm.setPolicy({ guaranteeMs: 50_000 });
     line.setWeight("big", 1_000);

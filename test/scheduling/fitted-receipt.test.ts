@@ -1,4 +1,4 @@
-// Receipts keep within their bytes, and give up as little as they can.
+// Receipts keep within their bytes, and lose as little as possible.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -74,7 +74,7 @@ const worst: Receipt = {
 };
 
 describe("a receipt", () => {
-  it("fits its bytes, whatever it holds, and keeps the winner, and all counts or none", () => {
+  it("fits its bytes with any content, and keeps the winner, and all counts or none", () => {
     fc.assert(
       fc.property(receipt, (of) => {
         const result = fitted(of);
@@ -97,7 +97,7 @@ describe("a receipt", () => {
     );
   });
 
-  it("is left as it is where it fits", () => {
+  it("is unchanged where it fits", () => {
     fc.assert(
       fc.property(receipt, (of) => {
         if (bytesOf(of) <= limits.receiptBytesMax) expect(fitted(of)).toEqual(of);
@@ -106,7 +106,7 @@ describe("a receipt", () => {
     );
   });
 
-  it("gives up the end of the queue's name first", () => {
+  it("loses the end of the queue's name first", () => {
     const long = { ...worst, ineligible: { full: 3 }, candidates: worst.candidates.slice(0, 2) };
     const result = fitted(long);
     expect(result.candidates).toHaveLength(2);
@@ -114,13 +114,13 @@ describe("a receipt", () => {
     expect(bytesOf(result)).toBeGreaterThan(limits.receiptBytesMax - 4);
   });
 
-  it("then gives up the last candidates", () => {
+  it("then loses the last candidates", () => {
     expect(fitted(worst).candidates.map(({ agent }) => agent[0])).toEqual(["a"]);
     expect(fitted({ ...worst, queue: "k" }).candidates).toHaveLength(1);
     expect(fitted({ ...worst, ineligible: {} }).candidates).toHaveLength(2);
   });
 
-  it("gives up the counts where the winner does not fit beside them", () => {
+  it("loses the counts where the winner does not fit beside them", () => {
     const full: Receipt = {
       ...worst,
       candidates: worst.candidates.map((each) => ({ ...each, speed: 0.1234 })),

@@ -1,4 +1,4 @@
-// What keeps a task from any agent at all, and an agent from any task: each gate closed, and opened again.
+// Gates between a task and all agents, and between an agent and all tasks: each gate closed, and opened again.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
@@ -17,7 +17,7 @@ beforeEach(() => {
   swarm.join("a1", { agentType: "claude" });
 });
 
-/** Submits a task that is estimated at so many tokens, and tries to have it assigned. */
+/** Submits a task with an estimate, and tries to assign it. */
 function attempt(id: string, tokens: number): string {
   swarm.submit(id, { tokens });
   return swarm.assign(id, "a1");
@@ -47,7 +47,7 @@ describe("the swarm's and the project's gates", () => {
     expect(swarm.assign("t1", "a1")).toBe("assigned");
   });
 
-  it("hold TopN until an attempt ends, in whatever way, its agent's death included", () => {
+  it("hold TopN until an attempt ends, in any way, the loss of its agent included", () => {
     swarm.setPolicy({ topN: 1 });
     expect([attempt("t1", 0), attempt("t2", 0)]).toEqual(["assigned", "swarm-limit"]);
     swarm.ask({ type: "LapseAgent", agent: agentId("a1"), incarnation: incarnation("a1-1") });
@@ -55,7 +55,7 @@ describe("the swarm's and the project's gates", () => {
     expect(swarm.state.openAttempts).toBe(0);
   });
 
-  it("count a revoked attempt against a project's concurrency until its agent let go of it", () => {
+  it("count a revoked attempt against a project's concurrency until its agent releases it", () => {
     swarm.setProject({ maxConcurrent: 1 });
     expect([attempt("t1", 0), attempt("t2", 0)]).toEqual(["assigned", "project-concurrency"]);
     swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
@@ -66,7 +66,7 @@ describe("the swarm's and the project's gates", () => {
 });
 
 describe("the budgets' gate", () => {
-  it("counts what is reserved and what is spent, and lets pass exactly what fits", () => {
+  it("counts reserved and spent tokens, and passes exactly the tasks that fit", () => {
     swarm.setBudget({ tokens: 1_000 });
     expect(attempt("t1", 600)).toBe("assigned");
     expect(attempt("t2", 401)).toBe("project-budget");
@@ -77,12 +77,12 @@ describe("the budgets' gate", () => {
     expect(verdictOn(301)).toMatchObject({ kind: "waits", reason: "project-budget" });
   });
 
-  it("names the swarm's budget where that is what is used up", () => {
+  it("names the swarm's budget where that budget is used up", () => {
     swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "wait" } });
     expect([attempt("t1", 400), attempt("t2", 200)]).toEqual(["assigned", "global-budget"]);
   });
 
-  it("keeps nothing back in mode alert, and says once a window that it is exceeded", () => {
+  it("holds nothing up in mode alert, and records an excess once per window", () => {
     swarm.setBudget({ tokens: 500, mode: "alert" });
     expect([attempt("t1", 400), attempt("t2", 400), attempt("t3", 400)]).toEqual(Array(3).fill("assigned"));
     const [exceeded, ...others] = swarm.all("BudgetExceeded");
@@ -93,7 +93,7 @@ describe("the budgets' gate", () => {
     expect(swarm.all("BudgetExceeded")).toHaveLength(2);
   });
 
-  it("has tasks run as the cheaper kind in mode downgrade, while the budget does not fit", () => {
+  it("runs tasks as the cheaper kind in mode downgrade, while the budget does not fit", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
     swarm.setKind("k", { cheaper: kind("cheap") });
     expect([attempt("t1", 400), attempt("t2", 400)]).toEqual(["assigned", "assigned"]);
@@ -102,7 +102,7 @@ describe("the budgets' gate", () => {
     expect(verdictOn(1)).toMatchObject({ kind: "runs", runsAs: "cheap" });
   });
 
-  it("estimates a downgraded task as its cheaper kind, and asks the other budget for that", () => {
+  it("estimates a downgraded task as its cheaper kind, and checks the other budget with that estimate", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
     swarm.setPolicy({ tokensDefault: 900, budget: { tokens: 1_500, windowMs: 60_000, mode: "wait" } });
     swarm.setKind("k", { cheaper: kind("cheap") });
@@ -116,7 +116,7 @@ describe("the budgets' gate", () => {
     expect(verdict()).toMatchObject({ kind: "waits", reason: "global-budget", tokens: 700 });
   });
 
-  it("has tasks go to the cheaper type alone in mode downgrade, with or without a cheaper kind", () => {
+  it("sends tasks to the cheaper type alone in mode downgrade, with or without a cheaper kind", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
     swarm.setKind("k", { cheaperType: "haiku" });
     expect(verdictOn(500)).toEqual({ kind: "runs", tokens: 500 });
@@ -134,7 +134,7 @@ describe("the budgets' gate", () => {
     expect(() => swarm.record(other)).toThrow("goes to the type named as cheaper");
   });
 
-  it("says which budgets a task does not fit that keep it from nothing", () => {
+  it("names the exceeded budgets that do not hold a task up", () => {
     const small = { tokens: 100, windowMs: 60_000 };
     const said = () => {
       const { kind: outcome, budget } = verdictOn(101);
@@ -153,14 +153,14 @@ describe("the budgets' gate", () => {
     expect(said()).toEqual(["waits", undefined]);
   });
 
-  it("runs a kind without a cheaper one as it is in mode downgrade", () => {
+  it("runs a kind without a cheaper kind unchanged in mode downgrade", () => {
     swarm.setBudget({ tokens: 100, mode: "downgrade" });
     expect(attempt("t1", 400)).toBe("assigned");
     expect(swarm.last("TaskAssigned").runsAs).toBeUndefined();
     expect(swarm.all("BudgetExceeded")).toHaveLength(1);
   });
 
-  it("stays closed under a budget set below what is spent, until that has left the window", () => {
+  it("stays closed under a budget set below the spent tokens, until these have left the window", () => {
     attempt("t1", 900);
     complete();
     swarm.setBudget({ tokens: 100, windowMs: 60_000 });
@@ -173,7 +173,7 @@ describe("the budgets' gate", () => {
     expect(swarm.assign("t2", "a1")).toBe("assigned");
   });
 
-  it("refuses at submission what could never fit, by anybody's estimate", () => {
+  it("refuses at submission a task that could never fit, by any estimate", () => {
     swarm.setBudget({ tokens: 1_000 });
     expect(swarm.submit("big", { tokens: 1_001 })).toEqual({
       kind: "over-budget",
@@ -207,7 +207,7 @@ describe("the rate's gate", () => {
     expect(rateGate(swarm.state, "claude", opening)).toBe(false);
   });
 
-  it("is open for types nobody limited, and for agents without a type", () => {
+  it("is open for types without a rate, and for agents without a type", () => {
     swarm.setRate("claude", { tokensMax: 0 });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
     expect(rateGate(swarm.state, "other", swarm.at)).toBe(false);
@@ -216,7 +216,7 @@ describe("the rate's gate", () => {
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
   });
 
-  it("keeps what was used when the limit or the sort of the window changes, and no longer than the window", () => {
+  it("keeps past use when the limit or the class of window changes, and no longer than the window", () => {
     swarm.setRate("claude", { tokensMax: 1_000, sliding: false });
     attempt("t1", 0);
     complete(800);
@@ -231,7 +231,7 @@ describe("the rate's gate", () => {
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
   });
 
-  it("holds for every window of a type, and opens when all have room", () => {
+  it("holds for every window of a type, and opens when all windows have room", () => {
     swarm.setRate("claude", { tokensMax: 100, window: "per_minute" });
     swarm.setRate("claude", { tokensMax: 250, window: "per_hour" });
     for (const id of ["t1", "t2"]) {
@@ -256,7 +256,7 @@ describe("the rate's gate", () => {
     expect(closedRate(swarm.state, "claude", swarm.at)?.row.settings.window).toBe("per_minute");
   });
 
-  it("begins a window that is new for its type with no use", () => {
+  it("begins a new window of a type without use", () => {
     swarm.setRate("claude", { tokensMax: 1_000, window: "per_day" });
     attempt("t1", 0);
     complete(800);
@@ -282,7 +282,7 @@ describe("the rate's gate", () => {
     },
   );
 
-  it("remembers removed rates only while something of them counts, and no more than may be set", () => {
+  it("remembers removed rates only while some of their use counts, up to the maximum of rates", () => {
     for (let index = 0; index <= limits.ratesMax; index += 1) {
       swarm.setRate(`type-${index}`, { tokensMax: 100 });
       swarm.record({ type: "RateRemoved", agentType: `type-${index}`, window: "per_minute" });
@@ -292,7 +292,7 @@ describe("the rate's gate", () => {
 });
 
 describe("a rate under many open attempts", () => {
-  it.each([true, false])("counts what they reserved until each is settled (sliding: %s)", (sliding) => {
+  it.each([true, false])("counts their reservations until each is settled (sliding: %s)", (sliding) => {
     swarm.join("many", { agentType: "claude", maxConcurrent: 9 });
     swarm.setRate("claude", { tokensMax: 100, sliding });
     swarm.submit("t1", { tokens: 60 });
@@ -328,7 +328,7 @@ describe("a rate under many open attempts", () => {
 });
 
 describe("the next opening", () => {
-  it("is none while nothing waits, or time alone opens nothing", () => {
+  it("is undefined while nothing waits, or time alone opens nothing", () => {
     swarm.setBudget({ tokens: 1_000 });
     expect(nextOpeningAt(swarm.state, swarm.at)).toBeUndefined();
     attempt("t1", 900);
@@ -338,7 +338,7 @@ describe("the next opening", () => {
     expect(nextOpeningAt(swarm.state, swarm.at)).toBeGreaterThan(swarm.at);
   });
 
-  it("is in the future, however long nothing happened", () => {
+  it("is in the future, however long the swarm was idle", () => {
     swarm.setBudget({ tokens: 1_000 });
     attempt("t1", 900);
     attempt("t2", 900);

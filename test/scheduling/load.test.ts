@@ -1,4 +1,4 @@
-// LOCO's load function against vectors that were computed elsewhere.
+// LOCO's load function.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -35,7 +35,7 @@ describe("L(i)", () => {
     }
   });
 
-  it("is 0 where nothing waits anywhere", () => {
+  it("is 0 without waiting work", () => {
     expect(loads([{ queueDepth: 0, oldestAge: 0 }], 0.25)).toEqual([0]);
     expect(loads([], 0.25)).toEqual([]);
   });
@@ -45,7 +45,7 @@ describe("L(i)", () => {
     expect(loads([{ queueDepth: 0, oldestAge: 5 }], 0.25)).toEqual([0.75]);
   });
 
-  it("lies in [0, 1], and is exactly 1 for who leads in both", () => {
+  it("lies in [0, 1], and is exactly 1 for the maximum of both", () => {
     fc.assert(
       fc.property(fc.array(queue, { minLength: 1, maxLength: 20 }), alpha, (queues, a) => {
         const leader: Queue = { queueDepth: 1e9, oldestAge: 1e9 };

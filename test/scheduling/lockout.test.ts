@@ -1,5 +1,5 @@
-// An agent that is as good as the others gets its part of the work: after one slow task, and when it joins late. The
-// planner, the state and the steps are those of a coordinator; time is virtual.
+// An agent as good as the others gets a fair share of the work: after one slow task, and when it joins late. Planner,
+// state and steps are a coordinator's; time is virtual.
 
 import { describe, expect, it } from "vitest";
 import { agentDispatcherOf } from "../../src/sim/policy/agent-rules.ts";
@@ -20,7 +20,7 @@ interface Course {
   readonly before: number;
 }
 
-/** The first of two equal agents gets one slow task. @returns its part of the attempts of so much time afterwards */
+/** The first of two equal agents gets a slow task. @returns the share of the attempts in the given time afterwards */
 function partAfterSlowTask({ everyMs, before, latencyMs = () => QUICK_MS }: Course): (ms: number) => number {
   const count = before + Math.ceil((SLOW_MS + TWO_MINUTES_MS) / everyMs);
   let slowAt: number | undefined;
@@ -58,7 +58,7 @@ function partOf(attempts: readonly AttemptLog[]): number {
   return attempts.filter(({ agent }) => agent.index === 0).length / attempts.length;
 }
 
-/** One task after the other, for two equal agents of which one has done 40. @returns how many the joiner did */
+/** One task after another, for two equal agents, one with 40 tasks done. @returns how many tasks the joiner ran */
 function doneByJoiner(tasks: number, latencyMs = () => QUICK_MS): number {
   const swarm = new SwarmFixture();
   let done = 0;
@@ -115,7 +115,7 @@ describe("latencies that vary", () => {
     },
   );
 
-  it.each(Object.entries(distributions))("let an agent that joins have its part: %s", (name, draw) => {
+  it.each(Object.entries(distributions))("give an agent that joins its share: %s", (name, draw) => {
     const parts = seeds.map((seed) => {
       const random = new SeededRandom(`${name} ${seed}`);
       return doneByJoiner(300, () => draw(random)) / 300;
@@ -125,7 +125,7 @@ describe("latencies that vary", () => {
   });
 });
 
-describe("an agent that joins beside one with 40 tasks done", () => {
+describe("an agent that joins beside an agent with 40 tasks done", () => {
   it("does at least 90 of the next 300", () => {
     expect(doneByJoiner(300)).toBeGreaterThanOrEqual(90);
   });

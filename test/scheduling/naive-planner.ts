@@ -1,7 +1,6 @@
-// docs/scheduling.md as plainly as possible, without a thought for speed: at every decision it looks at every task and
-// every agent anew, and at nobody's queues, heaps or counters. The tests hold the real planner to it, event by event.
-// It shares with it only what has tests of its own: what was learnt, the load function, the gates, what a receipt gives
-// up to fit.
+// docs/scheduling.md as plainly as possible, without regard for speed: every decision reads every task and every agent,
+// and no queues, heaps or counters. The tests compare the real planner with it, event by event. Both share only parts
+// with tests of their own: learned values, the load function, the gates, and the shortening of receipts.
 
 import { assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
 import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
@@ -22,7 +21,7 @@ export class NaivePlanner {
   readonly #policy: Policy;
   readonly #ranking: NaiveRanking;
   readonly #turns: NaiveTurns;
-  /** Of this round, for want of tokens. */
+  /** Out of this round, for lack of tokens. */
   readonly #outProjects = new Set<string>();
   readonly #outUsers = new Set<string>();
   readonly #mayBy = new Map<string, boolean>();
@@ -46,7 +45,7 @@ export class NaivePlanner {
     }
   }
 
-  /** Everybody whose turn it could be: one for each user of each project of each open queue. */
+  /** All candidates for the next turn: one for each user of each project of each open queue. */
   #contenders(): Membership[] {
     if (this.#isOver || this.#state.isPaused || this.#isTopNReached()) return [];
     const inOpenQueues = this.#queued().filter((task) => this.#isQueueOpen(task));
@@ -59,7 +58,7 @@ export class NaivePlanner {
       .filter(({ key }) => !this.#outUsers.has(key));
   }
 
-  /** Members of open queues that are not out, when the round begins: what totals and maxima are of. */
+  /** Members of open queues that are not out, at the start of the round: the base of totals and maxima. */
   #atStart(): { open: TaskRow[]; competing: TaskRow[] } {
     const open = this.#queued().filter((task) => this.#isQueueOpen(task));
     return { open, competing: open.filter(({ projectRow }) => !this.#isOut(projectRow)) };
@@ -79,13 +78,15 @@ export class NaivePlanner {
     return row.isPaused || open >= concurrencyMax || this.#outProjects.has(row.project);
   };
 
-  /** Whatever occupies a place: what was revoked too, until it is released. */
+  /** All attempts that occupy capacity: revoked attempts too, until released. */
   #openAttempts(): OpenAttempt[] {
     return [...this.#state.agentById.values()].flatMap(({ open }) => [...open.values()]);
   }
 
-  /** Whether an agent may have a task of this kind and role now, or as what is cheaper where a budget of somebody who
-   *  waits there asks for it. */
+  /**
+   * Whether an agent may have a task of this kind and role now, or as the cheaper kind where a waiting project's budget
+   * downgrades it.
+   */
   #isQueueOpen(task: TaskRow): boolean {
     const { kind, role } = task.spec;
     const inQueue = this.#queued().filter((other) => isSameQueue(other, task));
@@ -108,7 +109,7 @@ export class NaivePlanner {
     });
   }
 
-  /** Asked of many tasks that differ in nothing that matters here, so the answer is kept until the next decision. */
+  /** Asked for many equal tasks, so the answer is kept until the next decision. */
   #mayAnybodyHave(demand: Demand): boolean {
     const key = `${demand.kind} ${demand.role} ${demand.agentType} ${demand.failedBy}`;
     const known = this.#mayBy.get(key) ?? this.#ranking.mayAnybodyHave(demand);
@@ -116,7 +117,7 @@ export class NaivePlanner {
     return known;
   }
 
-  /** The first of a user's tasks that fits the budgets. If none does, somebody is out of the round. */
+  /** The first of a user's tasks that fits the budgets. If none fits, a member is out of the round. */
   #thatFits({ key, takeable, project, user }: Membership): Fitting | undefined {
     const isDue = project.basis === "starvation-limit" || user.basis === "starvation-limit";
     for (const { task, isPastStarvationLimit } of takeable) {
@@ -172,7 +173,7 @@ export class NaivePlanner {
   }
 }
 
-/** Whether a budget may make the project's tasks cheaper. */
+/** Whether a budget may downgrade the project's tasks. */
 export function mayDowngrade({ policy }: SwarmState, { settings }: ProjectRow): boolean {
   return [policy.budget, settings?.budget].some((budget) => budget?.mode === "downgrade");
 }

@@ -1,4 +1,4 @@
-// Who may have a task and who is best (docs/scheduling.md, "Who does it"), from all agents of the swarm, anew for
+// Eligible agents and the best of them (docs/scheduling.md, "Who does it"), from all agents of the swarm, again for
 // each task.
 
 import type { AgentId, Instant, Kind } from "../../src/ids.ts";
@@ -9,12 +9,12 @@ import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/stat
 import type { AgentRow, SwarmState } from "../../src/state/state.ts";
 import { expectationOf, qualityOf } from "../../src/state/success-rate.ts";
 
-/** What of a task its agent depends on. */
+/** The properties of a task that its agent depends on. */
 export interface Demand {
-  /** As which it would run. */
+  /** The kind that it would run as. */
   readonly kind: Kind;
   readonly role: string | undefined;
-  /** Where a budget let it go to one alone. */
+  /** The only agent type that a budget allows. */
   readonly agentType: string | undefined;
   readonly failedBy: readonly AgentId[];
 }
@@ -50,12 +50,12 @@ export class NaiveRanking {
     );
   }
 
-  /** Those that run tasks. Whoever has no kinds is there for slots, and nobody's peer. */
+  /** Agents that run tasks. An agent without kinds exists for slots, and has no peers. */
   get #agents(): AgentRow[] {
     return [...this.#state.agentById.values()].filter(({ kinds }) => kinds.size > 0);
   }
 
-  /** Those that may have it, best first, and how many others failed which filter. */
+  /** Eligible agents, best first, and the number of others by failed filter. */
   rank(demand: Demand, isLastAttempt: boolean) {
     const ineligible: Partial<Record<IneligibleReason, number>> = {};
     const ranked: RankedAgent[] = [];
@@ -110,7 +110,7 @@ export class NaiveRanking {
     return unsuspended.length > 0 ? unsuspended : live;
   }
 
-  /** Suspended while others are not, with its back-off over and no attempt of the kind since. */
+  /** Suspended while others are not, with its back-off ended and no attempt of the kind since. */
   #isProbe(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): boolean {
     const suspension = agent.suspensionByKind.get(kind);
     if (suspension === undefined || peers.includes(agent)) return false;
@@ -162,7 +162,7 @@ export class NaiveRanking {
   }
 }
 
-/** The first rule in which the winner and the next differ. */
+/** The first rule in which the winner and the runner-up differ. */
 export function decidedBetween(
   winner: RankedAgent,
   second: RankedAgent | undefined,

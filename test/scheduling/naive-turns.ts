@@ -1,6 +1,6 @@
-// Whose turn it is (docs/scheduling.md), derived from the queued tasks themselves: who is a member of which queue,
-// how many there are, what waits longest. From the state it reads tasks, accounts, virtual times, and since when
-// a member waits, which only history knows.
+// The order of turns (docs/scheduling.md), derived from the queued tasks: members of each queue, their numbers, and the
+// longest waits. Reads tasks, accounts and virtual times from the state, and the starts of waits, which only history
+// knows.
 
 import type { Instant } from "../../src/ids.ts";
 import { loadOf, maximaOf, type Queue } from "../../src/scheduling/load.ts";
@@ -10,36 +10,36 @@ import type { TurnBasis } from "../../src/state/receipt.ts";
 import { totalAt } from "../../src/state/rolling-window.ts";
 import type { ProjectRow, SwarmState, TaskRow } from "../../src/state/state.ts";
 
-/** A user of a project in a queue: its standing at both levels, and its tasks there that somebody may have. */
+/** A user of a project in a queue: the standing at both levels, and the assignable tasks. */
 export interface Membership {
   readonly key: string;
   readonly project: Member;
   readonly user: Member;
-  /** In the order they are served; there is one at least. */
+  /** In serving order; at least one. */
   readonly takeable: readonly OrderedTask[];
 }
 
 interface Member {
   readonly basis: TurnBasis;
-  /** Among those of the same class; the lowest goes first, part by part. */
+  /** Among members of the same class; the lowest goes first, part by part. */
   readonly claim: readonly number[];
 }
 
 /** A project's or a user's tasks in one queue. */
 interface Part {
   readonly tasks: readonly TaskRow[];
-  /** Those that somebody may have. */
+  /** Assignable tasks. */
   readonly takeable: readonly TaskRow[];
 }
 
-/** What else a member's standing depends on. */
+/** The other inputs of a member's standing. */
 interface Terms {
   readonly rule: ProjectTurnRule;
   readonly account: Account;
   readonly since: { readonly sinceOrder: number } | undefined;
-  /** In what the level counts: how much of it has come since then. */
+  /** The level's ticks or turns since then. */
   readonly waited: number;
-  /** Of those it waits among. */
+  /** Members at the level. */
   readonly sizeKey: string;
   readonly isGuaranteed: boolean;
   readonly virtualTime: number;
@@ -55,7 +55,7 @@ export interface OrderedTask {
 interface Start {
   /** In queues that were open. */
   readonly open: readonly TaskRow[];
-  /** Those of them whose project was not out. */
+  /** The tasks among them whose project was not out. */
   readonly competing: readonly TaskRow[];
 }
 
@@ -67,9 +67,9 @@ export class NaiveTurns {
   readonly #userMaxima: Queue;
   readonly #creditWeightTotal: number;
   readonly #tokensTotal: number;
-  /** How many members or tasks there were in a queue, a project's part or a user's part of it. */
+  /** Number of members or tasks in a queue, in a project's part, or in a user's part. */
   readonly #sizeAtStart = new Map<string, number>();
-  /** The turns that a project's part or a user's part of a queue had had. */
+  /** The turns of a project's part or a user's part of a queue. */
   readonly #turnsAtStart = new Map<string, number>();
 
   constructor(state: SwarmState, at: Instant, policy: Policy, { open, competing }: Start) {
@@ -93,7 +93,7 @@ export class NaiveTurns {
     for (const [key, tasks] of groupBy(open, userKey)) this.#sizeAtStart.set(key, tasks.length);
   }
 
-  /** One for each user of each project in each queue that has a task there which somebody may have. */
+  /** One for each user of each project in each queue with an assignable task of the user. */
   membershipsOf(queued: readonly TaskRow[], isTakeable: (task: TaskRow) => boolean): Membership[] {
     const takeableBy = groupBy(queued.filter(isTakeable), projectKey);
     const byProject = groupBy(queued, projectKey);
@@ -113,8 +113,7 @@ export class NaiveTurns {
     });
   }
 
-  /** The longest wait among those that the same agents failed, if it is past the starvation limit; then by priority and
-   *  submission. */
+  /** The longest wait in one partition, if past the starvation limit; then by priority and submission. */
   #inOrder(key: string, tasks: readonly TaskRow[]): OrderedTask[] {
     const longest = [...groupBy(tasks, ({ failedBy }) => `${failedBy}`).values()]
       .map((group) => [...group].sort(byQueueing)[0] as TaskRow)
@@ -175,14 +174,14 @@ export class NaiveTurns {
     return { basis: "rule", claim: rule === "fifo" ? claim : [...claim, ...service] };
   }
 
-  /** Whether as much has come as the starvation limit asks for. @param sizeKey of those who wait beside it */
+  /** Whether a wait has reached the starvation limit. @param sizeKey of the members beside it */
   #hasWaited(waited: number, sizeKey: string): boolean {
     const { starvationLimit } = this.#policy;
     const waiting = this.#sizeAtStart.get(sizeKey) ?? 0;
     return starvationLimit > 0 && waited >= starvationLimit * waiting;
   }
 
-  /** What the level's rule looks at; the lowest goes first. */
+  /** The inputs of the level's rule; the lowest goes first. */
   #claim({ tasks, takeable }: Part, { rule, account, virtualTime, maxima }: Terms): number[] {
     const { spec, projectRow } = tasks[0] as TaskRow;
     switch (rule) {

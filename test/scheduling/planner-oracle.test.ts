@@ -1,4 +1,4 @@
-// The planner against the naive one, on ten thousand states that legal histories lead to.
+// The planner against the naive planner, on ten thousand states of legal histories.
 
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -10,25 +10,27 @@ import { aRandomSwarm, queuedCount, shuffleMaps } from "./random-swarm.ts";
 import type { SwarmFixture } from "./swarm-fixture.ts";
 
 const seeds = 10_000;
-/** Beyond those: states that the planner once decided otherwise, because `fifo` claimed by tasks nobody could have or
- *  maxima were taken too late. They stop being those states when the histories are drawn in another way. */
+/**
+ * Further seeds with past faults of the planner: `fifo` claimed by tasks that no agent could have, or maxima were read
+ * too late. The seeds lose these states when the histories are drawn in another way.
+ */
 const rareSeeds = [24_297, 34_459, 55_023, 76_345, 81_668, 109_013];
-/** What takes 8 s on a quiet machine takes a multiple on a busy one. */
+/** A run of 8 s on a quiet machine takes a multiple on a busy one. */
 const timeoutMs = 120_000;
 
-/** Where each grant may change as what the others would run, only a round's first decision looks at everything. */
+/** Where each grant may change the kinds of the others, only a round's first decision is compared. */
 function isDecidedAnew({ state }: SwarmFixture): boolean {
   return [...state.projectById.values()].some((row) => mayDowngrade(state, row));
 }
 
-/** @param planner one that saw the whole history, or one made anew: they decide the same */
+/** @param planner that saw the whole history, or a new planner: both decide the same */
 function planBothWays(swarm: SwarmFixture, planner: Planner): EventOf<"TaskAssigned">[] {
   const isAnew = isDecidedAnew(swarm);
   const assigned: EventOf<"TaskAssigned">[] = [];
   for (let round = planner.open(swarm.at), naive = new NaivePlanner(swarm.state, swarm.at); ; ) {
     const expected = naive.next();
     const event = round.next();
-    // `expect` says what differs; it is slow where nothing does.
+    // `expect` reports the difference; it is slow without one.
     if (!isDeepStrictEqual(event, expected)) expect(event).toEqual(expected);
     if (event === undefined) return assigned;
     swarm.apply(event);
@@ -42,7 +44,7 @@ function planBothWays(swarm: SwarmFixture, planner: Planner): EventOf<"TaskAssig
 }
 
 describe("a round", () => {
-  it("does what looking at everything for each decision would do, to the last word of each receipt", {
+  it("decides as a full comparison at each decision would, to the last word of each receipt", {
     timeout: timeoutMs,
   }, () => {
     const seen = new Map<string, number>();
@@ -72,7 +74,7 @@ describe("a round", () => {
         expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(limits.receiptBytesMax);
       }
     }
-    // The states were worth it: every rule decided something, every filter kept somebody out.
+    // The states covered enough: every rule decided a turn, every filter excluded an agent.
     expect([...seen].filter(([, count]) => count < 50)).toEqual([]);
     const projectRules = ["clock", "recency", "deficit", "load", "fifo", "none"];
     const userRules = ["clock", "recency", "load", "fifo"];

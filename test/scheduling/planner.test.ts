@@ -1,4 +1,4 @@
-// A round told as stories: whose turn, who does it, and what the receipt says of it.
+// Stories of a round: whose turn, which agent, and the receipt.
 
 import { describe, expect, it } from "vitest";
 import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
@@ -15,14 +15,14 @@ function aSwarm(...agents: string[]): SwarmFixture {
 }
 
 describe("a round", () => {
-  it("has nothing to say where nothing waits or nobody is there", () => {
+  it("assigns nothing without waiting tasks or without agents", () => {
     expect(aSwarm("a").plan()).toEqual([]);
     const lonely = aSwarm();
     lonely.submit("t1");
     expect(lonely.plan()).toEqual([]);
   });
 
-  it("names what is granted: attempt, number and token, and why", () => {
+  it("names the grant: attempt, number and token, and the reasons", () => {
     const swarm = aSwarm("a1", "a2");
     swarm.submit("t1");
     swarm.assign("t1", "a1");
@@ -103,7 +103,7 @@ describe("a round", () => {
     ]);
   });
 
-  it("gives a kind's work to who succeeds at that kind, not to who succeeds at others", () => {
+  it("gives a kind's work to an agent that succeeds at that kind, not at other kinds", () => {
     const swarm = aSwarm();
     for (const id of ["x", "y"]) swarm.join(id, { kinds: ["k", "l"], maxConcurrent: 2 });
     swarm.teach("x", { successes: 30 });
@@ -124,7 +124,7 @@ describe("a round", () => {
     expect(told(swarm.plan())).toEqual(["k1→a", "l1→b", "l2→b"]);
   });
 
-  it("prefers, of two equally loaded agents, who has less of a backlog", () => {
+  it("prefers, of two equally loaded agents, the agent with less backlog", () => {
     const swarm = aSwarm();
     for (const id of ["a", "b"]) swarm.join(id, { prefetch: 4 });
     for (const id of ["a1", "b1", "a2", "b2"]) {
@@ -133,7 +133,7 @@ describe("a round", () => {
     }
     swarm.submit("t");
     const ours = new Planner(swarm.state).open(swarm.at).next();
-    // Both hold two; a's waiting one weighs five times as much: L = α·1 against α·0.2, no ages yet.
+    // Both hold two attempts; a's waiting attempt weighs five times as much: L = α·1 against α·0.2, no ages yet.
     expect(ours?.receipt).toMatchObject({
       decidedBy: "score",
       candidates: [
@@ -147,7 +147,7 @@ describe("a round", () => {
     expect(vaporas?.receipt.candidates[0]).not.toHaveProperty("backlog");
   });
 
-  it("counts what waits for a slot as an agent's backlog", () => {
+  it("counts waiting slot leases as an agent's backlog", () => {
     const swarm = aSwarm("a", "b");
     const gpt = resourceName("gpt");
     swarm.apply({ type: "ResourceConfigured", resource: gpt, settings: { slots: 1, maxWaiters: 9 } });
@@ -160,7 +160,7 @@ describe("a round", () => {
     expect(assigned?.receipt.candidates[1]).toMatchObject({ agent: "a", backlog: 0.25 });
   });
 
-  it("compares backlogs of those alone that run tasks, and counts nobody else in a receipt", () => {
+  it("compares backlogs only of agents that run tasks, and counts no others in a receipt", () => {
     const swarm = aSwarm("a", "b");
     const gpt = resourceName("gpt");
     swarm.apply({ type: "ResourceConfigured", resource: gpt, settings: { slots: 1, maxWaiters: 99 } });
@@ -187,7 +187,7 @@ describe("a round", () => {
     expect([...backlogsOf(swarm.state)].map(([{ id }, backlog]) => [id, backlog])).toEqual([["a", 0.25]]);
   });
 
-  it("counts agents anew that come back with kinds, or without", () => {
+  it("counts agents again that return with kinds, or without", () => {
     const swarm = aSwarm("a", "b");
     const ineligible = (id: string) => {
       swarm.submit(id);
@@ -205,7 +205,7 @@ describe("a round", () => {
     expect(ineligible("t4")).toEqual({});
   });
 
-  it("probes a suspended agent with one task first, and gives it no second", () => {
+  it("probes a suspended agent with one task first, and gives it no second task", () => {
     const swarm = aSwarm();
     for (const id of ["bad", "good"]) swarm.join(id, { maxConcurrent: 4 });
     swarm.suspend("bad");
@@ -216,7 +216,7 @@ describe("a round", () => {
     expect(assigned[1]?.receipt).toMatchObject({ decidedBy: "only", ineligible: { suspended: 1 } });
   });
 
-  it("risks a task's last attempt on a probe only where nobody else may have it", () => {
+  it("risks a task's last attempt on a probe only where no other agent may have it", () => {
     const swarm = aSwarm("bad", "good");
     swarm.suspend("bad");
     for (const id of ["t1", "t2"]) swarm.submit(id, { maxAttempts: 1 });

@@ -1,5 +1,5 @@
-// Swarms in every state that a history of legal events can lead to: full, draining, suspended, half forgotten,
-// with tasks that failed here and there. The same seed gives the same swarm.
+// Swarms in every state that a history of legal events can lead to: full, draining, suspended, half forgotten, with
+// failed tasks. The same seed gives the same swarm.
 
 import { kind as kindNamed } from "../../src/ids.ts";
 import type { FailureClass } from "../../src/state/event.ts";
@@ -74,7 +74,7 @@ export function aRandomSwarm(seed: number): SwarmFixture {
   for (let n = 0; n < agents; n += 1) join(swarm, dice, `a${n}`);
   const steps = dice.below(120);
   for (let n = 0; n < steps; n += 1) step(swarm, dice);
-  // So that there is something to plan: places become free and tasks arrive.
+  // Makes work for the planner: capacity becomes free and tasks arrive.
   const freed = dice.below(10);
   for (let n = 0; n < freed; n += 1) endAttempt(swarm, dice);
   const arrived = dice.below(12);
@@ -83,7 +83,7 @@ export function aRandomSwarm(seed: number): SwarmFixture {
   return swarm;
 }
 
-/** The same state with the maps that have no order of their own in another one. */
+/** The same state, with the maps without a defined order in another order. */
 export function shuffleMaps({ state }: SwarmFixture, seed: number): void {
   const dice = new Dice(seed);
   const queues = [...state.queueByKey.values()];
@@ -172,7 +172,7 @@ function submit(swarm: SwarmFixture, dice: Dice): void {
   });
 }
 
-/** To any agent with a place, suited or not: states that a planner alone would never reach. */
+/** To any agent with free capacity, suited or not: states that a planner alone would never reach. */
 function assign(swarm: SwarmFixture, dice: Dice): void {
   const task = dice.of([...swarm.state.taskById.values()].filter((row) => row.state === "queued"));
   const agent = dice.of(
@@ -216,7 +216,7 @@ function giveUp(
   else swarm.apply({ type, reason: "attempts-exhausted", ...ended });
 }
 
-/** What was revoked gives its place back, and what was delayed is queued again. */
+/** Releases revoked attempts, and queues delayed tasks again. */
 function release(swarm: SwarmFixture, dice: Dice): void {
   const revoked = dice.of(
     agentsOf(swarm).flatMap(({ open }) => [...open.values()].filter(({ state }) => state === "revoked")),
@@ -292,12 +292,12 @@ function agentsOf(swarm: SwarmFixture): AgentRow[] {
   return [...swarm.state.agentById.values()];
 }
 
-/** How many live tasks wait, for a test to see that its swarms are worth planning. */
+/** Number of waiting tasks, for a test to see that its swarms are worth planning. */
 export function queuedCount(swarm: SwarmFixture): number {
   return swarm.state.counts.queued;
 }
 
-/** Any two, but clocks of users where projects take no turns: nobody can set that. */
+/** Any two rules, except clocks of users where projects take no turns, which is refused. */
 function turnRules(dice: Dice): { projectTurn: ProjectTurnRule; userTurn: UserTurnRule } {
   const projectTurn = dice.of(projectRules) as ProjectTurnRule;
   const userTurn = dice.of(userRules) as UserTurnRule;

@@ -40,7 +40,7 @@ describe("the score", () => {
     expect(score({ successRate: 0.9, inFlight: 4, maxConcurrent: 4 }, 1, 0.25)).toBe(0.9 / 2.25);
   });
 
-  it("never rises when one more attempt is in flight: stale scores are never too low", () => {
+  it("never rises when one more attempt is in flight: outdated scores are never too low", () => {
     fc.assert(
       fc.property(terms, cost, (of, backlogCost) => {
         const busier = { ...of, inFlight: of.inFlight + 1 };

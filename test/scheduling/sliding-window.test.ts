@@ -1,4 +1,4 @@
-// The rate limit whose window slides: held to a naive one that remembers every use.
+// The sliding rate limit against a naive one that remembers every use.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -46,14 +46,14 @@ describe("SlidingWindow", () => {
     );
   });
 
-  it("does not reset: what was used a moment before a minute's end still counts after it", () => {
+  it("does not reset: use just before a minute's end still counts after it", () => {
     const window = new SlidingWindow({ windowMs, maxTokens: 100 });
     window.record(99, 59_900);
     expect(window.usedAt(60_100)).toBe(99);
     expect(window.usedAt(59_900 + windowMs + stepMs)).toBe(0);
   });
 
-  it("says until when a full one stays full", () => {
+  it("says until when a full window stays full", () => {
     const window = new SlidingWindow({ windowMs, maxTokens: 10 });
     window.record(4, 100_500);
     window.record(8, 110_500);
@@ -64,7 +64,7 @@ describe("SlidingWindow", () => {
     expect(new SlidingWindow({ windowMs, maxTokens: 0 }).freeAt(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("takes a clock that went back for one that stood", () => {
+  it("treats a clock that went back as one that stood still", () => {
     const window = new SlidingWindow({ windowMs, maxTokens: 10 });
     window.record(3, 100_000);
     window.record(4, 10_000);

@@ -1,5 +1,5 @@
-// Promise P11: whoever waits with an eligible task is served within the bound of docs/scheduling.md, whatever the
-// others do who see everything, and by whatever rule turns go. Small starvation limits, so that the bound is tight.
+// Promise P11: a member that waits with an eligible task is served within the bound of docs/scheduling.md, by any rule
+// of turns, against rivals that see everything. Small starvation limits make the bound tight.
 
 import { describe, expect, it } from "vitest";
 import type { Policy, ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
@@ -9,7 +9,7 @@ const ticks = 120;
 const projectRules: ProjectTurnRule[] = ["clock", "recency", "deficit", "load", "fifo"];
 const userRules: UserTurnRule[] = ["clock", "recency", "load", "fifo"];
 
-/** A rival keeps a queue of so many. */
+/** The length of a rival's queue. */
 function keepQueued(contest: Contest, project: string, count: number, submit: () => void): void {
   while (contest.queuedOf(project) < count) submit();
 }

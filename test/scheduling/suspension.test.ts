@@ -1,4 +1,4 @@
-// When an agent is suspended for a kind, and when it is taken back.
+// When an agent is suspended for a kind, and when it is reinstated.
 
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -9,7 +9,7 @@ import { aKind, SwarmFixture } from "./swarm-fixture.ts";
 
 const { suspendAttemptsMin, suspendMs, suspendMsMax, forgetHalfLifeMs } = limits;
 
-/** An agent `good` that succeeds and an agent `bad` that has tried nothing yet. */
+/** An agent `good` that succeeds and an agent `bad` without attempts. */
 function aSwarm({ goodSuccesses = 20 } = {}) {
   const swarm = new SwarmFixture();
   swarm.join("good", { maxConcurrent: 8 });
@@ -40,13 +40,13 @@ describe("suspension", () => {
     expect(verdict(fifth)).toBeDefined();
   });
 
-  it("is not kept away by the failures that the agent itself added to the swarm's", () => {
+  it("is not prevented by the agent's own failures in the swarm's record", () => {
     const swarm = aSwarm();
     swarm.teach("bad", { failures: 2000 });
     expect(verdict(swarm)).toBeDefined();
   });
 
-  it("measures against the prior where the others have tried nothing", () => {
+  it("measures against the prior where the others made no attempts", () => {
     const swarm = aSwarm({ goodSuccesses: 0 });
     swarm.teach("bad", { failures: suspendAttemptsMin });
     expect(verdict(swarm)).toBeDefined();
@@ -73,7 +73,7 @@ describe("suspension", () => {
     expect(verdict(swarm)).toBeDefined();
   });
 
-  it("needs so many attempts that the others would have succeeded at five of them", () => {
+  it("needs enough attempts for five successes of the others", () => {
     const swarm = aSwarm({ goodSuccesses: 0 });
     for (let n = 0; n < 10; n += 1) swarm.teach("good", { successes: 3, failures: 7 });
     const expected: number[] = [];
@@ -86,7 +86,7 @@ describe("suspension", () => {
       expected.push(wouldSucceed);
       expect(verdict(swarm) !== undefined).toBe(wouldSucceed >= 5);
     }
-    // Both happened, and what is less by a third was too little.
+    // Both cases occurred, and a third less was too little.
     expect(expected.some((times) => times > 3.4 && times < 5)).toBe(true);
     expect(expected.at(-1)).toBeGreaterThan(5);
   });
@@ -95,7 +95,7 @@ describe("suspension", () => {
     ["left", (swarm) => swarm.leave("good")],
     ["is drained", (swarm) => swarm.drain("good")],
     ["is itself suspended", (swarm) => swarm.suspend("good")],
-  ])("spares the last one who serves the kind: the other %s", (_, lose) => {
+  ])("spares the last agent of the kind: the other %s", (_, lose) => {
     const swarm = aSwarm();
     swarm.teach("bad", { failures: suspendAttemptsMin });
     expect(verdict(swarm)).toBeDefined();
@@ -103,7 +103,7 @@ describe("suspension", () => {
     expect(verdict(swarm)).toBeUndefined();
   });
 
-  it("spares all when what worked for all begins to fail for all", () => {
+  it("spares all when a kind begins to fail for all", () => {
     const swarm = aSwarm({ goodSuccesses: 100 });
     swarm.teach("bad", { successes: 100 });
     for (let n = 0; n < 300; n += 1) {
@@ -166,7 +166,7 @@ describe("suspension", () => {
     expect(isReinstatedBySuccess(swarm.agent("bad"), aKind, swarm.at)).toBe(true);
   });
 
-  it("is prolonged by a probe that timed out, though it still holds its place", () => {
+  it("is prolonged by a probe that timed out, though it still occupies capacity", () => {
     const swarm = aSwarm();
     swarm.suspend("bad", { until: swarm.at, step: 3 });
     swarm.submit("probe");
@@ -175,7 +175,7 @@ describe("suspension", () => {
     expect(verdict(swarm)).toEqual({ until: swarm.at + 8 * suspendMs, step: 4 });
   });
 
-  it("does not end for who was not suspended", () => {
+  it("does not end for an agent that was not suspended", () => {
     const swarm = aSwarm();
     expect(isReinstatedBySuccess(swarm.agent("good"), aKind, swarm.at)).toBe(false);
   });

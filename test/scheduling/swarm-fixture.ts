@@ -1,5 +1,5 @@
-// A swarm's state for tests, built the only way there is: by applying events. Not a mock of anything; every
-// method is one legal event, with what the test does not care about filled in.
+// A swarm's state for tests, built by applying events. Not a mock: every method is one legal event, with defaults for
+// the fields that the test does not need.
 
 import { apply } from "../../src/core/apply.ts";
 import {
@@ -146,7 +146,7 @@ export class SwarmFixture {
     this.apply({ type: "TaskSubmitted", task: spec, hash: id });
   }
 
-  /** Sets some of the policy; the rest stays as it is. */
+  /** Sets some of the policy; the rest is unchanged. */
   setPolicy(changes: Partial<Policy>): void {
     this.apply({ type: "PolicyChanged", policy: { ...this.state.policy, ...changes } });
   }
@@ -211,8 +211,10 @@ export class SwarmFixture {
     });
   }
 
-  /** The task is queued again, at once unless `retryMs` says when. @param revoked the agent was told to stop, and
-   *  keeps the place */
+  /**
+   * Queues the task again, at once unless `retryMs` is set. @param revoked the agent was asked to stop, and its
+   * capacity stays occupied
+   */
   fail(
     task: string,
     { failureClass = "failed" as FailureClass, revoked = false, retryMs = 0, latencyMs = 1 } = {},
@@ -230,7 +232,7 @@ export class SwarmFixture {
     });
   }
 
-  /** So many tasks, each tried by the agent and ended. */
+  /** Tasks that the agent tries and ends. */
   teach(id: string, { successes = 0, failures = 0, kind: of = "k" }): void {
     for (let n = 0; n < successes + failures; n += 1) {
       const task = `lesson-${this.state.submissions}`;
@@ -271,7 +273,7 @@ export class SwarmFixture {
 
 export const aKind: Kind = kind("k");
 
-/** `t1→a1`: what a round did, to be read at a glance. */
+/** `t1→a1`: a round's assignments, to be read at a glance. */
 export function told(assigned: readonly EventOf<"TaskAssigned">[]): string[] {
   return assigned.map(({ task, agent }) => `${task}→${agent}`);
 }

@@ -1,4 +1,4 @@
-// When time alone gives a planner something to do: every turn that does something, though nobody asked, was foreseen.
+// When time alone gives a planner work: every turn that does work without a request was foreseen.
 
 import { expect, it } from "vitest";
 import { agentId, instant, kind, projectId, taskId } from "../../src/ids.ts";
@@ -26,7 +26,7 @@ function expectIdleUntil(swarm: Turns, wakeAt: number | undefined): void {
   expect(swarm.events.length).toBeGreaterThan(before);
 }
 
-it("is a probe's time, once somebody waits", () => {
+it("is a probe's instant, once a task waits", () => {
   const swarm = new Turns();
   swarm.turn(join("a1"), join("full"));
   swarm.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
@@ -41,7 +41,7 @@ it("is a probe's time, once somebody waits", () => {
   expect(swarm.task("t3").open?.agent).toBe("a1");
 });
 
-it("is when a budget has room again", () => {
+it("is the instant at which a budget has room again", () => {
   const swarm = new Turns();
   swarm.turn(join("a1"));
   const budget = { tokens: 100, windowMs: 60_000, mode: "wait" as const };
@@ -54,7 +54,7 @@ it("is when a budget has room again", () => {
   expect(swarm.task("t2").state).toBe("assigned");
 });
 
-it("forgets whose suspension ended and whoever is gone", () => {
+it("forgets reinstated agents and agents that are gone", () => {
   const swarm = new Turns();
   swarm.turn(join("a1"), join("a2", { kinds: [kind("other")] }));
   swarm.configure(suspended("a1", swarm.at + 5_000));

@@ -1,6 +1,6 @@
-// The budget scheduler, to the letter (budget-scheduler specification, section 2): which idle agent gets which
-// ready task, by guarantee and deficit of the projects. Gaps included: a task is not matched with what an agent
-// can do, and tokens count only once they are used. Ours is the planner.
+// The budget scheduler, to the letter (budget-scheduler specification, section 2): which idle agent gets which ready
+// task, by guarantee and deficit of the projects. Gaps included: a task is not matched with an agent's abilities, and
+// tokens count only once used. Waggle's own scheduler is the planner.
 
 import { InvalidValueError } from "../../errors.ts";
 import {
@@ -17,8 +17,8 @@ import { BudgetManager } from "./fair-share.ts";
  * Steps 1 to 8 of section 2.4.
  *
  * @returns at most one action for each idle agent, in the order of the snapshot's agents
- * @throws InvalidValueError for a field that is not there or not of its sort, a number that is none or negative,
- *   and where the document divides by zero: the eligible projects' weights sum to 0
+ * @throws InvalidValueError for a missing field or a field of a wrong type, and for an invalid or negative number. Also
+ *   where the document divides by zero: the eligible projects' weights sum to 0
  */
 export function schedule(snapshot: BudgetSnapshot): AssignAction[] {
   checkSnapshot(snapshot);
@@ -38,7 +38,7 @@ export function schedule(snapshot: BudgetSnapshot): AssignAction[] {
   return round.actions;
 }
 
-/** What accumulates over the idle agents (step 7). */
+/** The accumulated state over the idle agents (step 7). */
 class BudgetRound {
   readonly actions: AssignAction[] = [];
   readonly #snapshot: BudgetSnapshot;
@@ -46,9 +46,9 @@ class BudgetRound {
   readonly #budget: BudgetManager;
   readonly #assignedAgents = new Set<string>();
   readonly #assignedTasks = new Set<string>();
-  /** Of projects that got something in this round; agents that run a task of theirs, the new ones included. */
+  /** Of projects with an assignment in this round: agents that run their tasks, the new ones included. */
   readonly #activeCounts = new Map<string, number>();
-  /** Where each project's list begins that may hold unassigned tasks. */
+  /** The first index in each project's list that may hold an unassigned task. */
   readonly #beginByProject = new Map<string, number>();
 
   constructor(
@@ -61,7 +61,7 @@ class BudgetRound {
     this.#budget = budget;
   }
 
-  /** Gives the agent the first task of the first project that accepts, if any does. */
+  /** Gives the agent the first task of the first project that accepts, if any. */
   assign(agentId: string, projects: readonly SnapshotProject[]): void {
     if (this.#assignedAgents.has(agentId)) return;
     for (const project of projects) {
@@ -112,8 +112,8 @@ function sortedReady(tasks: readonly SnapshotTask[]): Map<string, SnapshotTask[]
 }
 
 /**
- * Step 6 and section 2.5: (has_guarantee, actual − target) ascending; equal ones stay in the snapshot's order.
- * The document sorts anew for each agent; nothing in the key changes within a round, so once is the same.
+ * Step 6 and section 2.5: (has_guarantee, actual − target) ascending; equal projects stay in the snapshot's order. The
+ * document sorts for each agent; nothing in the key changes within a round, so one sort is the same.
  */
 function byGuaranteeAndDeficit(
   eligible: readonly SnapshotProject[],
@@ -149,7 +149,7 @@ function byCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates, which stand for the code points above U+FFFF, go behind all other units. */
+/** Surrogates, which encode the code points above U+FFFF, sort after all other units. */
 function rankOfUnit(unit: number): number {
   const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
   return isSurrogate ? unit + 0x10000 : unit;

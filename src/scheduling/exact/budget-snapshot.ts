@@ -1,13 +1,13 @@
-// What the budget scheduler sees of the world, and what it answers (budget-scheduler specification, 2.2 and 2.3).
-// Statuses are words of whoever took the snapshot: only `ready`, `idle` and `active` mean something here.
+// The input and the output of the budget scheduler (budget-scheduler specification, 2.2 and 2.3). Statuses are free
+// text: only `ready`, `idle` and `active` have a meaning here.
 
 import { checkAmount, checkFinite, checkObject, checkObjects, checkText } from "../../state/argument.ts";
 
 export interface SnapshotProject {
   readonly id: string;
-  /** ≥ 0; its share is this over the sum of all that are eligible. */
+  /** ≥ 0; a project's share is its weight over the sum of all eligible weights. */
   readonly creditWeight: number;
-  /** Only `active` ones are eligible. */
+  /** Only `active` projects are eligible. */
   readonly status: string;
   /** Tokens in the window; null is no limit. */
   readonly budgetLimit: number | null;
@@ -18,7 +18,7 @@ export interface SnapshotProject {
 export interface SnapshotTask {
   readonly id: string;
   readonly projectId: string;
-  /** Only `ready` ones are assigned. */
+  /** Only `ready` tasks are assigned. */
   readonly status: string;
   /** Lower goes first. */
   readonly priority: number;
@@ -26,11 +26,11 @@ export interface SnapshotTask {
 
 export interface SnapshotAgent {
   readonly id: string;
-  /** Only `idle` ones are assigned to. */
+  /** Only `idle` agents get tasks. */
   readonly state: string;
 }
 
-/** Something counted for each project by its id; an absent one is 0. */
+/** A count for each project by id; an absent project counts 0. */
 export type CountByProject = Readonly<Record<string, number>>;
 
 export interface BudgetSnapshot {
@@ -54,14 +54,13 @@ export interface AssignAction {
   readonly projectId: string;
 }
 
-/** What is counted for a project: 0 where nothing is, also for a project called `constructor`. */
+/** The count of a project: 0 when absent, also for a project named `constructor`. */
 export function countOf(counts: CountByProject, project: string): number {
   return Object.hasOwn(counts, project) ? (counts[project] as number) : 0;
 }
 
 /**
- * @throws InvalidValueError naming the first field that is not there or not of its sort, or whose number is none or
- *   negative
+ * @throws InvalidValueError naming the first field that is missing, of a wrong type, or an invalid or negative number
  */
 export function checkSnapshot(snapshot: BudgetSnapshot): void {
   checkObject(snapshot, "snapshot");
@@ -94,7 +93,10 @@ function checkProject(project: SnapshotProject, field: string): void {
   if (project.budgetLimit !== null) checkAmount(project.budgetLimit, `${field}.budgetLimit`);
 }
 
-/** @throws InvalidValueError for what is no object, and naming the project whose count is no number, or negative */
+/**
+ * @throws InvalidValueError for a value that is no object, and for a count that is no number or negative, naming the
+ *   project
+ */
 export function checkCounts(counts: CountByProject, field: string): void {
   checkObject(counts, field);
   for (const [project, count] of Object.entries(counts)) checkAmount(count, `${field}.${project}`);

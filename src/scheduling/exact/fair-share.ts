@@ -31,8 +31,8 @@ export class BudgetManager {
   }
 
   /**
-   * Target less actual share, for each project that has a weight (section 3.3). Positive means behind: the
-   * inverse of the scheduler's key, which is negative for who is behind.
+   * Target less actual share, for each project that has a weight (section 3.3). Positive means behind: the inverse of
+   * the scheduler's key, which is negative for a project that is behind.
    *
    * @returns the targets themselves when nothing is used; {} when the weights sum to 0
    * @throws InvalidValueError for a weight or a use that is negative or no number

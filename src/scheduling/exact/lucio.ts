@@ -1,7 +1,7 @@
-// Lucio's scheduler, to the letter ("No Customer Left Behind"): users by how long ago they were served, times the
-// weight of the task, re-ranked each cycle, no more at once than TopN. One thing is mended, because the original
-// leaks there: the death of an agent gives back what its tasks took of TopN.
-// A model in one process, for simulations; live, `recency` orders what passed the filters (planner.ts).
+// Lucio's scheduler, to the letter ("No Customer Left Behind"). Users are ranked by the time since their last service,
+// times the weight of the task, again in each cycle. At most TopN tasks run at once. One leak of the original is fixed:
+// the loss of an agent returns its tasks' share of TopN. A model in one process, for simulations. In production,
+// `recency` orders the tasks that pass the filters (planner.ts).
 
 import { InvalidValueError } from "../../errors.ts";
 import { checkAmount, checkObject, checkPositive, checkText } from "../../state/argument.ts";
@@ -15,18 +15,20 @@ export interface LucioTask {
 
 export interface LucioPick {
   readonly task: LucioTask;
-  /** What it was picked for, at that moment. */
+  /** The score at the moment of the pick. */
   readonly score: number;
 }
 
-/** Whose user was never scheduled: as if at the beginning of the clock. The document does not say. */
+/** For a user that was never scheduled: the beginning of the clock. The document does not say. */
 const neverScheduledAt = 0;
 
 /**
  * `task_weight * (current_time - user_last_scheduled_time)`.
  *
- * @param taskWeight > 0 · @param now ≥ 0 · @param lastScheduledAt of the user, ≥ 0; undefined when never
- * @throws InvalidValueError for a number that is none or out of its range
+ * @param taskWeight > 0
+ * @param now ≥ 0
+ * @param lastScheduledAt of the user, ≥ 0; undefined when never
+ * @throws InvalidValueError for a number that is invalid or out of range
  */
 export function priorityScore(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
   checkPositive(taskWeight, "taskWeight");
@@ -35,7 +37,7 @@ export function priorityScore(taskWeight: number, now: number, lastScheduledAt: 
   return scoreOf(taskWeight, now, lastScheduledAt);
 }
 
-/** The same of what was checked when it came in: a cycle asks it for each user and weight. */
+/** `priorityScore` of arguments checked before: a cycle computes it for each user and weight. */
 function scoreOf(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
   return taskWeight * (now - (lastScheduledAt ?? neverScheduledAt));
 }
@@ -47,7 +49,7 @@ interface PendingTask {
 
 interface LucioUser {
   lastScheduledAt: number | undefined;
-  /** What waits, in order of submission, by weight: tasks of a type weigh the same, so there are few lists. */
+  /** Waiting tasks, in order of submission, by weight: tasks of a type weigh the same, so there are few lists. */
   readonly pendingByWeight: Map<number, PendingTask[]>;
 }
 
@@ -60,7 +62,7 @@ interface Ranked {
 export class LucioScheduler {
   #topN: number;
   readonly #userByName = new Map<string, LucioUser>();
-  /** Scheduled tasks that have not ended, with the agent once it is known. */
+  /** Scheduled tasks that have not ended, with the agent once known. */
   readonly #agentByTask = new Map<string, string | undefined>();
   readonly #pendingIds = new Set<string>();
   #submissions = 0;
@@ -81,7 +83,7 @@ export class LucioScheduler {
 
   /**
    * @throws InvalidValueError for an id or a user that is no text, a weight that is not above 0, or an id that is
-   *   pending or runs already
+   *   pending or running already
    */
   submit(task: LucioTask): void {
     checkObject(task, "task");
@@ -101,8 +103,8 @@ export class LucioScheduler {
   }
 
   /**
-   * One cycle: the highest scores first, equal ones in order of submission, up to TopN. Scheduling a task resets
-   * its user's score at once, so that the rest of a burst stands behind everybody else within the same cycle.
+   * One cycle: the highest scores first, equal scores in order of submission, up to TopN. Scheduling a task resets its
+   * user's score at once, so that the rest of a burst stands behind all other users within the same cycle.
    *
    * @param now in any unit, ≥ 0 and not before the last cycle
    * @throws InvalidValueError for a time that went back
@@ -122,21 +124,21 @@ export class LucioScheduler {
     return picks;
   }
 
-  /** Says which agent runs a scheduled task, so that its death can be told. @throws InvalidValueError */
+  /** Records which agent runs a scheduled task, for `agentDied`. @throws InvalidValueError */
   started(task: string, agent: string): void {
     this.#checkScheduled(task);
     checkText(agent, "agent");
     this.#agentByTask.set(task, agent);
   }
 
-  /** The task succeeded or failed: either gives back one of TopN, once. @throws InvalidValueError */
+  /** Ends a task, by success or failure: it returns one of TopN, once. @throws InvalidValueError */
   ended(task: string): void {
     this.#checkScheduled(task);
     this.#agentByTask.delete(task);
     this.#topN += 1;
   }
 
-  /** @returns the tasks that died with the agent, each of which gave back one of TopN */
+  /** @returns the tasks lost with the agent; each returned one of TopN */
   agentDied(agent: string): string[] {
     const died = [...this.#agentByTask].filter(([, runs]) => runs === agent).map(([task]) => task);
     for (const task of died) this.ended(task);

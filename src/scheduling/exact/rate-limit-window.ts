@@ -1,6 +1,6 @@
-// One rate limit of one agent type, to the letter (budget-scheduler specification, section 4): a window that
-// begins anew with the first use after it expired, not one that slides. Twice the limit can pass around a reset;
-// sliding-window.ts is the one that slides. Time is an argument, in seconds.
+// One rate limit of one agent type, to the letter (budget-scheduler specification, section 4). The window does not
+// slide: it restarts with the first use after it expired. Twice the limit can pass around a reset; sliding-window.ts is
+// the window that slides. Time is an argument, in seconds.
 
 import { InvalidValueError } from "../../errors.ts";
 import { checkAmount, checkObject, checkText } from "../../state/argument.ts";
@@ -12,7 +12,7 @@ const secondsByLimitType: ReadonlyMap<string, number> = new Map([
 ]);
 
 export interface RateLimitWindowOptions {
-  /** Whom it limits: `claude`. */
+  /** The limited agent type: `claude`. */
   readonly agentType: string;
   /** `per_minute`, `per_hour` or `per_day`. */
   readonly limitType: string;
@@ -24,7 +24,7 @@ export interface RateLimitWindowOptions {
   readonly windowStart?: number;
 }
 
-/** Stateful: `record` alone changes it. */
+/** Stateful: only `record` changes it. */
 export class RateLimitWindow {
   readonly agentType: string;
   readonly limitType: string;
@@ -35,8 +35,8 @@ export class RateLimitWindow {
 
   /**
    * @param now seconds since the epoch
-   * @throws InvalidValueError for an unknown type (the document's KeyError, at once instead of at the first use)
-   *   and for numbers that are negative or none
+   * @throws InvalidValueError for an unknown type (the document's KeyError, at once instead of at the first use) and
+   *   for numbers that are negative or invalid
    */
   constructor(options: RateLimitWindowOptions, now: number) {
     checkObject(options, "options");
@@ -54,7 +54,7 @@ export class RateLimitWindow {
     this.#windowStart = windowStart === 0 ? now : windowStart;
   }
 
-  /** Of the window that began at `windowStart`, even when that has expired since. */
+  /** Of the window that began at `windowStart`, even after it expired. */
   get currentTokens(): number {
     return this.#currentTokens;
   }
@@ -64,7 +64,7 @@ export class RateLimitWindow {
   }
 
   /**
-   * Adds tokens, after beginning a new window at `now` if the old one has expired (sections 4.3, 4.6).
+   * Adds tokens, after starting a new window at `now` if the old one has expired (sections 4.3, 4.6).
    *
    * @throws InvalidValueError for tokens that are negative or no number
    */
@@ -81,14 +81,14 @@ export class RateLimitWindow {
   /**
    * Whether the limit is reached in a window that has not expired. Changes nothing (section 4.4).
    *
-   * @throws InvalidValueError for a time that is none
+   * @throws InvalidValueError for an invalid time
    */
   isExceeded(now: number): boolean {
     checkAmount(now, "now");
     return !this.#isExpired(now) && this.#currentTokens >= this.maxTokens;
   }
 
-  /** Until the window's end, ≥ 0, whatever was used (section 4.5). @throws InvalidValueError for a time that is none */
+  /** Until the window's end, ≥ 0, with or without use (section 4.5). @throws InvalidValueError for an invalid time */
   secondsUntilReset(now: number): number {
     checkAmount(now, "now");
     return Math.max(0, this.windowSeconds - (now - this.#windowStart));
@@ -99,7 +99,7 @@ export class RateLimitWindow {
   }
 }
 
-/** Section 4.2. @throws InvalidValueError for a type that is none of the three */
+/** Section 4.2. @throws InvalidValueError for an unknown type */
 export function windowSecondsOf(limitType: string): number {
   const seconds = secondsByLimitType.get(limitType);
   if (seconds !== undefined) return seconds;

@@ -1,7 +1,7 @@
-// LOCO's contention over one resource, to the letter ("Contention Resolution"): a free slot is granted at once;
-// else each release advances the tick, ages what waits, scores everybody anew and grants the highest.
-// A model in one process, for plans, simulations and vectors. Live slots, with leases, aborts and death, are
-// journaled rows; they share the score and the pick (contention.ts), not this class.
+// LOCO's contention over one resource, to the letter ("Contention Resolution"): a free slot is granted at once.
+// Otherwise each release advances the tick, ages the waiting tasks, scores all agents again and grants the highest. A
+// model in one process, for plans, simulations and vectors. Live slots, with leases, aborts and lost agents, are
+// journaled rows. They share the score and the pick (contention.ts), not this class.
 
 import { BackpressureError, InvalidValueError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -24,11 +24,11 @@ interface QueuedTask {
   readonly queuedTick: number;
 }
 
-/** What a release brought about. */
+/** The outcome of a release. */
 export interface Released {
   /** Releases so far. */
   readonly tick: number;
-  /** Who got the slot, or undefined when nobody waits. */
+  /** The agent that got the slot, or undefined without waiters. */
   readonly granted: string | undefined;
 }
 
@@ -36,11 +36,11 @@ export class SharedResource {
   readonly #capacity: number;
   readonly #alpha: number;
   readonly #maxWaiters: number;
-  /** Tasks that wait, oldest first; agents without any are not in it. */
+  /** Waiting tasks, oldest first; an agent without tasks has no entry. */
   readonly #queueByAgent = new Map<string, QueuedTask[]>();
-  /** Slots held, by who holds them. */
+  /** Slots held, by agent. */
   readonly #heldByAgent = new Map<string, number>();
-  /** Agents that asked and wait, in order of asking; one agent may wait several times. */
+  /** Agents that asked and wait, in order of asking; an agent may wait several times. */
   #waiters: string[] = [];
   #inUse = 0;
   #tick = 0;
@@ -61,7 +61,7 @@ export class SharedResource {
     return this.#inUse;
   }
 
-  /** Share of the slots that is held, [0, 1]. */
+  /** The held share of the slots, [0, 1]. */
   get utilisation(): number {
     return this.#inUse / this.#capacity;
   }
@@ -84,8 +84,8 @@ export class SharedResource {
   /**
    * Asks for a slot for the agent's oldest queued task.
    *
-   * @returns whether it was granted at once; else the agent waits, and a later release says so
-   * @throws InvalidValueError when the agent already waits for every task it queued
+   * @returns true when granted at once; else the agent waits, and a later release reports the grant
+   * @throws InvalidValueError when the agent already waits for every task in its queue
    * @throws BackpressureError when `maxWaiters` wait already
    */
   acquire(agent: string): boolean {
@@ -109,7 +109,7 @@ export class SharedResource {
   /**
    * Frees one slot of the agent: tick, ageing, scores, grant.
    *
-   * @throws InvalidValueError when the agent holds none
+   * @throws InvalidValueError when the agent holds no slot
    */
   release(agent: string): Released {
     const held = this.#heldByAgent.get(agent) ?? 0;

@@ -1,6 +1,6 @@
-// VAPORA's selection and swarm metrics, to the letter (ADR-018, "Task Assignment Logic", "Real-Time Metrics"), with
-// the formulas of score.ts. Gaps included: an agent that is full is still selected when it scores best. Live, the
-// filters come first (eligibility.ts).
+// VAPORA's selection and swarm metrics, to the letter (ADR-018, "Task Assignment Logic", "Real-Time Metrics"), with the
+// formulas of score.ts. Gaps included: a full agent is still selected when it scores best. In production, the filters
+// come first (eligibility.ts).
 
 import { NoAgentsAvailableError } from "../../errors.ts";
 import { checkObject, checkObjects, checkText, checkWhole, refuse } from "../../state/argument.ts";
@@ -19,18 +19,18 @@ export interface VaporaAssignment<Agent extends VaporaAgent> {
   readonly agent: string;
   /** Of the agent before it got the task. */
   readonly score: number;
-  /** All agents as they are afterwards: the selected one has one more in flight. */
+  /** All agents afterwards: the selected agent has one more in flight. */
   readonly agents: readonly Agent[];
 }
 
-/** `vaporaLoad` of terms from outside. @throws InvalidValueError for a term that is none or out of its range */
+/** `vaporaLoad` of terms from outside. @throws InvalidValueError for a term that is invalid or out of range */
 export function currentLoad(terms: ScoreTerms): number {
   checkObject(terms, "terms");
   checkTerms(terms, "");
   return vaporaLoad(terms);
 }
 
-/** `vaporaScore` of terms from outside. @throws InvalidValueError for a term that is none or out of its range */
+/** `vaporaScore` of terms from outside. @throws InvalidValueError for a term that is invalid or out of range */
 export function assignmentScore(terms: ScoreTerms): number {
   checkObject(terms, "terms");
   checkTerms(terms, "");
@@ -38,10 +38,10 @@ export function assignmentScore(terms: ScoreTerms): number {
 }
 
 /**
- * The document's `assign_task_to_best_agent`: of those ready or busy, the one with the highest score; of equals,
+ * The document's `assign_task_to_best_agent`: of the ready or busy agents, the one with the highest score; of equals,
  * the first.
  *
- * @param role that the agent must have, as the document's comment says; its code asks for none
+ * @param role that the agent must have, as the document's comment says; the document's code ignores roles
  * @throws NoAgentsAvailableError when all are offline, or none has the role
  * @throws InvalidValueError for an agent whose success rate, in flight, max concurrent or status is out of range
  */
@@ -69,7 +69,7 @@ export function assignTaskToBestAgent<Agent extends VaporaAgent>(
   return { agent: selected.id, score, agents: after };
 }
 
-/** The document's SwarmMetrics. Offline agents count as idle or busy too, and in the means, as there. */
+/** The document's SwarmMetrics. Offline agents count as idle or busy too, and in the means, as in the document. */
 export interface SwarmMetrics {
   readonly totalAgents: number;
   /** With nothing in flight. */
@@ -98,7 +98,7 @@ export function collectSwarmMetrics(agents: readonly VaporaAgent[]): SwarmMetric
   };
 }
 
-/** What a metric is called and means, before anything exposes it. */
+/** The definition of a metric, before any code exposes it. */
 export interface MetricDefinition {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";

@@ -1,5 +1,5 @@
-// What the package exports of the scheduling rules, given what no type checker saw: refused with the field's name,
-// never an answer made of it, never an error of the language.
+// The package's exported scheduling rules, with arguments unseen by any type checker: refused with the field's name. They
+// never compute a result, and never throw an error of the language.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ const snapshot = {
   globalTokensUsed: 0,
 };
 
-/** As a program without types would say it. */
+/** As a program without types would call it. */
 function any(value: unknown): never {
   return value as never;
 }

@@ -1,4 +1,4 @@
-// The budget scheduler against vectors that were computed elsewhere, and section by section.
+// The budget scheduler, section by section.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -164,7 +164,7 @@ describe("step by step", () => {
     expect(tasksOf(aSnapshot({ ...two, ...overrides }))).toEqual([first]);
   });
 
-  it("counts what a round assigns against the concurrency, and keeps the order of projects", () => {
+  it("counts a round's assignments against the concurrency, and keeps the order of projects", () => {
     const snapshot = aSnapshot({
       projects: [aProject({ maxConcurrentAgents: 2 }), aProject({ id: "q" })],
       tasks: ["1", "2", "3"].flatMap((n) => [aTask({ id: `p${n}` }), aTask({ id: `q${n}`, projectId: "q" })]),
@@ -173,7 +173,7 @@ describe("step by step", () => {
     expect(tasksOf(snapshot)).toEqual(["p1", "p2", "q1"]);
   });
 
-  it("takes a project by any name for a project", () => {
+  it("accepts any name of a project", () => {
     const projects = ["constructor", "__proto__"].map((id) => aProject({ id }));
     const tasks = projects.map(({ id }) => aTask({ id: `of ${id}`, projectId: id }));
     const snapshot = aSnapshot({ projects, tasks, projectTokenUsage: JSON.parse('{"__proto__":5}') });
@@ -181,7 +181,7 @@ describe("step by step", () => {
     expect(tasksOf(snapshot)).toEqual(["of constructor"]);
   });
 
-  it("equals the document read word by word, on 10,000 random snapshots, ids that repeat included", () => {
+  it("equals the document read word by word, on 10,000 random snapshots, with repeated ids", () => {
     let actionCount = 0;
     fc.assert(
       fc.property(someSnapshot, (snapshot) => {
@@ -194,7 +194,7 @@ describe("step by step", () => {
     expect(actionCount).toBeGreaterThan(5_000);
   });
 
-  it("assigns nothing twice and breaks no limit, whatever the snapshot", () => {
+  it("assigns nothing twice and breaks no limit, for any snapshot", () => {
     const snapshots = someSnapshot.map((snapshot) => ({
       ...snapshot,
       projects: firstOfEach(snapshot.projects),
@@ -223,7 +223,7 @@ describe("step by step", () => {
   });
 });
 
-describe("what has no answer", () => {
+describe("inputs without an answer", () => {
   it("names the document's division by zero", () => {
     const snapshot = aSnapshot({ projects: [aProject({ creditWeight: 0 })] });
     expect(() => schedule(snapshot)).toThrow(
@@ -234,7 +234,7 @@ describe("what has no answer", () => {
     );
   });
 
-  it("divides by nothing where nobody is eligible or idle", () => {
+  it("divides by nothing without eligible projects or idle agents", () => {
     const projects = [aProject({ creditWeight: 0 })];
     expect(schedule(aSnapshot({ projects, agents: [] }))).toEqual([]);
     expect(schedule(aSnapshot({ projects, tasks: [] }))).toEqual([]);

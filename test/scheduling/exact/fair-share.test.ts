@@ -19,7 +19,7 @@ describe("BudgetManager", () => {
     expect(manager.calculateDeficits({ a: 0 }, { a: 5 })).toEqual({});
   });
 
-  it("says by how much each is behind: positive is behind, negative ahead", () => {
+  it("computes how far each is behind: positive is behind, negative ahead", () => {
     expect(manager.calculateDeficits({ a: 1, b: 1 }, { a: 3, b: 1 })).toEqual({ a: -0.25, b: 0.25 });
   });
 

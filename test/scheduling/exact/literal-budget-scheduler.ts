@@ -1,6 +1,5 @@
-// The budget specification's section 2, sentence by sentence and as slowly as it says: projects sorted anew for
-// each agent, the first unassigned task looked for from the beginning. What the scheduler is held to beyond the
-// vectors.
+// The budget specification's section 2, sentence by sentence and as slowly as it says: projects sorted again for each
+// agent, the first unassigned task searched from the beginning. The reference for the scheduler beyond the vectors.
 
 import type {
   AssignAction,

@@ -12,7 +12,7 @@ function cycle(scheduler: LucioScheduler, now: number): string[] {
   return scheduler.schedule(now).map(({ task }) => task.id);
 }
 
-/** One task a cycle, each ended before the next. */
+/** One task per cycle, each ended before the next. */
 function oneByOne(scheduler: LucioScheduler, cycles: readonly number[]): string[] {
   return cycles.flatMap((now) => {
     const ids = cycle(scheduler, now);
@@ -32,7 +32,7 @@ describe("priority score", () => {
 });
 
 describe("a cycle", () => {
-  it("serves who was served longest ago", () => {
+  it("serves the user served longest ago", () => {
     const scheduler = new LucioScheduler(1);
     submit(scheduler, "heavy", 3);
     expect(oneByOne(scheduler, [10])).toEqual(["heavy1"]);
@@ -40,7 +40,7 @@ describe("a cycle", () => {
     expect(oneByOne(scheduler, [20, 30, 40, 50])).toEqual(["light1", "heavy2", "light2", "heavy3"]);
   });
 
-  it("ranks anew each time: a heavier type overtakes while it waits", () => {
+  it("ranks again each time: a heavier type overtakes while it waits", () => {
     const scheduler = new LucioScheduler(1);
     submit(scheduler, "bulk", 2);
     submit(scheduler, "quick", 2, 3);
@@ -48,14 +48,14 @@ describe("a cycle", () => {
     expect(oneByOne(scheduler, [10, 20, 25, 30])).toEqual(["quick1", "quick2", "bulk1", "bulk2"]);
   });
 
-  it("resets a user's score with each task: a burst stands behind everybody at once", () => {
+  it("resets a user's score with each task: a burst stands behind all others at once", () => {
     const scheduler = new LucioScheduler(4);
     submit(scheduler, "burst", 200);
     for (const user of ["ann", "bob", "cleo"]) submit(scheduler, user, 1);
     expect(cycle(scheduler, 10)).toEqual(["burst1", "ann1", "bob1", "cleo1"]);
   });
 
-  it("tells the score a task was picked for", () => {
+  it("reports the score a task was picked for", () => {
     const scheduler = new LucioScheduler(2);
     submit(scheduler, "a", 2, 3);
     expect(scheduler.schedule(7).map(({ score }) => score)).toEqual([21, 0]);
@@ -70,7 +70,7 @@ describe("a cycle", () => {
 });
 
 describe("TopN", () => {
-  it("goes down with each task and stops the cycle at 0", () => {
+  it("falls with each task and stops the cycle at 0", () => {
     const scheduler = new LucioScheduler(3);
     submit(scheduler, "a", 5);
     expect(cycle(scheduler, 1)).toHaveLength(3);
@@ -78,7 +78,7 @@ describe("TopN", () => {
     expect(cycle(scheduler, 2)).toEqual([]);
   });
 
-  it("comes back on success, on failure and on the death of the agent, once each", () => {
+  it("is returned on success, on failure and on the loss of the agent, once each", () => {
     const scheduler = new LucioScheduler(4);
     submit(scheduler, "a", 4);
     cycle(scheduler, 1);
@@ -95,7 +95,7 @@ describe("TopN", () => {
     expect(scheduler.topN).toBe(4);
   });
 
-  it("is conserved under any order of endings and deaths", () => {
+  it("is conserved under any order of endings and losses", () => {
     const step = fc.record({ what: fc.constantFrom("submit", "cycle", "end", "die"), n: fc.nat(4) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 1, max: 5 }), (steps, topN) => {
@@ -122,7 +122,7 @@ describe("TopN", () => {
   });
 });
 
-describe("what it refuses", () => {
+describe("refusals", () => {
   it.each<[string, (scheduler: LucioScheduler) => unknown]>([
     ["topN", () => new LucioScheduler(0)],
     ["topN", () => new LucioScheduler(Number.NaN)],

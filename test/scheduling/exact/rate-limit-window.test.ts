@@ -1,4 +1,4 @@
-// The budget document's rate window, section 4: what it does, and the gap it leaves.
+// The budget document's rate window, section 4: behaviour, and gap.
 
 import { describe, expect, it } from "vitest";
 import {
@@ -22,7 +22,7 @@ describe("RateLimitWindow", () => {
     ["per_day", 86_400],
   ])("%s lasts %d s", (limitType, seconds) => expect(aWindow({ limitType }).windowSeconds).toBe(seconds));
 
-  it.each(["per_week", "", "constructor"])("knows no '%s'", (limitType) => {
+  it.each(["per_week", "", "constructor"])("refuses '%s'", (limitType) => {
     expect(() => aWindow({ limitType })).toThrow(
       expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "limitType" }),
     );
@@ -49,7 +49,7 @@ describe("RateLimitWindow", () => {
     expect(window.isExceeded(start + 60.001)).toBe(false);
   });
 
-  it("keeps the old count after it expired, until something is recorded", () => {
+  it("keeps the old count after it expired, until the next record", () => {
     const window = aWindow({ currentTokens: 100 });
     expect(window.isExceeded(start + 61)).toBe(false);
     expect([window.currentTokens, window.windowStart]).toEqual([100, start]);
@@ -91,7 +91,7 @@ describe("RateLimitWindow", () => {
     expect([window.currentTokens, window.windowStart]).toEqual([7, start]);
   });
 
-  it.each(["maxTokens", "currentTokens", "windowStart"])("is not made with a negative %s", (field) => {
+  it.each(["maxTokens", "currentTokens", "windowStart"])("refuses a negative %s", (field) => {
     expect(() => aWindow({ [field]: -1 })).toThrow(
       expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field }),
     );

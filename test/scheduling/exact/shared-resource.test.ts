@@ -1,4 +1,4 @@
-// LOCO's contention against transcripts that were computed elsewhere.
+// LOCO's contention over one resource.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { SharedResource } from "../../../src/scheduling/exact/shared-resource.ts
 import type { ContentionOp, ContentionVector } from "../../support/contention-vector.ts";
 import { readVectors } from "../../support/vectors.ts";
 
-/** The transcript with what the model says in the place of what it should say. */
+/** The transcript with the model's results in place of the expected results. */
 function replayed({ capacity, alpha, ops }: ContentionVector): ContentionOp[] {
   const resource = new SharedResource({ capacity, alpha });
   return ops.map((op) => {
@@ -53,7 +53,7 @@ describe("SharedResource", () => {
     expect(resource.release("holder")).toEqual({ tick: 1, granted: "deep" });
   });
 
-  it("starves nobody: age lets the light one pass whoever keeps a deep backlog", () => {
+  it("starves no agent: age lets a light agent pass agents with deep backlogs", () => {
     const resource = full(0.5);
     resource.submit("light", 1);
     resource.acquire("light");
@@ -67,14 +67,14 @@ describe("SharedResource", () => {
     expect(holder).toBe("light");
   });
 
-  it("counts queues that ask for nothing among those that compete", () => {
+  it("counts queues without requests among the competitors", () => {
     const resource = full(1);
     resource.submit("silent", 100);
     wait(resource, "asking", 1);
     expect(resource.release("holder").granted).toBe("asking");
   });
 
-  it("refuses the waiter beyond maxWaiters, 100 unless said otherwise, and keeps the others", () => {
+  it("refuses the waiter beyond maxWaiters, by default 100, and keeps the others", () => {
     const resource = full();
     for (let n = 0; n < 100; n += 1) expect(wait(resource, `w${n}`)).toBe(false);
     resource.submit("late", 1);
@@ -95,7 +95,7 @@ describe("SharedResource", () => {
     expect(act).toThrow(expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field }));
   });
 
-  it("conserves slots under any interleaving, and leaves none free while somebody waits", () => {
+  it("conserves slots under any interleaving, and leaves none free while an agent waits", () => {
     const step = fc.record({ agent: fc.constantFrom("a", "b", "c", "d"), releases: fc.boolean() });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), (capacity, steps) => {

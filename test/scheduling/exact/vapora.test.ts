@@ -1,4 +1,4 @@
-// VAPORA's ADR-018: the six checks it names, under their names, and what it says around them.
+// VAPORA's ADR-018: the six named checks, under the document's names, and further statements.
 
 import { describe, expect, it, test } from "vitest";
 import {
@@ -83,24 +83,24 @@ describe("the checks that ADR-018 names", () => {
 });
 
 describe("selection", () => {
-  it("passes over the offline, takes the busy, and the first of equals", () => {
+  it("skips offline agents, accepts busy agents, and takes the first of equals", () => {
     const offline = anAgent({ id: "gone", status: "offline", successRate: 1 });
     const busy = anAgent({ id: "busy", status: "busy" });
     expect(assignTaskToBestAgent([offline, busy, anAgent({ id: "later" })]).agent).toBe("busy");
   });
 
-  it("asks for a role only when it is told to", () => {
+  it("requires a role only when asked", () => {
     const agents = [anAgent({ id: "coder", role: "coder" }), anAgent({ id: "any", successRate: 1 })];
     expect(assignTaskToBestAgent(agents).agent).toBe("any");
     expect(assignTaskToBestAgent(agents, "coder").agent).toBe("coder");
   });
 
-  it("selects one that is full when it scores best: the document's gap", () => {
+  it("selects a full agent when it scores best: the document's gap", () => {
     const full = anAgent({ id: "full", inFlight: 5, successRate: 1 });
     expect(assignTaskToBestAgent([full, anAgent({ successRate: 0.1 })]).agent).toBe("full");
   });
 
-  it("changes nothing that it was given", () => {
+  it("does not change its arguments", () => {
     const agents = [Object.freeze(anAgent())];
     expect(assignTaskToBestAgent(agents).agents[0]?.inFlight).toBe(1);
     expect(agents[0]?.inFlight).toBe(0);
@@ -144,7 +144,7 @@ describe("metrics", () => {
     });
   });
 
-  it("is 0, never NaN, of nobody", () => {
+  it("is 0, never NaN, without agents", () => {
     const values = Object.values(collectSwarmMetrics([]));
     expect(values).toEqual([0, 0, 0, 0, 0, 0, 0]);
   });
