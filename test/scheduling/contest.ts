@@ -19,7 +19,7 @@ export interface Wait {
   readonly waited: number;
   /** The bound. */
   readonly bound: number;
-  /** How it ended; undefined while it lasts. */
+  /** The end of the wait; undefined while the wait lasts. */
   readonly basis: TurnBasis | undefined;
 }
 

@@ -439,7 +439,7 @@ describe("a large swarm", () => {
   });
 });
 
-/** Counts its readers. */
+/** Counts readers of a value. */
 function counted<Key, Value>(map: Map<Key, Value>, count: () => void): Map<Key, Value> {
   const copy = new Map(map);
   const get = copy.get.bind(copy);

@@ -1,4 +1,4 @@
-// Eligible agents and the best of them (docs/scheduling.md, "Who does it"), from all agents of the swarm, again for
+// Eligible agents and the best agent (docs/scheduling.md, "Who does it"), from all agents of the swarm, again for
 // each task.
 
 import type { AgentId, Instant, Kind } from "../../src/ids.ts";
@@ -9,9 +9,9 @@ import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/stat
 import type { AgentRow, SwarmState } from "../../src/state/state.ts";
 import { expectationOf, qualityOf } from "../../src/state/success-rate.ts";
 
-/** The properties of a task that its agent depends on. */
+/** The properties of a task that matter for the choice of an agent. */
 export interface Demand {
-  /** The kind that it would run as. */
+  /** The kind to run as. */
   readonly kind: Kind;
   readonly role: string | undefined;
   /** The only agent type that a budget allows. */
