@@ -198,12 +198,24 @@ describe("reading a segment that lost records", () => {
   it("names the first record of a gap", { timeout: 30_000 }, async () => {
     const { world, reader } = await aSegment(9);
     world.stream.loseMiddle(5, 2);
+    const startedMs = performance.now();
     const endings = await Promise.allSettled([linesOf(reader.replay(1)), linesOf(reader.replay(6))]);
+    expect(performance.now() - startedMs).toBeLessThan(limits.journalGapMs); // the word of the only server
     expect(endings.map((ending) => ending.status === "rejected" && ending.reason.message)).toEqual([
       expect.stringContaining("record 5 of segment 1 is missing, and the segment ends at 9"),
       expect.stringContaining("record 6 of segment 1 is missing"),
     ]);
     expect(await linesOf(reader.replay(7))).toEqual(filled(7, 9));
+  });
+
+  it("reports a gap of a cluster only after it lasted, for a server that takes over may not know", {
+    timeout: 30_000,
+  }, async () => {
+    const { world, reader } = await aSegment(9, { servers: "cluster" });
+    world.stream.loseMiddle(5, 2);
+    const startedMs = performance.now();
+    await expect(linesOf(reader.replay(1))).rejects.toThrow("record 5 of segment 1 is missing");
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(limits.journalGapMs);
   });
 
   it("names the first record of an end that the server counts and passes over", {

@@ -6,7 +6,7 @@
 // consumer leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
 //
 // A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalGapMs`: a
-// server that has just taken over may not know its newest records yet.
+// server that has just taken over may not know its newest records yet. A replay from one server alone looks twice.
 
 import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
@@ -32,7 +32,7 @@ export interface Reading {
 /** @throws JournalDamagedError; UnreachableError when patience ends */
 export async function* readSegment(access: StreamAccess, reading: Reading): AsyncGenerator<SegmentRecord> {
   const { until = Number.POSITIVE_INFINITY, signal } = reading;
-  const fault = new GracePeriod(access.clock, limits.journalGapMs, limits.lossLooksMin);
+  const fault = faultPeriod(access, reading);
   const retry = new Retry({ ...access, ...reading });
   let next = reading.from;
   let previous: SegmentRecord | undefined;
@@ -64,6 +64,15 @@ export async function* readSegment(access: StreamAccess, reading: Reading): Asyn
     }
     await retry.pause();
   }
+}
+
+/** How long a fault is endured. One server alone knows its records, so a replay from it needs a second look only; a
+ *  follower waits for a coordinator to answer the fault. */
+function faultPeriod({ clock, wire }: StreamAccess, { until }: Reading): GracePeriod {
+  const isSure = wire.servers === "one" && until !== undefined;
+  return isSure
+    ? new GracePeriod(clock, limits.journalRetryMs, limits.faultLooksAloneMin)
+    : new GracePeriod(clock, limits.journalGapMs, limits.lossLooksMin);
 }
 
 interface Place {
