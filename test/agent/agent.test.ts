@@ -50,7 +50,7 @@ async function outcomesOf(tasks: readonly TestTask[]) {
 }
 
 describe("an agent", () => {
-  it("runs what it is assigned, all of it, however much that is", async () => {
+  it("runs all its assignments, however many", async () => {
     const agent = await anAgent({ maxConcurrent: 3, prefetch: 2 });
     const tasks = Array.from({ length: 200 }, (_, at) => ({
       id: `t${at}`,
@@ -77,7 +77,7 @@ describe("an agent", () => {
     });
   });
 
-  it("gives a task the end that its handler says", async () => {
+  it("ends a task as its handler decides", async () => {
     const attempts = new Map<string, number>();
     await anAgent({
       maxConcurrent: 4,
@@ -99,7 +99,7 @@ describe("an agent", () => {
     expect(ended.get("failed")).toMatchObject({ state: "dead-lettered", error: "no luck" });
   });
 
-  it("has its handler's signal aborted when the task is cancelled, and takes the next", async () => {
+  it("aborts its handler's signal when the task is cancelled, and takes the next task", async () => {
     const started = resolvers();
     const aborted = resolvers();
     await anAgent({
@@ -123,7 +123,7 @@ describe("an agent", () => {
     });
   });
 
-  it("drains: finishes what it has, takes nothing new, leaves", async () => {
+  it("drains: finishes its attempts, takes nothing new, leaves", async () => {
     const { handler, release, started } = held();
     const agent = await anAgent({ handler });
     await swarm.client.submit([
@@ -150,7 +150,7 @@ describe("an agent", () => {
     expect((await swarm.client.status()).agents).toMatchObject([{ status: "offline" }]);
   });
 
-  it("stops: aborts what it has begun, which costs an attempt, and gives the rest back at no cost", async () => {
+  it("stops: aborts started attempts, which count, and returns the rest without a count", async () => {
     const agent = await anAgent({
       maxConcurrent: 2,
       prefetch: 1,
@@ -170,7 +170,7 @@ describe("an agent", () => {
     expect(await state("waits"), "it never began").toMatch(/queued|delayed/);
   });
 
-  it("that was given up is given nothing to hold while handlers of its earlier life are in its places", async () => {
+  it("that was declared lost gets nothing while handlers of its previous incarnation fill its capacity", async () => {
     const { handler, started, release } = held();
     const joins = swarm.client.listen<{ incarnation: string }>(subjects.agent("_", "a1", "join"));
     const agent = await anAgent({ handler });
@@ -194,7 +194,7 @@ describe("an agent", () => {
     expect(await agent.closed).toBeUndefined();
   });
 
-  it("is fenced by another under its id, and says so", async () => {
+  it("is fenced by a second process with its id, and reports it", async () => {
     const { handler, started } = held();
     const first = await anAgent({ handler });
     await swarm.client.submit([{ id: "t1", kind: "count" }]);
@@ -203,7 +203,7 @@ describe("an agent", () => {
     expect(await first.closed).toMatchObject({ code: "WAGGLE_FENCED" });
   });
 
-  it("tells clients of its progress", async () => {
+  it("reports progress to clients", async () => {
     const { handler, started, contextOf, release } = held();
     await anAgent({ handler });
     const progress = swarm.client.listen<object>(progressSubject("_INBOX.inbox1"));
@@ -217,7 +217,7 @@ describe("an agent", () => {
 });
 
 describe("starting an agent", () => {
-  it("makes an id of host and kind where none is given", async () => {
+  it("derives a default id from host and kind", async () => {
     const agent = await startAgent(
       { kinds: ["gpt-4.1:x"], handler: () => undefined },
       { swarm: swarmId("test"), connection: { kind: "transport", transport: swarm.hub.connect() } },
@@ -258,7 +258,7 @@ describe("starting an agent", () => {
     expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
   });
 
-  it("waits for a leader, until it is told not to", async () => {
+  it("waits for a leader until aborted", async () => {
     const hub = new MemoryHub();
     const abort = new AbortController();
     const connection = { kind: "transport", transport: hub.connect() } as const;

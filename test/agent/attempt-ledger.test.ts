@@ -76,7 +76,7 @@ describe("the ledger", () => {
     );
   });
 
-  it("takes no note of what lies too far ahead: it is sent again", () => {
+  it("ignores assignments too far ahead: they are sent again", () => {
     const ledger = new AttemptLedger("life");
     const far = anAssignment(limits.assignmentsAheadMax + 1);
     expect(ledger.receive([far], 0)).toEqual([]);

@@ -524,7 +524,7 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual([]);
   });
 
-  it("are not renewed by a leader of a term gone by", async () => {
+  it("are not renewed by a leader of an old term", async () => {
     const { leader, clock } = await join({ leader: (fake) => Object.assign(fake, { leaseTtlMs: 4_000 }) });
     await fixture.assign();
     await clock.advance(1_000);
@@ -545,7 +545,7 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual(["t1 lease"]);
   });
 
-  it("of attempts that ended are nobody's concern", async () => {
+  it("of ended attempts are not watched", async () => {
     const { leader, clock } = await join();
     leader.script.result = () => "silence";
     await fixture.assign();
@@ -555,7 +555,7 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual([]);
   });
 
-  it("of what is assigned after a long silence begin with a heartbeat that is confirmed, sent at once", async () => {
+  it("of assignments after a long silence begin with a confirmed heartbeat, sent at once", async () => {
     const { leader, clock } = await join();
     leader.vanish();
     await clock.advance(30_500);
@@ -572,7 +572,7 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual(["t1 lease", "t2 lease"]);
   });
 
-  it("of what was long on its way here do not begin: its agent may be given up by now", async () => {
+  it("of long delayed assignments do not begin: the agent may be declared lost by now", async () => {
     const { leader, clock } = await join();
     await clock.advance(1_000);
     leader.script.heartbeat = () => "silence";
@@ -589,7 +589,7 @@ describe("leases", () => {
     expect(leader.last("heartbeat")).toMatchObject({ seen: 0, held: [] });
   });
 
-  it("of what came before the agent had joined begin as soon as it has", async () => {
+  it("of assignments before the join begin as soon as the agent has joined", async () => {
     const { leader, clock } = await join({
       leader: (fake) => Object.assign(fake.script, { join: () => "silence" }),
     });
@@ -624,7 +624,7 @@ describe("leases", () => {
     expect(leader.reports()).toMatchObject([{ task: "t1", outcome: "revoked" }]);
   });
 
-  it("keep what a leader says over and over, and no more of it than is worth keeping", async () => {
+  it("keep repeated pushes of a leader, within a bound", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";
     await clock.advance(9_000);
@@ -637,8 +637,8 @@ describe("leases", () => {
   });
 });
 
-describe("lives", () => {
-  it("end with rejoin: everything is aborted, and a new incarnation joins that remembers nothing", async () => {
+describe("incarnations", () => {
+  it("end with rejoin: everything is aborted, and a new incarnation joins without memory", async () => {
     const { leader, clock } = await join();
     leader.script.result = () => "silence";
     await fixture.assign(2);
@@ -669,7 +669,7 @@ describe("lives", () => {
     });
   });
 
-  it("leave places taken to the next while their handlers run: what waits for one is listed as waiting", async () => {
+  it("leave capacity to the next while old handlers run: prefetched attempts are listed as waiting", async () => {
     const { leader, clock } = await join();
     await fixture.assign(2);
     leader.push({ type: "rejoin" });
@@ -687,7 +687,7 @@ describe("lives", () => {
     ]);
   });
 
-  it("offer what is free while handlers of the life before run, and more in their heartbeats when those end", async () => {
+  it("offer free capacity while old handlers run, and more in heartbeats when the handlers end", async () => {
     const { leader, clock } = await join({ profile: { maxConcurrent: 3 } });
     await fixture.assign(2);
     leader.push({ type: "rejoin" });
@@ -702,7 +702,7 @@ describe("lives", () => {
     expect(leader.all("join"), "the life goes on").toHaveLength(2);
   });
 
-  it("begin with a place to offer: while handlers of the life before are in all, it does not join", async () => {
+  it("begin with free capacity: while old handlers fill it, the agent does not join", async () => {
     const { leader, clock } = await join();
     const first = leader.incarnation;
     await fixture.assign(2);
@@ -727,7 +727,7 @@ describe("lives", () => {
     expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 2 });
   });
 
-  it("that waited for a place give way to another process that joined meanwhile", async () => {
+  it("that waited for capacity give way to a process that joined meanwhile", async () => {
     const { leader } = await join({ profile: { maxConcurrent: 1 } });
     await fixture.assign();
     leader.push({ type: "rejoin" });
@@ -740,7 +740,7 @@ describe("lives", () => {
     expect(leader.all("join")).toHaveLength(1);
   });
 
-  it("that wait for a place end at once when the agent is drained, and say to who acquires what they wait for", async () => {
+  it("that wait for capacity end at once on a drain, and tell acquirers the reason of the wait", async () => {
     const { leader, clock } = await join({ profile: { maxConcurrent: 1 } });
     await fixture.assign();
     leader.push({ type: "rejoin" });
@@ -781,7 +781,7 @@ describe("lives", () => {
     expect(fixture.started).toHaveLength(1);
   });
 
-  it("begin anew, once its leases are over, where somebody spoke of a term that nobody leads", async () => {
+  it("begin anew, once their leases are over, after an announced term without a leader", async () => {
     const { leader, clock } = await join();
     leader.push({ type: "undrain", term: Number.MAX_SAFE_INTEGER });
     await fixture.assign();
@@ -793,7 +793,7 @@ describe("lives", () => {
     expect(fixture.closed).toBeUndefined();
   });
 
-  it("do not end by the late word of an old leader, however long nobody confirmed anything", async () => {
+  it("do not end by a late message of an old leader, however long nothing was confirmed", async () => {
     const { leader, clock } = await join();
     leader.appear(5);
     await clock.advance(1_000);
@@ -812,7 +812,7 @@ describe("lives", () => {
     expect(leader.reports().slice(reported)).toMatchObject([{ task: "t1" }]);
   });
 
-  it("begin anew, once its leases are over, where a leader of a lower term knows nobody and answers no heartbeat", async () => {
+  it("begin anew, once their leases are over, under a leader of a lower term that answers no heartbeat", async () => {
     const { leader, clock } = await join();
     leader.appear(5);
     await clock.advance(1_000);
@@ -840,7 +840,7 @@ describe("lives", () => {
     expect(leader.all("leave")).toEqual([{ incarnation: leader.all("join")[0]?.incarnation }]);
   });
 
-  it("end with the error of what their chart could not do", async () => {
+  it("end with the error of an action of their chart", async () => {
     const fixture = await SessionFixture.joined();
     const [task] = await fixture.assign();
     const push = fixture.lines.push.bind(fixture.lines);
@@ -886,7 +886,7 @@ describe("draining of its own accord", () => {
     expect(fixture.aborted).toEqual([]);
   });
 
-  it("does not leave before a leader knows that it takes nothing more", async () => {
+  it("does not leave before a leader acknowledges the drain", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";
     fixture.session.tell({ type: "drain" });
@@ -897,7 +897,7 @@ describe("draining of its own accord", () => {
     expect(leader.all("leave")).toHaveLength(1);
   });
 
-  it("leaves after a while although nobody hears of it, when it owes nothing", async () => {
+  it("leaves after a while without an acknowledgement, when it owes nothing", async () => {
     const { leader, clock } = await join();
     leader.vanish();
     fixture.session.tell({ type: "drain" });
@@ -915,7 +915,7 @@ describe("draining of its own accord", () => {
     expect(fixture.closed).toEqual({ type: "closed" });
   });
 
-  it("does not leave while a result is unanswered, and says what it waits for", async () => {
+  it("does not leave while a result is unanswered, and logs the wait", async () => {
     const { leader, clock } = await join();
     await fixture.assign();
     leader.script.result = () => "silence";
@@ -960,7 +960,7 @@ describe("draining of its own accord", () => {
     expect(fixture.closed).toEqual({ type: "closed" });
   });
 
-  it("ends when the leader has given everything away anyway", async () => {
+  it("ends when the leader has reassigned everything", async () => {
     const { leader } = await join();
     await fixture.assign();
     fixture.session.tell({ type: "drain" });
@@ -972,7 +972,7 @@ describe("draining of its own accord", () => {
 });
 
 describe("stopping", () => {
-  it("aborts, reports what ends as its handlers say, speaks for the rest, and leaves", async () => {
+  it("aborts, reports the handlers' results, reports the rest as aborted, and leaves", async () => {
     const { leader, clock } = await join();
     await fixture.assign(2);
     fixture.session.tell({ type: "stop" });
@@ -989,7 +989,7 @@ describe("stopping", () => {
     expect(fixture.closed).toEqual({ type: "closed" });
   });
 
-  it("starts nothing that still comes and gives it back", async () => {
+  it("starts no late assignment and returns it", async () => {
     const { leader } = await join();
     await fixture.assign();
     const late = leader.assignment();
@@ -1000,7 +1000,7 @@ describe("stopping", () => {
     expect(leader.reports()).toMatchObject([{ task: "t2", outcome: "infrastructure" }]);
   });
 
-  it("after a drain that nobody hears, it still tries to say that it leaves", async () => {
+  it("after an unacknowledged drain, still tries to announce that it leaves", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";
     fixture.session.tell({ type: "drain" });
@@ -1024,7 +1024,7 @@ describe("stopping", () => {
 });
 
 describe("progress", () => {
-  it("is passed on for what runs and for nothing else", async () => {
+  it("is passed on only for running attempts", async () => {
     const { leader } = await join();
     await fixture.assign(2);
     await fixture.end("t2");

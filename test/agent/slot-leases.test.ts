@@ -245,7 +245,7 @@ describe("waiting", () => {
     expect(told(fixture)).toEqual(["slot-granted"]);
   });
 
-  it("goes on in the next life's name", async () => {
+  it("goes on in the next incarnation's name", async () => {
     const fixture = await acquiring("waiting");
     const before = fixture.leader.last("acquire");
     fixture.leader.script.acquire = () => undefined;
@@ -273,7 +273,7 @@ describe("holding", () => {
     expect(listed(fixture)).toBeUndefined();
   });
 
-  it("released twice is told once", async () => {
+  it("released twice notifies once", async () => {
     const fixture = await acquiring();
     fixture.session.tell({ type: "release", key: "s1" });
     fixture.session.tell({ type: "release", key: "s1" });
@@ -297,7 +297,7 @@ describe("holding", () => {
     expect(told(fixture)).toEqual(["slot-granted"]);
   });
 
-  it("is lost when the leader revokes it, and with the life", async () => {
+  it("is lost when the leader revokes it, and with the incarnation", async () => {
     const fixture = await acquiring();
     fixture.session.tell({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
     await settled();
@@ -326,7 +326,7 @@ describe("holding", () => {
   });
 });
 
-it("a handle of another is the leader's to know", async () => {
+it("the leader decides about a foreign handle", async () => {
   const fixture = await acquiring();
   fixture.leader.script.release = ({ handle }) =>
     handle === "never" ? { ok: false, code: "WAGGLE_UNKNOWN_HANDLE", message: "unknown" } : undefined;

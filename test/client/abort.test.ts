@@ -14,7 +14,7 @@ import { aClient, aTask, watch } from "./client-fixture.ts";
 import { ManualClock, settled } from "./manual-clock.ts";
 
 describe("a signal shared by many", () => {
-  it("gets one listener, whatever uses it, and ends them all", async () => {
+  it("has a single listener, and ends all waits", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = ({ verb }) => (verb === "submit" ? undefined : "silence");
@@ -38,7 +38,7 @@ describe("a signal shared by many", () => {
 });
 
 describe("a signal that lives long", () => {
-  it("keeps no listener of those that wait no more, however many made use of it", async () => {
+  it("keeps no listener of ended waits, however many used it", async () => {
     const { signal } = new AbortController();
     for (let user = 0; user < 20; user += 1) {
       const own = new Aborts();
@@ -54,7 +54,7 @@ describe("a signal that lives long", () => {
 });
 
 describe("what failed", () => {
-  it("leaves nothing behind at what outlives it: a question too large, a reading that nobody answers", async () => {
+  it("leaves no listener at longer-lived signals: a request too large, an unanswered read", async () => {
     const aborts = new CountedAborts();
     const given = new AbortController();
     const hub = new MemoryHub({ clock: new ManualClock(), maxPayloadBytes: 1_024 });
@@ -109,7 +109,7 @@ describe("a linked controller", () => {
     expect(aborts.linkedTo(one.signal).signal.reason).toBe("too late");
   });
 
-  it("aborted by its owner hears nothing more", () => {
+  it("aborted by its owner no longer listens", () => {
     const aborts = new Aborts();
     const given = new AbortController();
     const linked = aborts.linkedTo(given.signal);

@@ -17,7 +17,7 @@ const longestMs = limits.askTimeoutMs + limits.requestTimeoutMs + limits.askBack
 const ok = { ok: true, term: 1, idx: 2 };
 
 describe("a command", () => {
-  it("is asked for until a leader answers", async () => {
+  it("is repeated until a leader answers", async () => {
     const { swarm, leader, clock } = await aClient();
     const drained = watch(swarm.drain("a1"));
     await clock.advance(5_000);
@@ -43,7 +43,7 @@ describe("a command", () => {
     if (how === "full") expect(leader.asked.length).toBeLessThanOrEqual(longestMs / 900 + 1);
   });
 
-  it("given up for want of room after an answer was lost leaves open whether a deed was done", async () => {
+  it("given up under backpressure after a lost answer leaves the outcome of a command unknown", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const full = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 900 };
@@ -58,7 +58,7 @@ describe("a command", () => {
     expect(asked).toBeGreaterThan(1);
   });
 
-  it("that nobody was there to answer says of a deed that nothing was done, and of a reading nothing of deeds", async () => {
+  it("without a leader says that a command did nothing, and says nothing like it of a query", async () => {
     const { swarm, clock } = await aClient();
     const drained = watch(swarm.drain("a1"));
     const status = watch(swarm.status());
@@ -70,7 +70,7 @@ describe("a command", () => {
     expect(status.error).toMatchObject({ message: sentence });
   });
 
-  it("that the leader leaves unanswered is asked for at once when another begins to lead", async () => {
+  it("without an answer is repeated at once when a new leader begins", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.beat();
@@ -92,7 +92,7 @@ describe("a command", () => {
     await swarm.close();
   });
 
-  it("that was turned down is not asked for again", async () => {
+  it("that was refused is not repeated", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => ({ ok: false, code: "WAGGLE_UNKNOWN_AGENT", message: "no a1", field: "agent" });
@@ -117,7 +117,7 @@ describe("a command", () => {
 });
 
 describe("a query", () => {
-  it("whose answer does not come, or does not parse, is UnreachableError: nothing was to be done", async () => {
+  it("without a readable answer ends with UnreachableError", async () => {
     for (const answer of ["silence", { nonsense: true }] as const) {
       const { swarm, leader, clock } = await aClient();
       leader.start();
@@ -143,7 +143,7 @@ describe("a query", () => {
 });
 
 describe("cancelling", () => {
-  it("that was done although the answer was lost is cancelled all the same", async () => {
+  it("whose answer was lost reports the task as cancelled when repeated", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const answers: (object | "silence")[] = [

@@ -16,7 +16,7 @@ import type { FakeLeader } from "./fake-leader.ts";
 import { settled } from "./manual-clock.ts";
 
 describe("an outcome", () => {
-  it("comes by itself for what was submitted here: nothing is asked", async () => {
+  it("is pushed for tasks submitted over this connection, without a request", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const handle = await swarm.submit(aTask());
@@ -45,7 +45,7 @@ describe("an outcome", () => {
     expect((await handle.result()).text()).toBe("early");
   });
 
-  it("of somebody else's task is asked for once, and then told", async () => {
+  it("of a task submitted elsewhere is requested once, then pushed", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
@@ -61,7 +61,7 @@ describe("an outcome", () => {
     expect(leader.of("await")).toHaveLength(1);
   });
 
-  it("of many is asked for in few messages, one project in each", async () => {
+  it("of many tasks is requested in few messages, one project each", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const ids = Array.from({ length: limits.itemsPerMessageMax + 5 }, (_, at) => `t${at}`);
@@ -84,7 +84,7 @@ describe("an outcome", () => {
     await swarm.close();
   });
 
-  it("of a task nobody knows is WAGGLE_UNKNOWN_TASK, and may be asked for again later", async () => {
+  it("of an unknown task is WAGGLE_UNKNOWN_TASK, and may be requested again later", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const handle = swarm.task("t1");
@@ -97,7 +97,7 @@ describe("an outcome", () => {
     expect(await handle.outcome()).toMatchObject({ state: "completed" });
   });
 
-  it("of a duplicate that ended long ago is asked for", async () => {
+  it("of a duplicate that ended long ago is requested", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const first = await swarm.submit(aTask({ id: "t1" }));
@@ -108,7 +108,7 @@ describe("an outcome", () => {
     expect(await again.outcome()).toMatchObject({ state: "completed" });
   });
 
-  it("is not asked for when the submitter does not wait, until it does", async () => {
+  it("is not requested until the submitter waits", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const handle = await swarm.submit(aTask(), { notify: false });
@@ -150,8 +150,8 @@ it("a failure whose reason was dropped says that the reason is no longer kept", 
   );
 });
 
-describe("a notice that never comes", () => {
-  it("is replaced by asking, after a while, and again", async () => {
+describe("a lost notification", () => {
+  it("is replaced by requests, repeated from time to time", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const handle = await swarm.submit(aTask());
@@ -168,7 +168,7 @@ describe("a notice that never comes", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it("because the leader changed is asked for as soon as a beat shows it, and until it is answered", async () => {
+  it("after a change of leader is requested as soon as a heartbeat shows the leader, until answered", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const handles = await Promise.all([swarm.submit(aTask()), swarm.submit(aTask())]);
@@ -184,7 +184,7 @@ describe("a notice that never comes", () => {
     expect(results.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  it("because the leader that was asked is stopped is asked for as soon as another leads", async () => {
+  it("of a stopped leader is requested as soon as a new leader leads", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.beat();
@@ -201,7 +201,7 @@ describe("a notice that never comes", () => {
     expect(result.state).toBe("fulfilled");
   });
 
-  it("because somebody announced a term that nobody leads is not asked for over and over, for ever", async () => {
+  it("after an announced term without a leader is not requested endlessly", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const result = watch((await swarm.submit(aTask({ id: "t1" }))).result());
@@ -221,7 +221,7 @@ describe("a notice that never comes", () => {
     await swarm.close();
   });
 
-  it("because the connection broke is asked for when it is back", async () => {
+  it("after a broken connection is requested on the reconnect", async () => {
     const { swarm, leader, hub, transport } = await aClient();
     leader.start();
     const handle = await swarm.submit(aTask());
@@ -235,7 +235,7 @@ describe("a notice that never comes", () => {
     expect(result.state).toBe("fulfilled");
   });
 
-  it("because the leader had no room to remember us is asked for by the next sweep", async () => {
+  it("of a leader without room for the inbox is requested by the next sweep", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
@@ -253,7 +253,7 @@ describe("a notice that never comes", () => {
 });
 
 describe("loss", () => {
-  it("of an accepted task is an error of its wait, and of nothing else", async () => {
+  it("of an accepted task fails only the wait for the task", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const [lost, kept] = await Promise.all([swarm.submit(aTask()), swarm.submit(aTask())]);
@@ -273,7 +273,7 @@ describe("loss", () => {
     await expect(lost.outcome()).rejects.toBeInstanceOf(LossError);
   });
 
-  it("is asked for no more when whoever looked on at the task's life has gone", async () => {
+  it("is not requested any more after the last watcher has left", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.script = ({ verb }) =>
       verb === "await" ? { term: 1, idx: 5, answers: [{ ok: true, live: true }] } : "silence";
@@ -286,7 +286,7 @@ describe("loss", () => {
     expect(leader.of("await")).toHaveLength(1);
   });
 
-  it("is not taken from an answer that was asked for before the task was accepted", async () => {
+  it("is not concluded from a request sent before the task was accepted", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     let answerFirst: (answer: object) => void = () => undefined;
@@ -306,7 +306,7 @@ describe("loss", () => {
     expect(asked).toMatchObject({ state: "fulfilled" });
   });
 
-  it("is not taken from an old leader, who may not have read of the task yet", async () => {
+  it("is not concluded from an old leader, which may not have read the task yet", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start(2);
     leader.idx = 20;
@@ -329,7 +329,7 @@ describe("loss", () => {
   it.each([
     ["in the same term", 1],
     ["in a later term", 2],
-  ])("of the journal's end is told when an answer shows it: %s", async (_, term) => {
+  ])("of the journal's end is reported when an answer shows it: %s", async (_, term) => {
     const { swarm, leader } = await aClient();
     leader.start();
     const losses: LossError[] = [];
@@ -345,7 +345,7 @@ describe("loss", () => {
     expect(losses).toHaveLength(1); // told once
   });
 
-  it("is told once, though several answers show it", async () => {
+  it("is reported once, although several answers show it", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const losses: LossError[] = [];
@@ -356,7 +356,7 @@ describe("loss", () => {
     expect(losses).toHaveLength(1);
   });
 
-  it("is not told of answers that merely overtook each other, nor of an old leader's", async () => {
+  it("is not reported for reordered answers, nor for answers of an old leader", async () => {
     const { swarm, leader, transport } = await aClient();
     leader.start();
     const losses: LossError[] = [];
@@ -395,7 +395,7 @@ describe("ending a wait", () => {
     expect((await handle.result()).text()).toBe("done");
   });
 
-  it("by a signal rejects with its reason, and stops asking about somebody else's task", async () => {
+  it("by a signal rejects with its reason, and stops requests about a task submitted elsewhere", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
@@ -424,7 +424,7 @@ describe("ending a wait", () => {
     return { swarm, leader, clock, told };
   }
 
-  it("while a leader is asked leaves nothing to ask about, whenever the answer comes", async () => {
+  it("during a request leaves no further request, whenever the answer comes", async () => {
     const { leader, clock, told } = await aWaitGivenUpUnanswered();
     told[0]?.(goesOn);
     await clock.advance(limits.awaitRefreshMs * 3);
@@ -432,7 +432,7 @@ describe("ending a wait", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it("while a leader is asked takes nothing from a wait that begins before the answer", async () => {
+  it("during a request does not affect a wait that begins before the answer", async () => {
     const { swarm, leader, clock, told } = await aWaitGivenUpUnanswered();
     const second = watch(swarm.task("t1").outcome());
     told[0]?.(goesOn);

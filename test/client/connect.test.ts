@@ -58,7 +58,7 @@ async function aConnection(options: ConnectOptions = {}): Promise<Swarm> {
 }
 
 describe("connect", () => {
-  it("gives a swarm in which an agent of one connection does the tasks of another", async () => {
+  it("gives a swarm in which an agent of one connection runs tasks of a second connection", async () => {
     const [here, there] = await Promise.all([aConnection(), aConnection({ user: "bob" })]);
     const agent = await there.agent({
       id: "shouter",
@@ -79,7 +79,7 @@ describe("connect", () => {
     expect((await here.status()).agents).toMatchObject([{ id: "shouter", status: "offline" }]);
   });
 
-  it("over a transport of its caller leaves that open, for agents too", async () => {
+  it("over a given transport leaves the transport open, for agents too", async () => {
     const swarm = await aConnection({ transport });
     const agent = await swarm.agent({
       id: "in-thread",
@@ -92,7 +92,7 @@ describe("connect", () => {
     expect(transport.status()).toBe("connected");
   });
 
-  it("ends its agents when it is closed: what they run ends first", async () => {
+  it("drains its agents on close: running attempts end first", async () => {
     const swarm = await aConnection();
     const other = await aConnection();
     let finish: (() => void) | undefined;
@@ -143,7 +143,7 @@ describe("connect", () => {
     expect(await other.cancel(id), "it was to be tried again").toMatchObject({ cancelled: true });
   });
 
-  it("gives up agents that still wait for a leader when it is closed", async () => {
+  it("aborts agents that wait for a leader on close", async () => {
     const swarm = await aConnection({ swarm: "nobody-leads-this" });
     const starting = swarm.agent({ kinds: ["a"], handler: () => undefined }).catch((error: unknown) => error);
     await swarm.close();
@@ -153,7 +153,7 @@ describe("connect", () => {
     );
   });
 
-  it("names the field of a task that is wrong, whatever message the task was in", async () => {
+  it("names the wrong field of a task, whichever message held the task", async () => {
     const swarm = await aConnection();
     const tasks = [{ kind: "fine" }, { kind: "a", weight: 0 }];
     const [, wrong] = await Promise.allSettled(tasks.map((task) => swarm.submit(task)));
@@ -209,7 +209,7 @@ describe("connect", () => {
 });
 
 describe("a connection that is lost and found again", () => {
-  it("is told of in the log of its owner, and of its agents, without the secret", async () => {
+  it("is logged by its owner and by its agents, without the secret", async () => {
     const lines: string[] = [];
     const logger = pino({ level: "info" }, { write: (line) => lines.push(line) });
     const texts = () => lines.map((line) => JSON.parse(line).msg as string);
@@ -268,7 +268,7 @@ class Relay {
 }
 
 describe("connect fails", () => {
-  it("with UnreachableError where nothing runs, saying what to do", async () => {
+  it("with UnreachableError and advice when nothing runs", async () => {
     const empty = mkdtempSync(join(tmpdir(), "waggle-client-"));
     try {
       await expect(connect({ dataFolder: empty })).rejects.toThrow(/waggle up/);
@@ -278,7 +278,7 @@ describe("connect fails", () => {
     }
   });
 
-  it("with UnreachableError where nobody listens, without showing the secret", async () => {
+  it("with UnreachableError when nothing listens, without showing the secret", async () => {
     const error = await connect({ nats: "nats://hunter2@127.0.0.1:1" }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UnreachableError);
     expect(String(error)).not.toContain("hunter2");
@@ -289,7 +289,7 @@ describe("connect fails", () => {
     ["project", { project: "_" }, InvalidConfigError],
     ["user", { user: "two words" }, InvalidConfigError],
     ["natsContext", { natsContext: "another" }, InvalidConfigError],
-  ] as const)("with the name of the option that is wrong: %s", async (field, options, type) => {
+  ] as const)("with the name of the wrong option: %s", async (field, options, type) => {
     const error = await connect({ nats: url, ...options }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(type);
     expect(error).toMatchObject({ field });
@@ -300,13 +300,13 @@ describe("connect fails", () => {
     [{ projects: "p" }, "projects", /did you mean project\?/],
     [{ colour: "red" }, "colour", /there are nats,/],
     [null, undefined, /must be an object/],
-  ])("with the option that there is not: %o", async (options, field, message) => {
+  ])("with the unknown option: %o", async (options, field, message) => {
     const error = await connect(options as ConnectOptions).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(InvalidConfigError);
     expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
   });
 
-  it("with the name of the variable that is wrong", async () => {
+  it("with the name of the wrong variable", async () => {
     vi.stubEnv("WAGGLE_SWARM", "no.dots");
     const error = await connect({ nats: url }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(InvalidConfigError);

@@ -49,7 +49,7 @@ async function collect(events: AsyncIterable<JournaledEvent>): Promise<number[]>
 const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
 
 describe("a page", () => {
-  it("is asked for when the one before is used up: a slow loop holds one", async () => {
+  it("is requested when the last page is used up: a slow loop holds a single page", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 50));
     const pages = () => fixture.leader.of("query.journal").length;
@@ -63,7 +63,7 @@ describe("a page", () => {
     await iterator.return?.();
   });
 
-  it("is asked for once for all that want it at the same time", async () => {
+  it("is requested once for concurrent readers", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 30));
     const all = await Promise.all(Array.from({ length: 8 }, () => collect(fixture.swarm.events())));
@@ -71,13 +71,13 @@ describe("a page", () => {
     expect(fixture.leader.of("query.journal")).toHaveLength(3);
   });
 
-  it("of a journal whose beginning is no longer kept begins where it begins", async () => {
+  it("of a journal whose beginning was deleted starts at the present beginning", async () => {
     const fixture = await aClient();
     showing(fixture, batches(21, 25));
     expect(await collect(fixture.swarm.events())).toEqual([21, 22, 23, 24, 25]);
   });
 
-  it("from a coordinator that lags is asked for again until the present is reached", async () => {
+  it("from a lagging coordinator is requested again until the present is reached", async () => {
     const fixture = await aClient();
     let lastKnown = 25;
     showing(fixture, batches(1, 25), { last: () => lastKnown });
@@ -92,7 +92,7 @@ describe("a page", () => {
     expect(rest.value).toEqual(upTo(25).slice(1));
   });
 
-  it("from a coordinator that knows nothing of the instant yet is no reason to show what was before", async () => {
+  it("from a coordinator without batches of the instant shows no earlier batches", async () => {
     const fixture = await aClient();
     let lastKnown = 5;
     const journal = batches(1, 25);
@@ -113,7 +113,7 @@ describe("a page", () => {
     await fixture.swarm.close();
   });
 
-  it("that cannot be read just now is asked for again", async () => {
+  it("that is temporarily unreadable is requested again", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 5));
     const show = fixture.leader.script;
@@ -129,7 +129,7 @@ describe("a page", () => {
     expect(read.value).toEqual(upTo(5));
   });
 
-  it("that nobody shows is NoLeaderError at the beginning, and waited for by whoever follows already", async () => {
+  it("that no coordinator returns is NoLeaderError at the beginning, and awaited by a follower", async () => {
     const fixture = await aClient();
     const read = watch(collect(fixture.swarm.events({ from: "start", follow: true })));
     await fixture.clock.advance(limits.askTimeoutMs + limits.askBackoffMsMax);
@@ -168,7 +168,7 @@ describe("a journal", () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  it("in which a term begins as it should is fine", async () => {
+  it("in which a term begins correctly is accepted", async () => {
     const fixture = await aClient();
     showing(fixture, [
       ...batches(1, 3),
@@ -178,7 +178,7 @@ describe("a journal", () => {
     expect(await collect(fixture.swarm.events())).toEqual(upTo(5));
   });
 
-  it("that has become shorter than what was read is a loss, when it stays so", async () => {
+  it("that stays shorter than the part read is a loss", async () => {
     const fixture = await aClient();
     const journal = batches(1, 8);
     showing(fixture, journal);
@@ -200,7 +200,7 @@ describe("a journal", () => {
   });
 });
 
-describe("a page that is not what was asked for", () => {
+describe("a page that does not match the request", () => {
   const asked: [string, object][] = [
     ["shows an earlier batch", { next: 2, last: 5, batches: [aBatch(1)] }],
     ["goes on earlier", { next: -3, last: 5, batches: [] }],
@@ -216,7 +216,7 @@ describe("a page that is not what was asked for", () => {
     }
   });
 
-  it("of a time on, and begins beyond the end, is an error at once", async () => {
+  it("for a time, that begins beyond the end, is an error at once", async () => {
     const fixture = await aClient();
     fixture.leader.script = ({ verb }) =>
       verb === "query.journal" ? { next: 1_000_000, last: 5, batches: [] } : undefined;
@@ -224,7 +224,7 @@ describe("a page that is not what was asked for", () => {
     await expect(collect(fixture.swarm.events())).rejects.toThrow(JournalDamagedError);
   });
 
-  it("and shows nothing of what there is, is asked for at a pause's distance, and then is an error", async () => {
+  it("without existing batches is requested again after pauses, then is an error", async () => {
     const fixture = await aClient();
     fixture.leader.script = ({ verb, body }) =>
       verb === "query.journal" ? { next: body.from, last: 5, batches: [] } : undefined;
@@ -237,7 +237,7 @@ describe("a page that is not what was asked for", () => {
     expect(fixture.leader.of("query.journal").length).toBeLessThan(100);
   });
 
-  it("and has no number to go on from is no answer", async () => {
+  it("without a number to continue from is no answer", async () => {
     const fixture = await aClient();
     fixture.leader.script = ({ verb }) =>
       verb === "query.journal" ? { next: "x", last: 5, batches: [] } : undefined;
@@ -251,7 +251,7 @@ describe("a page that is not what was asked for", () => {
     expect(fixture.leader.of("query.journal").length).toBeLessThan(100);
   });
 
-  it("and cannot be read ends also who follows already, and says what to do", async () => {
+  it("that cannot be read also ends a follower, with advice", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 3));
     const seen: number[] = [];
@@ -280,7 +280,7 @@ describe("a page that is not what was asked for", () => {
 describe("a handle's updates", () => {
   const submitted = { type: "TaskSubmitted", task: { id: "t1", project: "default" } };
 
-  it("wait for a coordinator that has read of the task, when its leader has accepted it", async () => {
+  it("wait for a coordinator that has read an accepted task", async () => {
     const fixture = await aClient();
     showing(fixture, [...batches(1, 2), aBatch(3, { events: [submitted] })]);
     const show = fixture.leader.script;
@@ -320,7 +320,7 @@ describe("a handle's updates", () => {
 });
 
 describe("a filter by project", () => {
-  it("reads the project's own pages, and takes from them what is of the project", async () => {
+  it("reads the project's own pages, and keeps only the project's events", async () => {
     const fixture = await aClient();
     const task = (id: string, project: string) => ({ type: "TaskSubmitted", task: { id, project } });
     const ended = (project: string) => ({ type: "TaskExpired", project, task: "t1" });
@@ -334,7 +334,7 @@ describe("a filter by project", () => {
 });
 
 describe("news", () => {
-  it("of batches that do not exist are looked for and then forgotten", async () => {
+  it("of missing batches causes a search, and is then forgotten", async () => {
     const fixture = await aClient();
     const journal = batches(1, 3);
     showing(fixture, journal);
@@ -353,7 +353,7 @@ describe("news", () => {
     await fixture.swarm.close();
   });
 
-  it("are heard only while somebody follows", async () => {
+  it("are heard only while a follower exists", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 3));
     const subjects: string[] = [];

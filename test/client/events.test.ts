@@ -113,7 +113,7 @@ describe("reading", () => {
     expect(await collect(swarm.events({ from: new Date(middle.at + 3_600_000) }))).toEqual([]);
   });
 
-  it("passes what is asked for: a task, an agent, types, a project", async () => {
+  it("passes the requested events: by task, agent, type and project", async () => {
     const agent = await test.agent("a1");
     await swarm.submit({ id: "t1", kind: "count", project: "p1" });
     await swarm.submit({ id: "t2", kind: "count", project: "p2" });
@@ -199,7 +199,7 @@ describe("following", () => {
     expect(followed).toEqual((await journal()).slice(0, followed.length));
   });
 
-  it("does without pushes, only later", async () => {
+  it("works without pushes, with a delay", async () => {
     const clock = new ManualClock();
     const deaf = await connect({ swarm: "test", transport: withoutPushes(test.hub.connect()), clock });
     const following = watch(
@@ -215,7 +215,7 @@ describe("following", () => {
     await deaf.close();
   });
 
-  it("by several at once shows each the same", async () => {
+  it("by several readers at once gives the same to each", async () => {
     const options = { from: "start", follow: true } as const;
     const followings = Array.from({ length: 5 }, () =>
       collectUntil(swarm.events(options), "TaskCancelled", "last"),
@@ -257,7 +257,7 @@ describe("as an Observable", () => {
     expect(three).toEqual(all.slice(0, 3));
   });
 
-  it("says nothing more once unsubscribed", async () => {
+  it("emits nothing after unsubscribing", async () => {
     const seen: JournaledEvent[] = [];
     const subscription = swarm.events({ from: "start", follow: true }).subscribe((event) => seen.push(event));
     await swarm.submit({ id: "t1", kind: "count" });

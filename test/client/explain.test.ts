@@ -46,7 +46,7 @@ it("of a task that ended has the attempts and how it ended", async () => {
   expect(explained.attempts).toHaveLength(1);
 });
 
-it("replays one assignment, the last by default, and tells how far it is", async () => {
+it("replays one assignment, the last by default, and reports progress", async () => {
   const agent = await there.agent("a1");
   await there.agent("other", { kinds: ["other"] });
   await swarm.submit({ id: "t1", kind: "count" });
@@ -67,7 +67,7 @@ it("replays one assignment, the last by default, and tells how far it is", async
   expect(replayed.replayed).toEqual({ from: 1, to: replayed.idx });
 });
 
-it("says of a journal that was purged that nothing can be replayed, and what is left", async () => {
+it("says that a purged journal cannot be replayed, and what is left", async () => {
   const compacted = await new CompactedSwarm().start();
   const client = await connect({ swarm: "test", transport: compacted.swarm.hub.connect() });
   try {
@@ -101,7 +101,7 @@ it("says of a journal that was purged that nothing can be replayed, and what is 
   }
 });
 
-it("has no assignment to replay of a task that ended without one, and says so", async () => {
+it("says that a task without an assignment has nothing to replay", async () => {
   await swarm.submit({ id: "t1", kind: "nobody" });
   await swarm.cancel("t1");
   await expect(swarm.replayAssignment("t1", { attempt: 1 })).rejects.toThrow(/ended without an attempt/);
@@ -112,7 +112,7 @@ it("has no assignment to replay of a task that ended without one, and says so", 
   });
 });
 
-it("refuses what there is not, naming it", async () => {
+it("refuses unknown tasks and attempts, and names them", async () => {
   await swarm.submit({ id: "t1", kind: "nobody" });
   await expect(swarm.explain("nope")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
   await expect(swarm.replayAssignment("nope")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });

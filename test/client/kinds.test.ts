@@ -58,7 +58,7 @@ describe("a kind with schemas", () => {
     expect((await swarm.status()).queues).toEqual([]);
   });
 
-  it("checks what travels: a Date becomes text on the wire, and is refused where text is not wanted", async () => {
+  it("checks the value on the wire: a Date becomes text, and is refused where text does not fit", async () => {
     const dated = defineKind("dated", { input: z.object({ at: z.date() }), output: z.null() });
     await expect(swarm.submit({ kind: dated, payload: { at: new Date() } })).rejects.toMatchObject({
       field: "payload.at",
@@ -89,7 +89,7 @@ describe("a kind with schemas", () => {
     expect((await handle.outcome()).result).toBe("three");
   });
 
-  it("takes any Standard Schema, also one that answers later or throws", async () => {
+  it("accepts any Standard Schema, also an asynchronous or throwing schema", async () => {
     const later = <Value>(check: (value: unknown) => Value): StandardSchema<Value> => ({
       "~standard": {
         version: 1,
@@ -124,7 +124,7 @@ describe("a kind with schemas", () => {
     ["k", { input: z.string(), output: { type: "string" } }, "output"],
     ["k", { input: z.string(), output: z.string(), outputs: z.string() }, "outputs"],
     ["k", null, ""],
-  ])("is refused when it is none: %j", (name, schemas, field) => {
+  ])("is refused when invalid: %j", (name, schemas, field) => {
     const define = defineKind as (name: unknown, schemas: unknown) => unknown;
     expect(() => define(name, schemas)).toThrow(expect.objectContaining({ code: "WAGGLE_INVALID_MESSAGE" }));
     expect(() => define(name, schemas)).toThrow(

@@ -29,7 +29,7 @@ describe("against a coordinator", () => {
     await there.stop();
   });
 
-  it("each verb sets what it says, tells whether that changed anything, and settings() reads it all", async () => {
+  it("each verb sets its fields, reports whether anything changed, and settings() reads all", async () => {
     const budget = { tokens: 100_000, windowMs: 3_600_000 };
     expect(await swarm.setProject("acme", { creditWeight: 2, budget })).toEqual({
       settings: { ...defaultProjectSettings, creditWeight: 2, budget: { ...budget, mode: "wait" } },
@@ -70,7 +70,7 @@ describe("against a coordinator", () => {
     expect((await swarm.status()).paused).toBeUndefined();
   });
 
-  it("a kind set back to the defaults is no longer one of which something is set", async () => {
+  it("a kind set back to the defaults no longer counts as set", async () => {
     await swarm.setKind("k", { importance: 2, cheaper: "l" });
     expect(await swarm.setKind("k", { importance: 1, cheaper: null })).toMatchObject({
       settings: { importance: 1 },
@@ -110,7 +110,7 @@ describe("against a coordinator", () => {
     await expect(swarm.acquire("gpt-4o")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_RESOURCE" });
   });
 
-  it("what only the coordinator can know to be wrong comes back as InvalidValueError with its field", async () => {
+  it("an error that only the coordinator can find comes back as InvalidValueError with the field", async () => {
     await swarm.setPolicy({ alpha: 0.75 });
     const wrong: [Promise<unknown>, string][] = [
       [swarm.setPolicy({ autoTune: true }), "alpha"],
@@ -137,7 +137,7 @@ describe("against a coordinator", () => {
   });
 });
 
-describe("what is not sent at all", () => {
+describe("requests that are not sent", () => {
   it.each<[string, (swarm: Swarm) => Promise<unknown>, string]>([
     [
       "NaN, which would take a limit away",
@@ -159,7 +159,7 @@ describe("what is not sent at all", () => {
     expect(leader.asked).toEqual([]);
   });
 
-  it.each([null, "slots", ["slots"]])("settings that are none, from plain JavaScript: %j", async (patch) => {
+  it.each([null, "slots", ["slots"]])("invalid settings, from plain JavaScript: %j", async (patch) => {
     const { swarm, leader } = await aClient();
     leader.start();
     const none = patch as unknown as object;
@@ -205,14 +205,14 @@ describe("what is not sent at all", () => {
       "remove",
       "remove: is unknown; there are slots, maxWaiters, alpha, optimizeFor, autoTune",
     ],
-  ])("a field nobody knows, from plain JavaScript: %s", async (_, set, patch, field, message) => {
+  ])("an unknown field, from plain JavaScript: %s", async (_, set, patch, field, message) => {
     const { swarm, leader } = await aClient();
     leader.start();
     await expect(set(swarm, patch)).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field, message });
     expect(leader.asked).toEqual([]);
   });
 
-  it("a patch that says nothing", async () => {
+  it("an empty patch", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const sets = [
@@ -230,7 +230,7 @@ describe("what is not sent at all", () => {
     expect(leader.asked).toEqual([]);
   });
 
-  it("a value out of its range, and the refusal says which it is", async () => {
+  it("a value out of range, and the refusal names the range", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     await expect(swarm.setProject("p", { creditWeight: 0 })).rejects.toThrow(
@@ -251,7 +251,7 @@ it("a setting whose answer was lost is unknown, and may be made again", async ()
   expect(leader.of("policy")[0]?.body).toEqual({ v: 1, topN: 3 });
 });
 
-it("handing over the lead ends in the time it was given, though nobody begins to lead", async () => {
+it("a transfer of the lead ends in time, although no leader begins", async () => {
   const { swarm, leader, clock } = await aClient();
   const status = await (async () => {
     const there = await startTestSwarm();
@@ -279,7 +279,7 @@ it("handing over the lead ends in the time it was given, though nobody begins to
   expect(leader.of("transfer")).toHaveLength(1);
 });
 
-describe("an answer about a removal that cannot be is no answer", () => {
+describe("an impossible answer about a removal is no answer", () => {
   const answered = { ok: true, term: 1, idx: 2, changed: true };
   const settings = { window: "per_day", tokensMax: 5, sliding: false };
 

@@ -506,7 +506,7 @@ async function refusesAll<On>({ options, args = {} }: Call<On>, on: On): Promise
   expect((await refusal(() => run(on, throwing))).message).toMatch(/cannot be read: a Proxy of the caller/);
 }
 
-describe("wrong options and arguments are refused, and nothing is asked:", () => {
+describe("wrong options and arguments are refused without a request:", () => {
   it.each(Object.entries(swarmCalls))("swarm.%s", async (_, call) => {
     const { swarm, leader } = await aClient();
     leader.start();
@@ -570,7 +570,7 @@ describe("wrong options and arguments are refused, and nothing is asked:", () =>
     expect(leader.asked).toEqual([]);
   });
 
-  it("each set…, for how it asks", async () => {
+  it("each set…, for its options", async () => {
     const { swarm } = await aClient();
     const sets: Run<Swarm>[] = [
       (of, given) => of.setPolicy({ alpha: 0 }, given),
@@ -583,7 +583,7 @@ describe("wrong options and arguments are refused, and nothing is asked:", () =>
   });
 });
 
-it("no public call is without a line here", () => {
+it("every public call has a row here", () => {
   const names = (prototype: object) =>
     Object.getOwnPropertyNames(prototype).filter(
       (name) =>
@@ -607,7 +607,7 @@ it("an agent's slots", async () => {
   await refusesAll({ args }, slots);
 });
 
-describe("a time-out longer than a timer of the system holds", () => {
+describe("a timeout above the system's maximum", () => {
   it.each([Number.POSITIVE_INFINITY, 2 ** 31, 1e15])("waits on: %d ms", async (timeoutMs) => {
     const { swarm, leader } = await aClient({ clock: systemClock });
     leader.start();
@@ -629,7 +629,7 @@ describe("a time-out longer than a timer of the system holds", () => {
   });
 });
 
-it("a task's own values of a user that throw are refused, and its neighbours are submitted", async () => {
+it("values of a task that throw are refused, and the tasks beside it are submitted", async () => {
   const { swarm, leader } = await aClient();
   leader.start();
   const thrower = () => {

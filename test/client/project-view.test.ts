@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe("swarm.project", () => {
-  it("submits, cancels, looks and sets in its project alone", async () => {
+  it("submits, cancels, reads and sets only in its project", async () => {
     const red = swarm.project("red");
     const none = await red.status();
     expect(none).toMatchObject({ project: "red", tasks: { queued: 0, completed: 0 }, users: [] });
@@ -106,7 +106,7 @@ describe("a handle's warnings", () => {
     ]);
   });
 
-  it("say that the task's times leave it none, and are empty where there is nothing to say", async () => {
+  it("say that the task's times leave no room, and are empty otherwise", async () => {
     await swarm.agent({ kinds: ["count"], handler: () => 1 });
     const now = Date.now();
     const late = await swarm.submit({ kind: "count", deadline: 1_000 });

@@ -60,7 +60,7 @@ async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
 const coded = (code: string) => expect.objectContaining({ code });
 
 describe("acquire", () => {
-  it("holds a slot until it is released, and then the next one has it", async () => {
+  it("holds a slot until released, then the next waiter holds it", async () => {
     const slot = await one.acquire("gpu");
     expect(slot.resources).toEqual(["gpu"]);
     const next = other.acquire("gpu");
@@ -98,7 +98,7 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 1, tick: 1 });
   });
 
-  it("aborted leaves no waiter behind, and the slot goes to the one after it", async () => {
+  it("aborted leaves no waiter, and the slot goes to the next", async () => {
     const slot = await one.acquire("gpu");
     const controller = new AbortController();
     const aborted = other.acquire("gpu", { signal: controller.signal });
@@ -152,7 +152,7 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
-  it("not waiting at all takes a slot that is free, and none that is not", async () => {
+  it("with a zero wait takes only a free slot", async () => {
     await using _slot = await one.acquire("gpu", { timeoutMs: 0 });
     const late = other.acquire("gpu", { timeoutMs: 0 });
     const failed = expect(late).rejects.toEqual(coded("WAGGLE_ACQUIRE_TIMED_OUT"));
@@ -161,7 +161,7 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
-  it.each([0, 300])("with a time-out of %i ms ends where nobody leads", async (timeoutMs) => {
+  it.each([0, 300])("with a timeout of %i ms ends without a leader", async (timeoutMs) => {
     const leaderless = await connect({ transport: swarm.hub.connect(), swarm: "leaderless", clock });
     const asked = leaderless.acquire("gpu", { timeoutMs }).catch((error: unknown) => error);
     await clock.advance(timeoutMs + limits.acquireGraceMs - 1);
@@ -174,7 +174,7 @@ describe("acquire", () => {
   });
 
   it.each([undefined, limits.askTimeoutMs])(
-    "with a time-out of %s ms hears that nobody leads",
+    "with a timeout of %s ms reports that no leader exists",
     async (timeoutMs) => {
       const leaderless = await connect({ transport: swarm.hub.connect(), swarm: "leaderless", clock });
       const asked = leaderless.acquire("gpu", timeoutMs === undefined ? {} : { timeoutMs });
@@ -190,7 +190,7 @@ describe("acquire", () => {
     },
   );
 
-  it("that no leader answered holds nothing, also when the leader is back", async () => {
+  it("without an answer of a leader holds nothing, also after the leader's return", async () => {
     await (await one.acquire("gpu")).release();
     const leader = swarm.transportById.get("c1");
     if (leader === undefined) throw new Error("c1 has a connection");
@@ -232,7 +232,7 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
   });
 
-  it("is refused while it waits where an operator leaves fewer slots than it wants", async () => {
+  it("is refused while waiting when an operator leaves fewer slots than requested", async () => {
     await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 2 });
     await using held = await one.acquire("gpu");
     const waiting = other.acquire(["gpu", "gpu"]);
@@ -259,7 +259,7 @@ describe("acquire", () => {
     waiting.catch(() => undefined);
   });
 
-  it("while holding is refused unless later in name order, or for another line of work", async () => {
+  it("while holding is refused unless later in name order, or for a separate holder", async () => {
     await using _slot = await one.acquire("gpu");
     await expect(one.acquire("disk")).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
     await using _disk = await one.acquire("disk", { holder: "another" });
@@ -267,7 +267,7 @@ describe("acquire", () => {
 });
 
 describe("wrap", () => {
-  it("runs under a slot and passes on what comes out", async () => {
+  it("runs under a slot and returns the result", async () => {
     expect(await one.wrap((slot) => slot.resources.join(), { resource: "gpu", weight: 2.5 })).toBe("gpu");
     await expect(one.wrap(() => Promise.reject(new Error("rejected")), { resource: "gpu" })).rejects.toThrow(
       "rejected",
@@ -279,7 +279,7 @@ describe("wrap", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, tick: 3 });
   });
 
-  it("serialises what shares one slot, across connections", async () => {
+  it("serialises users of one slot, across connections", async () => {
     let running = 0;
     let most = 0;
     const work = async () => {
@@ -298,7 +298,7 @@ describe("inside a wrap", () => {
   const nested = (outer: string, inner: string, holder?: string) =>
     one.wrap(() => one.wrap(() => "in", { resource: inner, ...(holder && { holder }) }), { resource: outer });
 
-  it("the same resource is refused where it would wait for ever", async () => {
+  it("the same resource is refused instead of waiting forever", async () => {
     await expect(nested("gpu", "gpu")).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
     const split = one.wrap(() => one.acquireStart("gpu"), { resource: "gpu" });
     await expect(split).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
@@ -358,7 +358,7 @@ describe("inside a wrap", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, tick: 2 });
   });
 
-  it("what outlives it is held to nothing", async () => {
+  it("calls that outlive the wrap are not restricted", async () => {
     const over = new AbortController();
     const work = () => ({ left: once(over.signal, "abort").then(() => nested("disk", "gpu")) });
     const { left } = await one.wrap(work, { resource: "gpu" });
@@ -367,7 +367,7 @@ describe("inside a wrap", () => {
   });
 });
 
-describe("options that there are not", () => {
+describe("unknown options", () => {
   // Values that plain JavaScript may pass.
   // biome-ignore lint/suspicious/noExplicitAny: that is what is tested
   const any = (value: unknown): any => value;
@@ -386,7 +386,7 @@ describe("options that there are not", () => {
     expect(await gpu()).toMatchObject({ grants: 0 });
   });
 
-  it("a model is no option, and the refusal says what makes a weight of it", async () => {
+  it("a model is no option, and the refusal shows how to compute a weight", async () => {
     await expect(one.acquire("gpu", any({ model: "gpt-4o" }))).rejects.toThrow(
       "acquire: model: is unknown; did you mean weight: weightOf(model, prompt.length)?",
     );
@@ -419,8 +419,8 @@ describe("without a leader", () => {
   });
 });
 
-describe("a release that no leader hears", () => {
-  it("by handle resolves all the same, and reaches the leader that comes back", async () => {
+describe("a release without a leader's answer", () => {
+  it("by handle resolves nevertheless, and reaches the returning leader", async () => {
     await one.acquire("disk");
     const handle = await one.acquireStart("gpu");
     swarm.hub.cut(wire);
@@ -437,7 +437,7 @@ describe("a release that no leader hears", () => {
 });
 
 describe("a slot is lost", () => {
-  it("when its lease cannot be renewed: its signal says so in time, and the next one has it", async () => {
+  it("when its lease cannot be renewed: the signal aborts in time, and the next waiter holds the slot", async () => {
     const slot = await one.acquire("gpu");
     const next = other.acquire("gpu");
     await clock.settle();
@@ -454,7 +454,7 @@ describe("a slot is lost", () => {
     expect(await gpu()).toMatchObject({ inUse: 1 });
   });
 
-  it("when the connection is closed, and who waits is told", async () => {
+  it("when the connection is closed, and waiters are rejected", async () => {
     const slot = await one.acquire("gpu");
     const waiting = one.acquire("gpu");
     const refused = expect(waiting).rejects.toEqual(coded("WAGGLE_UNREACHABLE"));
@@ -472,7 +472,7 @@ describe("a slot is lost", () => {
 });
 
 describe("in a handler", () => {
-  it("context.acquire holds a slot, and what the handler forgets is released when it ends", async () => {
+  it("context.acquire holds a slot, and forgotten slots are released when the handler ends", async () => {
     await one.agent({
       id: "forgetful",
       kinds: ["count"],

@@ -33,7 +33,7 @@ describe("submitMany", () => {
     ]);
   });
 
-  it("goes on after a task that is refused, here or there, and says which it was", async () => {
+  it("continues after a refused task, and identifies it", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const tasks = [
@@ -56,7 +56,7 @@ describe("submitMany", () => {
     expect(outcomes[1]).toMatchObject({ error: expect.any(InvalidMessageError) });
   });
 
-  it("gives each task an id with its outcome, so that an unknown one can be repeated", async () => {
+  it("gives each task an id with its outcome, so that a task with an unknown outcome can be repeated", async () => {
     const { swarm, clock, leader } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -128,7 +128,7 @@ describe("submitMany", () => {
     expect(await outcomes.next()).toMatchObject({ done: true });
   });
 
-  it("waits when there is no room, instead of failing", async () => {
+  it("waits under backpressure, instead of failing", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => ({ ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 200 });
@@ -173,7 +173,7 @@ describe("submitMany", () => {
     expect(collected.value?.map(({ ok }) => ok)).toEqual([true, true]);
   });
 
-  it("says nothing of a task that is refused for want of room at once", async () => {
+  it("reports nothing for a task refused under backpressure at once", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => ({ ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 200 });
@@ -201,7 +201,7 @@ describe("submitMany", () => {
     expect(collected.error).toBe(reason);
   });
 
-  it("passes on what its source throws, after the outcomes of what came before", async () => {
+  it("passes on errors of its source, after the outcomes of earlier tasks", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const reason = new Error("line 2 is no JSON");

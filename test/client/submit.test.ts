@@ -27,7 +27,7 @@ describe("coalescing", () => {
     expect(clock.pendingTimers).toBeLessThanOrEqual(before + 1); // the sweep of awaited tasks
   });
 
-  it("makes one message of calls made together, and cuts it at the most a message may hold", async () => {
+  it("puts concurrent calls into one message, up to a message's maximum", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     const count = limits.itemsPerMessageMax + 10;
@@ -44,7 +44,7 @@ describe("coalescing", () => {
     expect(sizes(leader)).toEqual([2, 1, 1]);
   });
 
-  it("has only so many messages under way; what gathers meanwhile travels together", async () => {
+  it("limits messages in flight; calls made meanwhile share a message", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -98,7 +98,7 @@ describe("retrying", () => {
     expect(sizes(leader)).toEqual([1]);
   });
 
-  it("ends with NoLeaderError when there was none all the time", async () => {
+  it("ends with NoLeaderError when no leader ever existed", async () => {
     const { swarm, clock } = await aClient();
     const submitted = watch(swarm.submit(aTask(), { timeoutMs: 2_000 }));
     await clock.advance(2_000 + limits.askBackoffMsMax);
@@ -125,7 +125,7 @@ describe("retrying", () => {
     expect(new Set(bodies).size).toBe(1);
   });
 
-  it("is never called failed when an answer was lost: OutcomeUnknownError, also when nobody leads afterwards", async () => {
+  it("never fails definitely after a lost answer: OutcomeUnknownError, even without a later leader", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => {
@@ -153,7 +153,7 @@ describe("retrying", () => {
     expect(leader.of("submit")).toHaveLength(2);
   });
 
-  it("goes on to the next leader when one says that it leads no more", async () => {
+  it("goes to the next leader when a leader reports that it lost the lead", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const replies = ["WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN"];
@@ -166,7 +166,7 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
-  it("asks a new leader at once what the one before has not answered, and not when it hears of its first", async () => {
+  it("repeats unanswered requests at once at a new leader, but not at the first known leader", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => "silence"; // stopped or cut off, and still subscribed
@@ -183,7 +183,7 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
-  it("asks a new leader at once also when it had heard of no leader but of its term, by a standby", async () => {
+  it("repeats at once at a new leader also when only its term was known, from a standby", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -203,7 +203,7 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
-  it("asks a new leader at once also when it had heard of nobody: who begins to lead says so", async () => {
+  it("repeats at once at a new leader also without a known term: the new leader announces its beginning", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -217,7 +217,7 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
-  it("asks a new leader at once what waited because nobody led, and other questions too", async () => {
+  it("asks a new leader at once everything that waited for a leader", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.beat();
@@ -234,7 +234,7 @@ describe("retrying", () => {
     expect(cancelled.state).not.toBe("pending"); // answered, whatever the fake leader's answer
   });
 
-  it("ends in its time behind messages that are not answered: it was not sent, and they are unknown", async () => {
+  it("ends in time behind unanswered messages: the task was not sent, their outcomes are unknown", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -262,7 +262,7 @@ describe("retrying", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it("ends in its time in a message that others wait for longer", async () => {
+  it("ends in time inside a message with later deadlines", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -274,7 +274,7 @@ describe("retrying", () => {
     await swarm.close();
   });
 
-  it("ends in its time while it waits for room", async () => {
+  it("ends in time under backpressure", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const refusal = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "no room", retryAfterMs: 900 };
@@ -298,7 +298,7 @@ describe("retrying", () => {
 describe("refusals", () => {
   const noRoom = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 700 };
 
-  it("reach the one task they are about", async () => {
+  it("reach only their task", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     await swarm.submit(aTask({ id: "t1" }));
@@ -312,7 +312,7 @@ describe("refusals", () => {
     ]);
   });
 
-  it("for want of room are errors with the time to wait, at once", async () => {
+  it("under backpressure are errors with the time to wait, at once", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     leader.script = () => noRoom;
@@ -336,7 +336,7 @@ describe("refusals", () => {
     expect(outcomes).toMatchObject([refused, refused]);
   });
 
-  it("for want of room are waited out with `retry`, not earlier than asked", async () => {
+  it("under backpressure are retried with `retry`, not before the requested time", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     let isFull = true;
@@ -380,7 +380,7 @@ describe("refusals", () => {
     expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
   });
 
-  it("for want of room end the attempts when there is no time to wait", async () => {
+  it("under backpressure end the attempts when the time is too short", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => noRoom;
@@ -452,7 +452,7 @@ describe("a signal", () => {
     expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
   });
 
-  it("that aborts while nobody leads says that nothing was done", async () => {
+  it("that aborts without a leader reports that nothing was done", async () => {
     const { swarm, clock } = await aClient();
     const given = new AbortController();
     const submitted = watch(swarm.submit(aTask(), { signal: given.signal }));
@@ -464,7 +464,7 @@ describe("a signal", () => {
 });
 
 describe("closing", () => {
-  it("ends what is under way as unknown and what is not as undone, and leaves no timer", async () => {
+  it("ends sent tasks as unknown and the rest as not done, and leaves no timer", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => "silence";
@@ -481,7 +481,7 @@ describe("closing", () => {
   });
 });
 
-describe("a task that is none", () => {
+describe("an invalid task", () => {
   it.each<[unknown, string | undefined, RegExp]>([
     [{ kind: "k", model: "gpt-4o" }, "model", /did you mean weight: weightOf\(model, prompt\.length\)\?$/],
     [{ kind: "k", weight: Number.NaN }, "weight", /^weight: must be a number, not NaN$/],
@@ -507,7 +507,7 @@ describe("a task that is none", () => {
     [null, undefined, /its options must be an object/],
     [{ project: "small" }, "project", /project: is unknown/],
     [{ timeout: 5 }, "timeout", /did you mean timeoutMs\?/],
-  ])("nor is it sent on terms that there are not: %o", async (options, field, message) => {
+  ])("is not sent with unknown options: %o", async (options, field, message) => {
     const { swarm, leader } = await aClient();
     leader.start();
     const terms = options as object;
@@ -517,7 +517,7 @@ describe("a task that is none", () => {
     expect(leader.of("submit")).toEqual([]);
   });
 
-  it("is not one with an option that has no value", async () => {
+  it("ignores an option without a value", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
     await swarm.submit({ ...aTask(), colour: undefined } as TaskRequest);

@@ -37,7 +37,7 @@ describe("submitting", () => {
     });
   });
 
-  it("of a kind that nobody serves warns, or refuses with failFast", async () => {
+  it("of an unserved kind warns, or refuses with failFast", async () => {
     await test.agent("a1", { kinds: ["count"] });
     const { ack } = await swarm.submit({ kind: "cuont" });
     expect(ack?.warnings).toEqual([{ code: "no-agent-serves-kind", nearMisses: ["count"] }]);
@@ -47,7 +47,7 @@ describe("submitting", () => {
     });
   });
 
-  it("of what is no task names the field", async () => {
+  it("of an invalid task names the field", async () => {
     await expect(swarm.submit({ kind: "no spaces" })).rejects.toMatchObject({
       code: "WAGGLE_INVALID_MESSAGE",
       field: "kind",
@@ -72,7 +72,7 @@ describe("a handle", () => {
     expect(() => result?.json()).toThrow(expect.objectContaining({ code: "WAGGLE_INVALID_MESSAGE" }));
   });
 
-  it("shows the whole life: assigned, running, progress, failed, tried again, ended", async () => {
+  it("shows all updates: assigned, running, progress, failed, retried, ended", async () => {
     const agent = await test.agent("a1");
     const other = await test.agent("a2", { kinds: ["other"] });
     const handle = await swarm.submit({ id: "t1", kind: "count" });
@@ -153,7 +153,7 @@ describe("a handle", () => {
     expect(shown[2]).toMatchObject({ attempt: 1, fraction: 0.5 });
   });
 
-  it("by id alone shows the life of a task that has ended", async () => {
+  it("by id alone shows all updates of an ended task", async () => {
     const agent = await test.agent("a1");
     await test.client.submit([{ id: "t1", kind: "count" }]);
     await agent.complete(await agent.assignment());
@@ -161,7 +161,7 @@ describe("a handle", () => {
     expect(types.filter((type) => type !== "running")).toEqual(["submitted", "assigned", "ended"]);
   });
 
-  it("of a task nobody knows ends with WAGGLE_UNKNOWN_TASK", async () => {
+  it("of an unknown task ends with WAGGLE_UNKNOWN_TASK", async () => {
     await expect(lastValueFrom(swarm.task("t1").events$)).rejects.toMatchObject({
       code: "WAGGLE_UNKNOWN_TASK",
     });
@@ -194,7 +194,7 @@ describe("looking and operating", () => {
     expect(status.projects).toMatchObject([{ project: "p1", users: [{ user: "ann" }] }]);
   });
 
-  it("drain and undrain reach the agent; one nobody knows is an error", async () => {
+  it("drain and undrain reach the agent; an unknown agent is an error", async () => {
     const agent = await test.agent("a1");
     await swarm.drain("a1");
     await agent.push("drain");
@@ -228,7 +228,7 @@ describe("looking and operating", () => {
 });
 
 describe("a new leader", () => {
-  it("tells of tasks that the old one was to tell of", async () => {
+  it("pushes outcomes that the old leader owed", async () => {
     const agent = await test.agent("a1");
     const handle = await swarm.submit({ id: "t1", kind: "count" });
     const assignment = await agent.assignment();
@@ -240,7 +240,7 @@ describe("a new leader", () => {
   });
 });
 
-it("whoever has an inbox prefix of their own is answered: agents, clients and coordinators", async () => {
+it("own inbox prefixes get answers: agents, clients and coordinators", async () => {
   const hub = new MemoryHub({ inboxPrefix: "_INBOX_ann" });
   const there = await startTestSwarm({ hub });
   const connected = await connect({ swarm: "test", transport: hub.connect() });
