@@ -29,7 +29,10 @@ export function asStartedBy(shell: Started, verbs: readonly string[]): (text: st
   if (command === "waggle") return (text) => text;
   const prefix = command.endsWith("waggle") ? command.slice(0, -"waggle".length) : "";
   const isNew = prefix === "" ? "" : `(?<!${prefix.replace(/[^\w ]/g, "\\$&")})`;
-  const pattern = new RegExp(`(?<![\\w./-])${isNew}waggle(?= (?:(?:${verbs.join("|")}|help)\\b|--))`, "g");
+  const pattern = new RegExp(
+    `(?<![\\w./-])(?<!--[\\w-]+ )${isNew}waggle(?= (?:(?:${verbs.join("|")}|help)\\b|--))`,
+    "g",
+  );
   return (text) => text.replace(pattern, () => command);
 }
 

@@ -70,7 +70,7 @@ describe("a past assignment", () => {
     }
   });
 
-  it("is shown with every agent, also those that were not considered, and why", () => {
+  it("is shown with every agent, ineligible agents with their reason", () => {
     const [first] = history.all("TaskAssigned");
     const table = replay(first?.task ?? "", 1);
     expect(table?.agents).toHaveLength(6);
@@ -96,7 +96,7 @@ describe("a past assignment", () => {
     expect(replay("nope", 1)).toBeUndefined();
   });
 
-  it("is not told of a journal that does not begin at its beginning, or does not fit", () => {
+  it("is refused for a journal without its first batch, or with a gap", () => {
     expect(() => replay("nope", 1, batches.slice(1))).toThrow(JournalDamagedError);
     const twice = batches.map((batch) => ({ ...batch, events: [...batch.events, ...batch.events] }));
     expect(() => replay("nope", 1, twice)).toThrow(JournalDamagedError);

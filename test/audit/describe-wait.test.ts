@@ -14,7 +14,7 @@ const standing = (agent: string, is: AgentStanding["standing"], servesKind = tru
   free: 0,
 });
 
-it("a rate that is used up: whose, how much of what, until when, and what raises it", () => {
+it("a used up rate: its type, the sum, until when, and what raises it", () => {
   const limit = { reason: "rate-limited", type: "claude", tokensMax: 1_000, agents: 1 } as const;
   const used = { ...limit, used: 1_200, reserved: 0 };
   const held = { ...limit, used: 200, reserved: 800, window: "per_minute" } as const;
@@ -26,7 +26,7 @@ it("a rate that is used up: whose, how much of what, until when, and what raises
   );
 });
 
-it("a journal with little room: how full it is, and what gives it more", () => {
+it("a nearly full journal: how full, and the remedy", () => {
   const tight = { reason: "journal-tight", bytes: 939, bytesMax: 1_000 } as const;
   expect(describeObstacle({ ...tight, remedy: "buy a disk" }, { agents: [] })).toMatch(
     /^The journal is 93 % full: no task is assigned until it has room, .*; if it stays full, buy a disk$/,
@@ -34,7 +34,7 @@ it("a journal with little room: how full it is, and what gives it more", () => {
   expect(describeObstacle(tight, { agents: [] })).toMatch(/if it stays full, run `waggle doctor`$/);
 });
 
-it("a limit on open attempts: one must end, or a command allows more", () => {
+it("a limit on open attempts: an attempt must end, or a command raises the limit", () => {
   const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);
   expect(told({ reason: "swarm-limit", open: 4, topN: 4 })).toMatch(
@@ -45,17 +45,17 @@ it("a limit on open attempts: one must end, or a command allows more", () => {
   );
 });
 
-describe("agents serve it, and none may have it now", () => {
+describe("agents serve the kind, but none is eligible", () => {
   const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);
 
-  it("when all are full: whose turn is next, and what makes more places", () => {
+  it("when all are full: the next task, and how to add capacity", () => {
     expect(told({ reason: "all-full", agents: 2, taken: 3, capacity: 3 })).toBe(
       "Every agent of its kind is full: 2 agents, capacity 3 of 3 in use; no task is before it; start another agent of its kind, or restart an agent with a higher --max-concurrent",
     );
   });
 
-  it("when each fails a filter: which, until when, and who else could", () => {
+  it("when each fails a filter: the filters, until when, and the remedy", () => {
     const counts = { suspended: 1, unresponsive: 2 };
     expect(told({ reason: "none-eligible", counts })).toBe(
       "No agent of its kind is eligible now: 1 suspended, 2 unresponsive; start another agent of its kind",
@@ -82,7 +82,7 @@ describe("a budget in its way", () => {
       noon,
     );
 
-  it("is raised by a command, whenever else there is room again", () => {
+  it("names the command that raises it, and when room is free again", () => {
     expect(told(800, 0, 5)).toMatch(
       /; room again from noon, or `waggle project set acme --budget N` raises it$/,
     );
@@ -93,7 +93,7 @@ describe("a budget in its way", () => {
     );
   });
 
-  it("of which the rest is kept for another: for which, and what makes room for both", () => {
+  it("with a reserved rest: for which task, and what makes room for both", () => {
     const kept = { reason: "room-kept", task: "big", project: "acme", user: "ann" } as const;
     expect(describeObstacle(kept, { agents: [] }, noon)).toMatch(
       /reserved for big of acme\/ann, .* goes after it, or when `waggle project set acme --budget N`, or/,
@@ -101,7 +101,7 @@ describe("a budget in its way", () => {
   });
 });
 
-describe("nobody serves its kind", () => {
+describe("no agent serves the kind", () => {
   const agents = [standing("a0", "draining", false), standing("a1", "draining"), standing("a2", "offline")];
   const told = (draining: number, offline: number, nearMisses: string[] = []) =>
     describeObstacle(
@@ -110,7 +110,7 @@ describe("nobody serves its kind", () => {
       noon,
     );
 
-  it("when there is none: one is to be started, or the name is wrong", () => {
+  it("without agents: start an agent, or correct the name", () => {
     expect(told(0, 0, ["aks"])).toBe(
       "No agent serves ask: start an agent with --kind ask — did you mean aks?",
     );
@@ -123,7 +123,7 @@ describe("nobody serves its kind", () => {
     expect(told(2, 0)).toMatch(/^All 2 agents that serve ask are draining: `waggle undrain a1`, or/);
   });
 
-  it("when those there are are offline, or some of them", () => {
+  it("with some or all agents offline", () => {
     expect(told(0, 1)).toBe(
       "The only agent that serves ask is offline: start it again, or another with --kind ask",
     );
@@ -134,7 +134,7 @@ describe("nobody serves its kind", () => {
   });
 });
 
-describe("nobody of the type that a budget has it go to serves it", () => {
+describe("no agent of the cheaper type serves the kind", () => {
   const obstacle = { reason: "no-agent-of-type", kind: "ask", type: "haiku" } as const;
   const told = (counts: {
     role?: string;
@@ -144,31 +144,31 @@ describe("nobody of the type that a budget has it go to serves it", () => {
     drained?: string;
   }) => describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
 
-  it("when there is none: one is to be started, and why others may not have it", () => {
+  it("without agents: start an agent, and why agents of other types cannot run it", () => {
     expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
       "No agent serves ask by type haiku: start an agent with --kind ask --type haiku (2 agents of other types cannot run it: a budget is used up)",
     );
   });
 
-  it("when those there are are away: names one that can be taken back", () => {
+  it("with agents away: names an agent to undrain", () => {
     expect(told({ role: "editor", agents: 0, offline: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves ask in role editor by type haiku is draining: `waggle undrain a1`, or start another with --kind ask --role editor --type haiku",
     );
   });
 });
 
-describe("nobody serves it in its role", () => {
+describe("no agent serves the kind in the task's role", () => {
   const obstacle = { reason: "no-agent-has-role", kind: "ask", role: "editor" } as const;
   const told = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>
     describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
 
-  it("when there is none: one is to be started, and what others serve it as", () => {
+  it("without agents: start an agent, and how many serve the kind without the role", () => {
     expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
       "No agent serves ask in role editor: start an agent with --kind ask --role editor (2 agents serve it without this role)",
     );
   });
 
-  it("when those there are are away: names one that can be taken back", () => {
+  it("with agents away: names an agent to undrain", () => {
     expect(told({ agents: 1, offline: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves ask in role editor is draining: `waggle undrain a1`, or start another with --kind ask --role editor (1 agent serves it without this role)",
     );

@@ -108,13 +108,13 @@ describe("a story", () => {
     });
   });
 
-  it("of a task without a budget says nothing of tokens that nobody reported", () => {
+  it("of a task without a budget shows no unreported tokens", () => {
     const [attempt] = storyOf(TaskSubmitted, TaskAssigned, AttemptFailed).attempts;
     for (const field of ["tokens", "tokensReserved", "tokensCharged"])
       expect(attempt).not.toHaveProperty(field);
   });
 
-  it("of a task lost by its agent: it is queued again at once", () => {
+  it("of a task lost by its agent: queued again at once", () => {
     const { retryAt: _, ...lost } = { ...AttemptFailed, failure: { class: "lost", error: "" } as const };
     const story = storyOf(TaskSubmitted, TaskAssigned, lost);
     expect(story.state).toBe("queued");

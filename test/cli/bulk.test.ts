@@ -73,7 +73,7 @@ describe("a filter", () => {
     expect(await statesOf("a")).toEqual({ a1: "queued 1", a2: "queued 1", a3: "queued 1" });
   });
 
-  it("goes on when the count is typed", async () => {
+  it("continues when the user types the count", async () => {
     const { code, stdout, stderr } = await atTerminal("cancel --kind a", "3");
     expect([code, stdout, stderr]).toEqual([
       0,

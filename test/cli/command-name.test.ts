@@ -59,9 +59,10 @@ describe("a hint", () => {
     expect(asStarted(told)).toBe(told);
   });
 
-  it("is not what only looks like one", () => {
+  it("leaves names, paths and values of flags alone", () => {
     const asStarted = asStartedBy({ env: {}, script: `${cwd}/bin/waggle.js`, cwd }, verbs);
-    const text = "`waggle coordinator c1` waggle.config.json --rules waggle waggle-agent-a /tmp/waggle up";
+    const text =
+      "`waggle coordinator c1` waggle.config.json --rules waggle --top-n 3 waggle-agent-a /tmp/waggle up";
     expect(asStarted(text)).toBe(text);
   });
 });

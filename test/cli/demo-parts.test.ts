@@ -29,7 +29,7 @@ function aFolder(files: Record<string, string | Buffer>): string {
 const hasGit = hasProgram("git", "the demo on a git repository");
 
 describe("files", () => {
-  it("are all but those in hidden folders and node_modules, and only text", async () => {
+  it("are all text files outside of hidden folders and node_modules", async () => {
     const folder = aFolder({
       "b.txt": "b",
       "a/deep/a.ts": "a",

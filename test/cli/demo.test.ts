@@ -44,7 +44,7 @@ function processesWith(text: string): string[] {
   return processes().flatMap(({ command }) => (command.includes(text) ? [command] : []));
 }
 
-it("does real work, tells what it did, and leaves nothing running", async () => {
+it("does real work, reports its results, and leaves nothing running", async () => {
   const demo = await workplace.run("demo", await aFolder());
   expect(demo.stderr).toMatch(/^demo +a swarm at work on /);
   expect(demo.stderr).toMatch(/^swarm +a coordinator and the agents amber, /m);
@@ -77,7 +77,7 @@ it("does real work, tells what it did, and leaves nothing running", async () => 
   expect(processesWith(workplace.folder)).toEqual([]);
 });
 
-it("breaks an agent where there is work enough, and tells what the journal says of it", async () => {
+it("breaks an agent if there is enough work, and reports the journal's figures", async () => {
   const folder = await aFolder();
   const more = Array.from({ length: 120 }, (_, at) => writeFile(join(folder, `more-${at}.txt`), "x"));
   await Promise.all(more);

@@ -87,7 +87,7 @@ async function until<Value>(ask: () => Promise<Value>, isIt: (value: Value) => b
   }
 }
 
-it("warns of who else writes into the journal for a day after the last such record, and says so from then on", () => {
+it("warns of foreign records for a day after the last one, and then only mentions them", () => {
   const writers = (agoMs: number) => {
     const journal = { foreignRecords: { count: 2, lastAt: 1_000 } };
     const status = { swarm: "default", at: 1_000 + agoMs, journal } as unknown as StatusResponse;
@@ -138,7 +138,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       });
     });
 
-    it("says which segments a restart reads, and takes one that is gone for damage", async () => {
+    it("lists the segments that a restart reads, and reports a missing segment as damage", async () => {
       const journal = await openNatsJournal({ connection: { urls: [server.url], name: "test" }, swarm });
       for (const term of [1, 2, 3]) await leadTerm(journal, term);
       const whole = await doctor(server.url);
@@ -211,7 +211,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       }
     });
 
-    it("warns of who else writes into the journal, and says who may not", async () => {
+    it("warns of foreign writers in the journal, and advises to restrict permissions", async () => {
       const workplace = await Workplace.make();
       try {
         const up = workplace.start("up", "--nats", server.url);
@@ -240,7 +240,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
     let servers: Servers | undefined;
     afterEach(() => servers?.stop());
 
-    it("names replicas that are away, and says when a majority is", {
+    it("names missing replicas, and reports a lost majority", {
       // A second try with new servers: after a kill, replicas sometimes lag for minutes (docs/reliability.md).
       timeout: limits.journalOpenMs * 20,
       retry: 1,

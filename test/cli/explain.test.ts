@@ -91,7 +91,7 @@ task dear     1 of 1  0 turns                20
 `);
 });
 
-it("an assignment is told by its receipt, and in full by replaying the journal", async () => {
+it("an assignment is shown from its receipt, and in full from a replay of the journal", async () => {
   expect(
     await transcript(
       "explain spent",

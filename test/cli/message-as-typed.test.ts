@@ -69,7 +69,7 @@ describe("a message that does not begin with its field", () => {
     expect(messageAsTyped(error, command)).toBe("--alpha: α is too much");
   });
 
-  it("stays as it is where it is of a line of a file, or names the flag itself", () => {
+  it("stays unchanged for a line of a file, or if it names the flag", () => {
     const command = commandOf("submit");
     command.setOptionValueWithSource("weight", 2, "cli");
     for (const message of ["line 3: weight: is no number", "leave out --weight"])
@@ -84,7 +84,7 @@ it("what could be and is refused all the same says so in its own words", () => {
   expect(messageAsTyped(conflict, command)).toBe("task t1 was submitted before");
 });
 
-it("what no flag stands for is named as it is", () => {
+it("a field without a flag keeps its name", () => {
   const told = messageAsTyped(refusal("payload.depth", "payload.depth: too deep"), commandOf("submit"));
   expect(told).toBe("payload.depth: too deep");
 });

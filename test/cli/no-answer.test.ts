@@ -77,7 +77,7 @@ const cancelled = (tasks: readonly { readonly task: string }[]) => ({
 });
 
 describe("Ctrl-C while a submission has no answer", () => {
-  it("says that the task may have been accepted, and the command that tells", async () => {
+  it("says that the task may have been accepted, and the command to check", async () => {
     const { shell, script } = interruptedAt(1, "submit");
     const { code, stdout, stderr } = await waggle("submit --kind a --id t1 --swarm default", script, shell);
     expect([code, stdout]).toEqual([130, ""]);
@@ -172,7 +172,7 @@ describe("a filter of retry and cancel", () => {
 
   const many = Array.from({ length: 600 }, (_, at) => `t${at}`);
 
-  it("says how far it is, after each 256 tasks", async () => {
+  it("reports progress after each 256 tasks", async () => {
     const { code, stdout, stderr } = await waggle("cancel --kind a --yes", ({ verb, body }) =>
       verb === "cancel" ? cancelled(body.tasks) : page(many),
     );

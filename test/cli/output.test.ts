@@ -193,7 +193,7 @@ describe("text at the end of a line", () => {
     ]);
   });
 
-  it("goes on indented", () => {
+  it("continues indented", () => {
     expect(hanging("14:30:00.000 12 t1 failed at a1: no such file", 24)).toEqual([
       "14:30:00.000 12 t1",
       "    failed at a1: no",

@@ -141,7 +141,7 @@ describe("one snapshot", () => {
 });
 
 describe("many snapshots", () => {
-  it("are those of the vectors, to the byte", async () => {
+  it("equal the vectors, to the byte", async () => {
     const vectors = readVectors<Vector>("budget-scheduler.jsonl");
     const stdin = vectors.map(({ snapshot }) => JSON.stringify(snapshot)).join("\n");
     const { code, stdout } = await plan(stdin, "--lines", "--rules", "budget");
@@ -149,22 +149,25 @@ describe("many snapshots", () => {
     expect(stdout).toBe(vectors.map(({ actions }) => `${JSON.stringify(actions)}\n`).join(""));
   });
 
-  it.each([["--json"], []])("go on after a bad one, which says so in its place: %s", async (...flags) => {
-    const bad = { ...good, tasks: [{ id: "t" }] };
-    const stdin = [JSON.stringify(good), "{", "", JSON.stringify(bad), JSON.stringify(good)].join("\r\n");
-    const { code, stdout, stderr } = await plan(stdin, "--lines", ...flags);
-    expect(code).toBe(2);
-    expect(linesOf(stdout)).toEqual([
-      [action],
-      { line: 2, error: expect.objectContaining({ code: "WAGGLE_INVALID_MESSAGE", exitCode: 2 }) },
-      { line: 4, error: expect.objectContaining({ field: "tasks[0].projectId" }) },
-      [action],
-    ]);
-    if (flags.length === 0) expect(stderr).toMatch(/standard input:2: .*\n.*standard input:4: tasks\[0\]/);
-    else expect(stderr).toBe("");
-  });
+  it.each([["--json"], []])(
+    "continue after an invalid line, with its error in place: %s",
+    async (...flags) => {
+      const bad = { ...good, tasks: [{ id: "t" }] };
+      const stdin = [JSON.stringify(good), "{", "", JSON.stringify(bad), JSON.stringify(good)].join("\r\n");
+      const { code, stdout, stderr } = await plan(stdin, "--lines", ...flags);
+      expect(code).toBe(2);
+      expect(linesOf(stdout)).toEqual([
+        [action],
+        { line: 2, error: expect.objectContaining({ code: "WAGGLE_INVALID_MESSAGE", exitCode: 2 }) },
+        { line: 4, error: expect.objectContaining({ field: "tasks[0].projectId" }) },
+        [action],
+      ]);
+      if (flags.length === 0) expect(stderr).toMatch(/standard input:2: .*\n.*standard input:4: tasks\[0\]/);
+      else expect(stderr).toBe("");
+    },
+  );
 
-  it("of which there are none print nothing", async () => {
+  it("print nothing if the input is empty", async () => {
     expect(await plan("", "--lines")).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 });

@@ -104,7 +104,7 @@ describe("a journal in files", () => {
     });
   });
 
-  it("goes on from the last good batch with --yes", async () => {
+  it("continues from the last good batch with --yes", async () => {
     await flip(2, "t2-1");
     const shell = aShell({ cwd: tmpdir(), env: env() });
     expect(await runIn(shell, "doctor")).toMatchObject({
@@ -121,7 +121,7 @@ describe("a journal in files", () => {
     expect(after.code).not.toBe(7);
   });
 
-  it("goes on over a segment whose file is gone, and over one that does not begin as a segment", async () => {
+  it("continues past a segment without a file, and past a file with an invalid beginning", async () => {
     await rename(segmentFolder(folder, 3), join(dataFolder, "elsewhere"));
     await writeFile(segmentPath(folder, 2), "nothing of ours");
     const { code, report } = await recover(env(), "--yes");
@@ -162,7 +162,7 @@ for (const { path, version } of natsServersFor("recovery of a journal in JetStre
     });
     afterEach(() => server.stop());
 
-    it("goes on over a stream that somebody deleted, and refuses while a coordinator runs", async () => {
+    it("continues past a deleted stream, and refuses while a coordinator runs", async () => {
       const journal = await openNatsJournal({ connection: { urls: [server.url], name: "test" }, swarm });
       for (const term of [1, 2, 3]) await leadTerm(journal, term);
       const connection = await connect({ servers: server.url });

@@ -65,7 +65,7 @@ describe("a failure", () => {
     expect(JSON.parse(told(invalid, { json: true }).stderr)).toMatchObject({ error: { field: "kind" } });
   });
 
-  it("nobody foresaw says how to see more", () => {
+  it("an unexpected error says how to see more", () => {
     expect(told(new TypeError("x is not a function")).stderr).toBe(
       "error UNEXPECTED: x is not a function (run the command again with --verbose for the stack)\n",
     );

@@ -278,7 +278,7 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
   expect(shown).toEqual({ paused: false, ...JSON.parse(json).settings });
 });
 
-it("pauses and their ends, of a project and of the swarm, are told in status too", async () => {
+it("pause and resume, of a project and of the swarm, also show in status", async () => {
   expect(await transcript("pause acme", "pause", "pause", "resume acme", "pause acme", "resume")).toBe(
     `$ waggle pause acme
 project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; running attempts continue
@@ -357,7 +357,7 @@ project typo removed
   });
 });
 
-it("every change stands in the record, told in a line", async () => {
+it("every change is journaled, and printed as one line", async () => {
   const { stdout } = await waggle("events --from start --type ProjectConfigured");
   expect(stdout).toMatch(/project acme set: creditWeight 2, maxConcurrent 4, budget tokens 100000/);
 });

@@ -74,7 +74,7 @@ describe("a simulation", () => {
     );
   });
 
-  it("says which figures one seed cannot give, and which were not measured", async () => {
+  it("marks figures that a single seed cannot give, and unmeasured figures", async () => {
     const drawn = await simulate(aFolder(), "loco-spike", "--seeds", "1", "--json");
     expect(records(drawn.stdout)).toMatchObject([{ alpha: null, metrics: { spike: { ci95: null } } }]);
     const certain = await simulate(aFolder(), "lucio-1", "--json");

@@ -32,6 +32,6 @@ it("is nothing of a moment", () => {
   expectNotices("s 499ms l", "500ms |", {});
 });
 
-it("ends when it leads: afterwards its log says who leads", () => {
+it("ends when the coordinator leads: later its log names the leader", () => {
   expectNotices("s 4399ms l 99ms s 9999ms x", "500ms w 3899ms |", { w: waits });
 });

@@ -68,7 +68,7 @@ describe("the first screen", () => {
     expect(shown({})).toMatch(/^agents +0 agents online$/m);
   });
 
-  it("says why tasks wait, the kinds that nobody serves first", () => {
+  it("says why tasks wait, kinds without agents first", () => {
     const text = shown({
       tasks: { queued: 9 },
       agents: [anAgent("a1", { status: "busy", inFlight: 4, load: 1 })],
@@ -181,7 +181,7 @@ describe("a swarm of 3 agents, 3 projects and 2,000 kinds, at 60 columns", () =>
     ]);
   });
 
-  it("shortens nothing but kinds, and those in their middle", () => {
+  it("shortens only kinds, in their middle", () => {
     const cut = lines.filter((line) => line.includes("…"));
     expect(cut.length).toBeGreaterThan(0);
     for (const line of cut) expect(line).toMatch(/^acme\.team-\S*…\S*-step-\d+ +any +2 /);
@@ -219,7 +219,7 @@ describe("of 2,000 rows", () => {
     })),
   };
 
-  it("20 of each table are listed, those that matter most first, and the others are counted", () => {
+  it("20 of each table are listed, the most important first, and the rest is counted", () => {
     const text = shown(tables);
     expect(text.split("\n").length).toBeLessThan(100);
     expect(text.match(/^and 1,980 more \(--all lists them\)$/gm)).toHaveLength(3);

@@ -43,7 +43,7 @@ describe("a swarm on the development broker", () => {
   const verdicts =
     'case "$WAGGLE_KIND" in fail) echo broken >&2; exit 1;; invalid) exit 65;; nap) sleep 30;; esac';
 
-  it("tells which broker it took and what that is worth, and agents as they come", async () => {
+  it("prints its broker and durability, and agents as they join", async () => {
     expect(up.said).toMatch(
       /^broker +the development broker at 127\.0\.0\.1:\d+, started for this data folder/m,
     );
@@ -69,7 +69,7 @@ describe("a swarm on the development broker", () => {
     expect(other).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("WAGGLE_CONFLICT") });
   });
 
-  it("submit --watch tells the story as it happens", async () => {
+  it("submit --watch prints the task's events as they happen", async () => {
     const watched = await workplace.run("submit", "--kind", "count", "--text", "a b", "--watch", "--json");
     expect(watched.code).toBe(0);
     const told = records(watched);
@@ -86,7 +86,7 @@ describe("a swarm on the development broker", () => {
     });
   });
 
-  it("many tasks: each is told, and the exit code is the worst", async () => {
+  it("many tasks: prints each outcome, and exits with the worst code", async () => {
     const lines = ['{"kind":"count","payload":"a"}', "nonsense", '{"kind":"invalid","id":"bad-input"}'];
     await writeFile(join(workplace.folder, "tasks.ndjson"), lines.join("\n"));
     const many = await workplace.run("submit", "@tasks.ndjson", "--wait", "--json");
@@ -117,7 +117,7 @@ describe("a swarm on the development broker", () => {
     );
   });
 
-  it("a kind nobody serves is warned of at once with near misses, and queued", async () => {
+  it("a kind without agents gets a warning with near misses, and the task is queued", async () => {
     const queued = await workplace.run("submit", "--kind", "cuont", "--id", "misspelt");
     expect(queued).toMatchObject({ code: 0, stdout: "misspelt\n" });
     expect(queued.stderr).toMatch(/^warning: no agent serves the kind cuont\. Did you mean count\? /);
@@ -125,7 +125,7 @@ describe("a swarm on the development broker", () => {
     expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining("WAGGLE_NO_CAPABLE_AGENT") });
   });
 
-  it("a wait that is too long ends with 6, and the task goes on until it is cancelled", async () => {
+  it("a wait that times out exits with 6, and the task continues until cancelled", async () => {
     const late = await workplace.run("submit", "--kind", "nap", "--id", "napping", "--wait-timeout", "200ms");
     expect(late).toMatchObject({ code: 6, stderr: expect.stringContaining("it goes on") });
     expect(await workplace.run("cancel", "napping")).toMatchObject({
@@ -136,7 +136,7 @@ describe("a swarm on the development broker", () => {
     expect(outcome).toMatchObject({ code: 4, stderr: expect.stringContaining("WAGGLE_TASK_CANCELLED") });
   });
 
-  it("Ctrl-C ends a wait with 130, and says that the task goes on and how to wait again", async () => {
+  it("Ctrl-C ends a wait with 130, and prints that the task continues and how to wait again", async () => {
     const waiting = workplace.start(
       "submit",
       "--kind",
@@ -193,7 +193,7 @@ describe("a swarm on the development broker", () => {
     expect(many.stdout).toMatch(/^two\.txt: \S+ completed 2$/m);
   });
 
-  it("events prints the last 50 without flags, the last n with --tail, and goes on with --follow", async () => {
+  it("events prints the last 50 without flags, the last n with --tail, and new events with --follow", async () => {
     const all = (await workplace.run("events", "--from", "start")).stdout.trimEnd().split("\n");
     const last = await workplace.run("events");
     const lines = last.stdout.trimEnd().split("\n");
@@ -252,7 +252,7 @@ describe("a swarm on the development broker", () => {
     expect(none.stderr).toMatch(/^no event of task nosuch; the journal ends at batch [\d,]+\n$/);
   });
 
-  it("events --follow goes on with what happens", async () => {
+  it("events --follow prints new events", async () => {
     const following = workplace.start("events", "--follow", "--from", "start", "--type", "TaskSubmitted");
     await following.says("submitted by");
     await workplace.run("submit", "--kind", "count", "--id", "followed");
@@ -260,7 +260,7 @@ describe("a swarm on the development broker", () => {
     expect(await following.kill("SIGINT")).toMatchObject({ code: 130 });
   });
 
-  it("task tells why a task went where it went, and what keeps one that waits", async () => {
+  it("task shows why a task got its agent, and why a task waits", async () => {
     await workplace.run("submit", "--kind", "count", "--id", "told", "--wait");
     const told = await workplace.run("task", "told");
     expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
@@ -373,7 +373,7 @@ describe("the life of a broker", () => {
   let workplace: Workplace;
   afterEach(() => workplace.clear());
 
-  it("outlives its coordinator, and ends with down, which says who is left", async () => {
+  it("outlives its coordinator, and ends with down, which lists the remaining processes", async () => {
     workplace = await Workplace.make();
     const up = workplace.start("up", "--json");
     await up.says('"msg":"leading"');
@@ -398,7 +398,7 @@ describe("the life of a broker", () => {
     expect(ended.stdout).not.toContain("the broker runs");
   });
 
-  it.each(brokers)("is started again by its coordinator when it is killed: $name", async ({ binary }) => {
+  it.each(brokers)("is restarted by its coordinator after a kill: $name", async ({ binary }) => {
     workplace = await Workplace.make(binary);
     const up = workplace.start("up");
     await up.says("leading");
@@ -424,7 +424,7 @@ describe("the life of a broker", () => {
     });
   });
 
-  it("that nobody leads over a damaged journal in files is no reason for doctor to have one started", async () => {
+  it("doctor does not advise to start a coordinator on a damaged journal in files", async () => {
     workplace = await Workplace.make();
     const up = workplace.start("up");
     await up.says("leading");

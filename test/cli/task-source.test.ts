@@ -126,7 +126,7 @@ describe("NDJSON", () => {
     ]);
   });
 
-  it("takes --kind for lines without one when it is told that lines they are", async () => {
+  it("--kind with --ndjson applies to lines without a kind", async () => {
     const shell = aShell({ stdin: '{"payload":"1"}\n{"kind":"b"}' });
     expect(await tasksOf({ kind: "k", ndjson: true }, ["-"], shell)).toMatchObject([
       { task: { kind: "k", payload: "1" } },
@@ -213,7 +213,7 @@ describe("bytes that are not UTF-8", () => {
   });
 });
 
-it("the payloads of several files are told apart by their names", async () => {
+it("payloads of several files are distinguished by the file names", async () => {
   const shell = aShell({ cwd: aFolder({ a: "1", b: "2" }) });
   const tasks = await tasksOf({ kind: "k" }, ["@a", "@b"], shell);
   expect(tasks.map(({ file }) => file)).toEqual(["a", "b"]);

@@ -223,7 +223,7 @@ describe("without a broker", () => {
     expect(code).toBe(3);
   });
 
-  it("a server that is named and not there is told without its password", async () => {
+  it("an unreachable server is shown without its password", async () => {
     const shell = aShell({ cwd: emptyFolder(), env: { NATS_URL: "nats://ann:secret@127.0.0.1:1" } });
     const { code, stderr } = await runIn(shell, "status");
     expect(code).toBe(3);
@@ -243,7 +243,7 @@ describe("without a broker", () => {
     },
   );
 
-  it("down has nothing to stop, which is no failure", async () => {
+  it("down with nothing to stop is no failure", async () => {
     const { code, stdout } = await runIn(aShell({ cwd: emptyFolder() }), "down", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ wasRunning: false });

@@ -93,7 +93,7 @@ const told = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
 
-  it("says for a day that somebody else wrote into the journal", () => {
+  it("shows foreign records for a day", () => {
     const status = aStatus(agents);
     const shown = (agoMs: number) => {
       const journal = { ...status.journal, foreignRecords: { count: 1_004, lastAt: 0 } };
@@ -134,7 +134,7 @@ describe("status", () => {
     else expect(text).toContain(said);
   });
 
-  it("says nothing of a base where a standby answers, which knows of none", () => {
+  it("shows no base if a standby answers", () => {
     const status = aStatus([]);
     const cut = { ...status, journal: { ...status.journal, auditFirstIdx: 1_145 } };
     const shown = (answer: StatusResponse) => renderStatus(answer, { ...view, showsAll: false });
@@ -156,7 +156,7 @@ describe("status", () => {
     expect(text).not.toContain("started as a-2");
   });
 
-  it("does not count those offline that came for slots alone", () => {
+  it("does not count offline processes that only acquired slots", () => {
     const gone = { ...anAgent("slots", "offline"), kinds: [] };
     const text = renderStatus(aStatus([...agents, gone]), { ...view, showsAll: false });
     expect(text).toContain("1 offline (--all");
@@ -171,7 +171,7 @@ describe("status", () => {
   });
 });
 
-describe("who stands by, in status", () => {
+describe("standbys in status", () => {
   it.each([
     [["c2", "c3"], /^leader +l, term 1\nstandbys +c2, c3\njournal/m],
     [[], /^leader +l, term 1\nstandbys +none\njournal/m],
@@ -182,7 +182,7 @@ describe("who stands by, in status", () => {
   });
 });
 
-describe("who is left behind by down", () => {
+describe("processes that remain after down", () => {
   const lines = (standbys: readonly string[]) =>
     leftBehindLines(
       leftBehind({ ...aStatus([anAgent("a1"), anAgent("a2", "offline")]), standbys: [...standbys] }),
@@ -219,7 +219,7 @@ describe("a transfer of the lead", () => {
     expect(transferText({ ...transferred, to: "c1" })).toBe("c1 leads already");
   });
 
-  it("that nobody took says who did not answer", () => {
+  it("without a new leader names the standby that did not answer", () => {
     expect(notTransferredText({ leader: "c1", to: undefined })).toContain(
       "no standby took over. The chosen standby did not answer: see its log; `waggle status`",
     );
@@ -237,7 +237,7 @@ describe("the swarm in status", () => {
     expect(renderStatus(older, { ...view, showsAll: false })).not.toMatch(/undefined|VAPORA/);
   });
 
-  it("shows its metrics, and no mean of nobody", () => {
+  it("shows its metrics, and no mean without agents", () => {
     expect(render({})).toMatch(/^ +0 +0 +0 +0 +0 +– +–$/m);
     const metrics = {
       totalAgents: 4,
@@ -310,7 +310,7 @@ describe("budgets and rates in status", () => {
   });
 });
 
-it("a user of whom nothing was ever assigned has no mean wait, and a worst one all the same", () => {
+it("a user without assignments has no mean wait, but a longest wait", () => {
   const user = { user: "ann", tasks: { queued: 1 }, waitMsMean: 0, waitMsMax: 31_000 };
   const rowOf = (started?: number) => {
     const users = [{ ...user, ...(started === undefined ? {} : { started }) }];
@@ -351,16 +351,16 @@ describe("resources in status", () => {
     waiters: [party("a3", "h4", 5), party("a3", "h5", 1)],
   };
 
-  it("are not shown where there is none", () => {
+  it("are not shown without resources", () => {
     expect(renderStatus(aStatus([]), { ...view, showsAll: false })).not.toContain("resources");
   });
 
-  it("show slots in use, who waits, utilisation, α and who holds them", () => {
+  it("show slots in use, waiters, utilisation, α and holders", () => {
     const text = renderStatus({ ...aStatus([]), resources: [resource] }, { ...view, showsAll: false });
     expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.25 policy +a1 ×2 \(3 s\), a2 \(40 ms\)$/m);
   });
 
-  it("say whose α it is, and that it moves", () => {
+  it("show the origin of α, and auto-tune", () => {
     const own = { ...resource, alpha: 0.31, autoTune: true, alphaFrom: "resource" as const };
     const text = renderStatus({ ...aStatus([]), resources: [own] }, { ...view, showsAll: false });
     expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.31 own, moving +a1/m);
@@ -398,7 +398,7 @@ describe("a task's story", () => {
   const receipt = { feasible: 1, candidates: [], ineligible: {}, decidedBy: "only", waiting: 1, waitedMs: 0 };
   const anAttempt = { attempt: 2, agent: "a1", assignedAt: 0, assignedIdx: 950, receipt };
 
-  it("whose record is no longer kept is said to have ended all the same, and where the journal begins", () => {
+  it("a task without a kept record still shows its end, and where the journal begins", () => {
     const ended = { state: "completed", submittedIdx: 5, endedIdx: 9 };
     const gone = "the record of this task is no longer kept (the journal begins at batch 1,917)";
     const text = told(aStory({ ...ended, attempts: 2 }), undefined, 1_917);
@@ -437,7 +437,7 @@ describe("a task's story", () => {
     expect(text).toMatch(/^ {4}.*many words/m);
   });
 
-  it("of which the beginning is no longer kept says so, and counts the attempts that it had", () => {
+  it("a task without the beginning of its record says so, and counts all its attempts", () => {
     const cut = "the beginning of this task's record is no longer kept (the journal begins at batch 917)";
     const status = { state: "running", submittedIdx: 5 };
     const story = { ...aStory({ ...status, attempts: 2 }), attempts: [anAttempt] } as unknown as TaskStory;
@@ -474,7 +474,7 @@ describe("a task's story", () => {
     expect(text.split("\n").find((line) => line.startsWith("attempt 1"))).toMatch(new RegExp(`: ${words}$`));
   });
 
-  it("says what a budget made of an attempt, and which budgets it did not fit", () => {
+  it("shows the effect of budgets on an attempt, and the exceeded budgets", () => {
     const used = { ...receipt, budget: { project: "downgrade" } };
     const open = {
       attempt: 1,

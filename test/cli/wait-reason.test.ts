@@ -43,7 +43,7 @@ async function told(
 }
 
 describe("at a terminal", () => {
-  it("the reason is told once, and another when it is another", async () => {
+  it("a reason is printed once, and again when it changes", async () => {
     const waits = [waitingFor(full(8)), waitingFor(full(9)), waitingFor(paused), waitingFor(paused)];
     const { lines, stdout, pauses } = await told(waits, { columns: 80 });
     expect(lines).toEqual([
@@ -54,7 +54,7 @@ describe("at a terminal", () => {
     expect(new Set(pauses)).toEqual(new Set([limits.waitReasonMs]));
   });
 
-  it("nothing is told of a task that runs, or when nobody answers", async () => {
+  it("prints nothing for a running task, or without an answer", async () => {
     const { lines } = await told(["no leader", "runs", waitingFor()], { columns: 80 });
     expect(lines).toEqual([]);
     expect((await told(["no leader", waitingFor(paused)], { columns: 80 })).lines).toHaveLength(1);

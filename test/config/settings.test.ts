@@ -104,7 +104,7 @@ describe("settings", () => {
       );
   });
 
-  it("warn who keeps next to nothing of the journal", () => {
+  it("warn about a very small retention", () => {
     for (const little of ["0s", "59m", "1KiB", "7d,1MiB", "1s,1GiB"])
       expect(retentionWarning(settings({ flags: { retain: little } }).retention)).toContain(
         "are removed soon",

@@ -13,7 +13,7 @@ it("comes from variables, and an empty one says nothing", () => {
   });
 });
 
-it("is refused by the name of the variable where it is none", () => {
+it("an invalid value is refused with the variable's name", () => {
   for (const wrong of ["abc", "0", "-1", "1.5", "NaN", "Infinity", "1e3"])
     expect(() => snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: wrong })).toThrow(
       /^WAGGLE_SNAPSHOT_EVENTS: must be a number of events, from 1$/,

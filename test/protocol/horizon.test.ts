@@ -35,7 +35,7 @@ function answeredFor(ms: number, term: number, idx: number): number {
   return idx + ms / 1_000;
 }
 
-describe("a term that nobody leads", () => {
+describe("a term without a leader", () => {
   it("is given up when leaders have answered from a lower one for long enough, not before", () => {
     answered(5, 10);
     horizon.noteTerm(forged);
@@ -47,7 +47,7 @@ describe("a term that nobody leads", () => {
     expect(losses, "an announcement says nothing about batches").toEqual([]);
   });
 
-  it("is given up once, however often it is announced, and under whatever number", () => {
+  it("is given up once, despite repeated announcements with any number", () => {
     answered(5, 10);
     horizon.noteTerm(forged);
     answered(5, 11);
@@ -59,7 +59,7 @@ describe("a term that nobody leads", () => {
     expect([horizon.term, newLeaders, losses]).toEqual([5, 1, []]);
   });
 
-  it("is believed anew where a later term has answered: the next leader is heard at once", () => {
+  it("is believed again after an answer of a later term: the next leader is accepted at once", () => {
     answered(5, 10);
     horizon.noteTerm(forged);
     answered(5, 11);
@@ -70,7 +70,7 @@ describe("a term that nobody leads", () => {
     expect([horizon.term, newLeaders]).toEqual([7, 3]);
   });
 
-  it("that somebody told of with a batch hides no loss behind it for ever, and is told as one", () => {
+  it("announced with a batch does not hide a loss forever, and is reported as a loss", () => {
     answered(5, 10);
     horizon.note({ term: forged, idx: 20 });
     answered(5, 11);

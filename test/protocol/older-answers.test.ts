@@ -21,7 +21,7 @@ it("status, as it was first answered", () => {
   expect(checked).not.toHaveProperty("value.metrics");
 });
 
-it("status with a rate of which nobody says what is reserved, and rows left out that were not counted", () => {
+it("status with a rate without reserved tokens, and without counts of omitted rows", () => {
   const rate = { type: "claude", window: "per_day", sliding: true, tokensMax: 5, used: 1 };
   const omitted = { agents: 1, queues: 0, projects: 0, users: 0 };
   const checked = check({ ...firstStatus, rates: [rate], omitted }, statusResponseSchema);
