@@ -349,12 +349,12 @@ describe("results", () => {
     leader.script.result = () => ({ term: 1, idx, answers: [{ ok: true, status: "ok" }] });
     await fixture.assign(2);
     await fixture.end("t1");
-    expect(fixture.lines.filter((line) => line.includes("lost its end"))).toEqual([]);
+    expect(fixture.lines.filter((line) => line.includes("lost records at its end"))).toEqual([]);
     idx = 40;
     await fixture.end("t2");
-    expect(fixture.lines.filter((line) => line.includes("lost its end"))).toEqual([
+    expect(fixture.lines.filter((line) => line.includes("lost records at its end"))).toEqual([
       expect.stringMatching(
-        /known up to term 1, batch 50.*term 1, batch 40.*Results that this agent reported/,
+        /had reached term 1, batch 50.*now at term 1, batch 40.*Results that this agent reported/,
       ),
     ]);
   });

@@ -478,7 +478,7 @@ async function refusesAll<On>({ options, args = {} }: Call<On>, on: On): Promise
     for (const value of values) {
       const { field, message } = await refusal(() => run(on, value));
       expect(field, message).toMatch(new RegExp(`^${name}`));
-      expect(message).toMatch(new RegExp(`(^|: )${name}\\S*: (must|is missing|there is no)`));
+      expect(message).toMatch(new RegExp(`(^|: )${name}\\S*: (must|is missing|unknown|there is no)`));
     }
   if (options === undefined) return;
   const { values, run, base } = options;
@@ -487,7 +487,7 @@ async function refusesAll<On>({ options, args = {} }: Call<On>, on: On): Promise
       const { field, message } = await refusal(() => run(on, { ...base, [name]: value }));
       expect(field, message).toMatch(new RegExp(`^${name}`));
       expect(message).toMatch(
-        new RegExp(`(^|: )${name}\\S*: (must|is missing|is unknown|there is no|at most)`),
+        new RegExp(`(^|: )${name}\\S*: (must|is missing|is unknown|unknown|there is no|at most)`),
       );
     }
     const misspelt = await refusal(() => run(on, { ...base, [`${name}x`]: each[0] }));
