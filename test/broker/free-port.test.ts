@@ -22,7 +22,7 @@ it("are none that a kernel gives to connections, which could have it while the s
   expect(new Set(ports).size).toBeGreaterThan(90);
 });
 
-it("are not those that somebody has", async () => {
+it("are never taken ports", async () => {
   const free = await freePort();
   const tries = [takenPort, takenPort, free];
   expect(await freePort(() => tries.shift() ?? expect.fail("it goes on"))).toBe(free);

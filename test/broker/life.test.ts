@@ -47,7 +47,7 @@ async function works(found: FoundBroker): Promise<boolean> {
 }
 
 describe("the broker of a data folder", () => {
-  it("is the development broker where there is no nats-server, and says so", async () => {
+  it("is the development broker without a nats-server, and reports it", async () => {
     const found = await find();
     expect(found).toMatchObject({ kind: "development", local: { wasStarted: true, storeDir: null } });
     expect(found.sentence).toMatch(
@@ -56,7 +56,7 @@ describe("the broker of a data folder", () => {
     expect(await works(found)).toBe(true);
   });
 
-  it("keeps its secret to the owner, and off every command line", async () => {
+  it("keeps its secret readable only to the owner, and off every command line", async () => {
     const found = await find();
     const { secret } = readRecord();
     expect([modeOf("broker.json"), modeOf("development-broker.json"), modeOf("broker.log")]).toEqual([
@@ -72,7 +72,7 @@ describe("the broker of a data folder", () => {
     }
   });
 
-  it("is found by the second starter, and by who only looks", async () => {
+  it("is found by the second starter, and in mode find-only", async () => {
     const first = await find();
     const second = await find();
     const third = await find({ mode: "find-only" });
@@ -107,13 +107,13 @@ describe("the broker of a data folder", () => {
     },
   );
 
-  it("is not started by who only looks", async () => {
+  it("is not started in mode find-only", async () => {
     const looking = find({ mode: "find-only" });
     await expect(looking).rejects.toThrow(UnreachableError);
     await expect(looking).rejects.toThrow(/`waggle up`/);
   });
 
-  it("stops when asked, once, and comes back at the same port with the same secret", async () => {
+  it("stops on request, once, and returns at the same port with the same secret", async () => {
     const first = await find();
     const stopped = await stopBroker(dataFolder);
     expect(stopped.wasRunning).toBe(true);
@@ -140,7 +140,7 @@ describe("the broker of a data folder", () => {
     expect(second.address).toEqual(first.address);
   });
 
-  it("takes another port when its own is taken meanwhile, by a stranger who never sees the secret", async () => {
+  it("takes a new port when a foreign process took its own; the process never sees the secret", async () => {
     const first = await find();
     await stopBroker(dataFolder);
     const heard: string[] = [];
@@ -162,7 +162,7 @@ describe("the broker of a data folder", () => {
     expect(await works(second)).toBe(true);
   });
 
-  it("is never mistaken for another process that got its number", async () => {
+  it("is never mistaken for a process that reuses its id", async () => {
     await find();
     await stopBroker(dataFolder);
     changeRecord({ pid: process.pid });
@@ -187,7 +187,7 @@ describe("the broker of a data folder", () => {
     rmSync(join(dataFolder, "broker.json"));
   });
 
-  it("says what the log says when it does not start", async () => {
+  it("reports the last log line when it does not start", async () => {
     await find();
     await stopBroker(dataFolder);
     const binary = join(scratch, "nats-server");
@@ -252,7 +252,7 @@ describe("a broker that is kept running", () => {
     await expect.poll(() => hasEnded(local?.pid ?? 0), { timeout: 5_000 }).toBe(true);
   };
 
-  it("comes back when it was killed, once, to all who were connected", async () => {
+  it("returns once after a kill, to all its clients", async () => {
     const found = await find();
     const transports = [await keep(found), await keep(found)];
     const bystander = await connectTo(found);
@@ -265,7 +265,7 @@ describe("a broker that is kept running", () => {
     expect((await find({ mode: "find-only" })).address).toEqual(found.address);
   });
 
-  it("stays stopped when somebody meant it, also when it had been killed before", async () => {
+  it("stays stopped after 'waggle down', also after a kill", async () => {
     const found = await find();
     const transport = await keep(found);
     await stopBroker(dataFolder);
@@ -279,7 +279,7 @@ describe("a broker that is kept running", () => {
     expect(readRecord().pid).toBe(null);
   });
 
-  it("is tried again, ever less often, where it cannot start, and says why", async () => {
+  it("is retried with growing pauses when it cannot start, and reports the reason", async () => {
     const found = await find();
     const transport = await connectTo(found);
     await killBroker(found);
@@ -331,7 +331,7 @@ for (const { path, version } of natsServersFor("life of nats-server")) {
       expect((await find({ env: env() })).address).toEqual(found[0]?.address);
     });
 
-    it("refuses who does not know the secret", async () => {
+    it("refuses clients without the secret", async () => {
       const found = await find({ env: env() });
       const stranger = connectNats({ urls: found.address.urls, name: "stranger" });
       await expect(stranger).rejects.toThrow(/refused the credentials/);

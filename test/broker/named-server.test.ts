@@ -27,7 +27,7 @@ function write(path: string, content: unknown): void {
 const writeContext = (name: string, content: unknown) => write(`.config/nats/context/${name}.json`, content);
 
 describe("a named server", () => {
-  it("is none when nobody named one", async () => {
+  it("is undefined when no server was named", async () => {
     expect(await find()).toBeUndefined();
   });
 
@@ -70,7 +70,7 @@ describe("a named server", () => {
   });
 
   it.each(["ann", "_INBOX_ann.>", "_INBOX ann", "_INBOX_ann.", "waggle", "$JS"])(
-    "is refused with an inbox prefix that nobody answers to: %s",
+    "is refused with an inbox prefix that gets no answers: %s",
     async (prefix) => {
       writeContext("odd", { url: "nats://odd", inbox_prefix: prefix });
       await expect(find({ natsContext: "odd" })).rejects.toMatchObject({

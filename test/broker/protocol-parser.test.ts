@@ -148,7 +148,7 @@ describe("the protocol parser", () => {
     );
   });
 
-  it("takes any bytes: reads on or reports one violation, the last thing it says", () => {
+  it("accepts any bytes: continues, or reports one violation and nothing after it", () => {
     const garbage = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc
@@ -191,7 +191,7 @@ describe("the protocol parser", () => {
     }
   });
 
-  it("waits for no payload of who is not authorized, and for none that is too large", () => {
+  it("awaits no payload of an unauthorized client, and no oversized payload", () => {
     expect(new Transcript({ isAuthorized: false }).feed(Buffer.from("PUB a 5\r\n")).events).toEqual([
       "violation Authorization Violation",
     ]);

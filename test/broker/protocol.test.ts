@@ -81,13 +81,13 @@ describe("greeting and secret", () => {
     },
   );
 
-  it("hangs up on who does not introduce himself in time", async () => {
+  it("disconnects a client without CONNECT in time", async () => {
     const client = await open(await startBroker({ connectMs: 40 }));
     client.clear();
     expect(await client.untilClosed()).toBe("-ERR 'Authentication Timeout'\r\n");
   });
 
-  it("delivers nothing to who never showed the secret", async () => {
+  it("delivers nothing to a client without the secret", async () => {
     const spy = await open();
     spy.clear();
     spy.send("SUB > 1\r\n");
@@ -98,7 +98,7 @@ describe("greeting and secret", () => {
   });
 });
 
-describe("what breaks the protocol", () => {
+describe("violations of the protocol", () => {
   it.each([
     "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "\r\n",
@@ -122,7 +122,7 @@ describe("what breaks the protocol", () => {
     "UNSUB\r\n",
     "UNSUB 1 two\r\n",
     "UNSUB 1 2 3\r\n",
-  ])("hangs up on %j, and on nobody else", async (bytes) => {
+  ])("disconnects only the client that sends %j", async (bytes) => {
     const bystander = await login();
     const client = await login();
     client.send(bytes);
@@ -169,7 +169,7 @@ describe("operations", () => {
     expect(await client.settled()).toBe("MSG a.b 7 5\r\nhello\r\nMSG a.c 7 reply.here 0\r\n\r\n");
   });
 
-  it("passes headers through, and leaves them out for who does not know them", async () => {
+  it("passes headers through, and omits them for clients without support", async () => {
     const [knows, knowsNot] = [await login(), await login({ headers: false })];
     for (const client of [knows, knowsNot]) client.send("SUB h 1\r\n");
     await Promise.all([knows.settled(), knowsNot.settled()]);
@@ -197,7 +197,7 @@ describe("operations", () => {
     expect(await client.until(/PONG/)).toBe("+OK\r\n+OK\r\n+OK\r\n+OK\r\nPONG\r\n");
   });
 
-  it("spares a client that wants no echo its own messages", async () => {
+  it("delivers no own messages to a client without echo", async () => {
     const [silent, other] = [await login({ echo: false }), await login()];
     for (const client of [silent, other]) client.send("SUB e 1\r\n");
     await Promise.all([silent.settled(), other.settled()]);
@@ -209,7 +209,7 @@ describe("operations", () => {
     expect(await silent.settled()).toBe("MSG e 1 2\r\nyo\r\n");
   });
 
-  it("tells who asked for it that nobody heard, and nobody else", async () => {
+  it("reports a missing receiver only to the requester", async () => {
     const [asks, doesNot] = [await login({ no_responders: true }), await login()];
     for (const client of [asks, doesNot]) {
       client.send("SUB inbox.* 3\r\nPUB nobody inbox.1 2\r\nhi\r\nPUB nobody 2\r\nhi\r\n");
@@ -218,7 +218,7 @@ describe("operations", () => {
     expect(await doesNot.settled()).toBe("");
   });
 
-  it("counts a message as unheard when only its sender, who wants no echo, listens", async () => {
+  it("counts a message as unheard when only its sender without echo listens", async () => {
     const client = await login({ no_responders: true, echo: false });
     client.send("SUB alone 1\r\nSUB in 2\r\nPUB alone in 0\r\n\r\n");
     expect(await client.settled()).toBe("HMSG in 2 16 16\r\nNATS/1.0 503\r\n\r\n\r\n");
@@ -285,7 +285,7 @@ describe("queue groups", () => {
     expect(messages).toEqual(["MSG q.a 1", "MSG q.a 2", "MSG q.a 3", "MSG q.a 3"]);
   });
 
-  it("pass over a member that wants no echo of its own message", async () => {
+  it("pass over a member without echo for its own message", async () => {
     const [silent, other] = [await login({ echo: false }), await login()];
     for (const client of [silent, other]) {
       client.send("SUB q team 1\r\n");
@@ -328,7 +328,7 @@ describe("frames cut anywhere", () => {
 });
 
 describe("slow and silent clients", () => {
-  it("pings, and hangs up on who never answers", async () => {
+  it("pings, and disconnects a client that never answers", async () => {
     const at = await startBroker({ pingMs: 30 });
     const [silent, lively] = [await login({}, at), await login({}, at)];
     const answering = setInterval(() => lively.send("PONG\r\n"), 10);
@@ -337,7 +337,7 @@ describe("slow and silent clients", () => {
     expect(lively.isClosed).toBe(false);
   });
 
-  it("hangs up on who reads nothing while others publish, and on nobody else", async () => {
+  it("disconnects only the client that reads nothing while others publish", async () => {
     const sleeper = await login();
     const reader = await login();
     const speaker = await login();

@@ -43,7 +43,7 @@ async function takeTurn(folder: string, notes: string[]): Promise<void> {
 }
 
 describe("the start lock", () => {
-  it("is held by one at a time, and everybody gets it in the end", async () => {
+  it("has one holder at a time, and every process gets it in the end", async () => {
     const folder = aFolder();
     const notes: string[] = [];
     await Promise.all(Array.from({ length: 6 }, () => takeTurn(folder, notes)));
@@ -55,7 +55,7 @@ describe("the start lock", () => {
     for (const lock of locks) lock.release();
   });
 
-  it("is still one when a stranger has its port", async () => {
+  it("stays a single lock when a foreign process has its port", async () => {
     const folder = aFolder();
     await occupy(lockPortsFor(folder)[0] ?? 0, "220 mail.example ESMTP\r\n");
     const notes: string[] = [];

@@ -27,7 +27,7 @@ it.each<[Setting["store"]]>([["one"], ["three"]])("every schedule with one devia
 });
 
 /** `from`: the seed that `npm run model -- --without RULE` finds first, which keeps the search short. */
-describe("a search finds what breaks without", () => {
+describe("a search finds a broken promise without", () => {
   it.each<[Rule, Setting["store"], number]>([
     ["seal-before-reading", "one", 0],
     ["nothing-behind-a-seal", "three", 113],

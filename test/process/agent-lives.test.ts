@@ -74,7 +74,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe.skipIf(server === undefined)("two processes under one id", () => {
-  it("leave the later one: the earlier stops what it runs, says what to do, and ends with code 5", async () => {
+  it("leave the later process: the earlier stops its attempts, gives advice, and ends with code 5", async () => {
     const pidFile = join(workplace.folder, "pid");
     const earlier = await startCommand("a1", `echo $$ > ${pidFile}; exec sleep 300`);
     await swarm.submit({ id: "t1", kind: "nap" });
@@ -82,7 +82,7 @@ describe.skipIf(server === undefined)("two processes under one id", () => {
     const later = await startCommand("a1", "echo done");
     const { code, stderr } = await earlier.finished;
     expect([code, stderr]).toEqual([5, expect.stringContaining("WAGGLE_FENCED")]);
-    expect(stderr).toContain("Give each its own id");
+    expect(stderr).toContain("Give each process its own id");
     const pid = Number(readFileSync(pidFile, "utf8"));
     await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false);
 
@@ -97,7 +97,7 @@ describe.skipIf(server === undefined)("two processes under one id", () => {
 });
 
 describe.skipIf(server === undefined)("an agent that is killed and started again under its id", () => {
-  it("has its attempts closed at the join and run again, and never more of them than it has places", async () => {
+  it("has its attempts closed at the join and rerun, never more than its capacity", async () => {
     const flags = ["--max-concurrent", "2"];
     const mayEnd = join(workplace.folder, "may-end");
     const command = `while [ ! -e ${mayEnd} ]; do sleep 0.1; done; echo done`;
@@ -185,7 +185,7 @@ describe.skipIf(server === undefined)("an agent that is stopped for longer than 
 });
 
 describe.skipIf(server === undefined)("an agent whose main thread is blocked for longer than H", () => {
-  it("keeps its lease: its attempt is the only one, and nobody took it for lost", async () => {
+  it("keeps its lease: the attempt is the only one, and the agent is never declared lost", async () => {
     await startProgram("blocked", "handle");
     await startProgram("free", "handle");
     const blockMs = limits.agentLostMs + 3_000;

@@ -75,7 +75,7 @@ describe.each(brokers)("slots on $name", ({ binary }) => {
     return { most, left: held.size, grants };
   }
 
-  it("are never held by more than there are, whoever dies, and all that wait get one", async () => {
+  it("are never held twice, whoever dies, and every waiter gets one", async () => {
     await setSlots(2);
     const victim = startHolder(0, 0);
     await victim.says("has");

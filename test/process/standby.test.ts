@@ -29,7 +29,7 @@ describe.skipIf(server === undefined)("a standby", () => {
     await workplace.clear();
   });
 
-  it("leads soon after its leader was killed, and says every grant again", async () => {
+  it("leads soon after the leader was killed, and repeats every grant", async () => {
     await workplace.run("resource", "set", "gpu", "--slots", "1");
     await swarm.submit({ id: "before", kind: "none" });
     const slot = await swarm.acquire("gpu");

@@ -220,7 +220,7 @@ export function describeTransport(name: string, makeServer: () => Promise<Transp
         expect(texts).toEqual(Array.from({ length: 1_000 }, (_, at) => `${at}`));
       });
 
-      it("end as no-responders at once when nobody listens, also when somebody did before", async () => {
+      it("end as no-responders at once without a subscriber, also after a subscriber left", async () => {
         const { listener, speaker } = await connectTwo();
         expect(await speaker.request("nobody", bytesOf("?"), WAIT)).toEqual({ kind: "no-responders" });
         const received = await listen(listener, "nobody");
@@ -232,7 +232,7 @@ export function describeTransport(name: string, makeServer: () => Promise<Transp
         expect(await speaker.request("nobody", bytesOf("?"), WAIT)).toEqual({ kind: "no-responders" });
       });
 
-      it("end as timeout when nobody answers, and not before", async () => {
+      it("end as timeout without an answer, and not before", async () => {
         const { listener, speaker } = await connectTwo();
         await listen(listener, "silent");
         const asked = performance.now();
@@ -278,7 +278,7 @@ export function describeTransport(name: string, makeServer: () => Promise<Transp
         expect(received.messages.length).toBe(1);
       });
 
-      it("tell a subscriber to the reply subject of a mere publish nothing when nobody listens", async () => {
+      it("send nothing to the reply subject of a plain publish without a subscriber", async () => {
         const { speaker } = await connectTwo();
         const replies = await listen(speaker, "my.replies");
         speaker.publish("nobody-here", bytesOf(""), "my.replies");
@@ -289,7 +289,7 @@ export function describeTransport(name: string, makeServer: () => Promise<Transp
     });
 
     describe("closing", () => {
-      it("sends what was published, then tells, once, and is silent for ever after", async () => {
+      it("sends published messages, notifies once, then stays silent", async () => {
         const { listener, speaker } = await connectTwo();
         const received = await listen(listener, "last-words");
         const own = await listen(speaker, "to-the-closed");

@@ -34,7 +34,7 @@ describe("the memory hub", () => {
     expect(received.messages.length).toBe(1);
   });
 
-  it("loses what was on its way to a connection that broke, even if it is healed at once", async () => {
+  it("loses messages in flight to a broken connection, even if healed at once", async () => {
     const hub = new MemoryHub();
     const [listener, speaker] = [hub.connect(), hub.connect()];
     const received = new Received(listener, "lost");

@@ -61,7 +61,7 @@ async function failureOf(options: Partial<NatsOptions> & Pick<NatsOptions, "urls
 }
 
 describe("a first connection", () => {
-  it("fails fast when nobody listens, says where and what to do", async () => {
+  it("fails fast without a server, with the address and advice", async () => {
     const broker = new DevelopmentBroker({ secret: SECRET, port: 0, serverName: "gone" });
     const port = await broker.listen();
     await broker.close();

@@ -143,7 +143,7 @@ for (const { path, version } of natsServersFor("permissions")) {
       });
     });
 
-    it("an agent that may not hear what it is assigned ends, and says so", async () => {
+    it("an agent without permission for its assignments ends, and reports it", async () => {
       const deps = {
         swarm: swarmId("default"),
         connection: {

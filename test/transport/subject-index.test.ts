@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe("the subject index", () => {
-  it("finds who the plain rule finds, through any history", () => {
+  it("finds the same receivers as the plain rule, through any history", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const index = new SubjectIndex<Subscriber>();
@@ -53,7 +53,7 @@ describe("the subject index", () => {
     );
   });
 
-  it.each(["", ".", "a.", ".a", "a..b"])("finds nobody for the subject %j", (nobodys) => {
+  it.each(["", ".", "a.", ".a", "a..b"])("finds no receiver for the subject %j", (nobodys) => {
     const index = new SubjectIndex<Subscriber>();
     for (const wide of [">", "*", "*.*", "a.>", "a.*", "*.*.*"]) {
       index.add({ pattern: wide, queue: undefined, subscriber: { id: 1 } });
@@ -61,7 +61,7 @@ describe("the subject index", () => {
     expect(index.match(nobodys).each).toEqual([]);
   });
 
-  it("stays right when it has forgotten what it remembered", () => {
+  it("stays correct when its cache is dropped", () => {
     const index = new SubjectIndex<Subscriber>();
     index.add({ pattern: "inbox.*.*", queue: undefined, subscriber: { id: 1 } });
     index.add({ pattern: "inbox.7.x", queue: undefined, subscriber: { id: 2 } });
