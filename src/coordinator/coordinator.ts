@@ -90,8 +90,7 @@ export interface Coordinator {
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator. Resolves once the journal is read: the coordinator follows, or takes the lead if it is
- *  alone.
+/** Starts a coordinator. Resolves once the journal is read: the coordinator follows, or takes the lead if alone.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const coordinator = new RunningCoordinator(options);
@@ -122,12 +121,12 @@ class RunningCoordinator implements Coordinator {
   readonly #emptyLog = new Replay();
   readonly #seen = { highest: 0 };
   #log: Replay | undefined;
-  /** The last batch that this coordinator committed before it was deposed, until the log is read again.
+  /** The last batch committed by this coordinator before it was deposed, until the log is read again.
    *
-   *  The state of a deposed leader contains batches in flight, which the next leader may leave out. So the state is
-   *  dropped, and the log is read again. If the journal lost its end meanwhile, the batches up to `#acknowledged`
-   *  come from `#recentBatches`, and announcements tell other coordinators so. Batches in flight are dropped,
-   *  because no answer left for them. */
+   *  The state of a deposed leader contains batches in flight, and the next leader may leave them out. So the state
+   *  is dropped, and the log is read again. If the journal lost its end meanwhile, the batches up to
+   *  `#acknowledged` come from `#recentBatches`, and announcements tell other coordinators so. Batches in flight
+   *  are dropped, because no answer left for them. */
   #acknowledged: ChainTail | undefined;
   /** The live segment with a silent or absent leader; 0 where no segment was live. */
   #silentSegment = 0;
@@ -310,7 +309,7 @@ class RunningCoordinator implements Coordinator {
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
   }
 
-  /** A server that takes over may lack records for a while: damage is believed once it lasts. */
+  /** A server that takes over may lack records for a while: only lasting damage counts. */
   async #readPatiently(signal: AbortSignal, isFirst: boolean): Promise<Replay | undefined> {
     const { journal, clock, random, logger } = this.#options;
     const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
@@ -349,7 +348,7 @@ class RunningCoordinator implements Coordinator {
     return brought;
   }
 
-  /** Tells a leader about its unreadable segment, so that it goes on in another segment. */
+  /** Tells a leader about its unreadable segment, so that the leader goes on in another segment. */
   async #readSegments(live: LiveSegment): Promise<Replay> {
     const { journal, clock } = this.#options;
     try {
@@ -434,9 +433,8 @@ class RunningCoordinator implements Coordinator {
     };
   }
 
-  /** Whether another coordinator holds more of the log. An announcement that the journal never confirms is not
-   *  awaited for ever. After a hand-over the log is whole unless a later segment was lost: then only present
-   *  coordinators are asked. */
+  /** Whether another coordinator holds more of the log. The wait for an unconfirmed announcement ends some time.
+   *  After a hand-over the log is whole unless a later segment was lost: then only present coordinators are asked. */
   async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {
     const own = log?.tail ?? emptyTail;
     const { clock, journal, logger } = this.#options;

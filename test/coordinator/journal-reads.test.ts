@@ -1,5 +1,5 @@
-// Bounds for reads of the journal: a few pages at once, a few more waiting, one read for equal questions, readings
-// that resume, and a budget per project and for all projects.
+// Bounds for reads of the journal: few pages at once, few more waiting, one read for equal questions. Readings resume,
+// and each project and all projects have a budget.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { JournalReads, ReadBudget } from "../../src/coordinator/reading/journal-reads.ts";

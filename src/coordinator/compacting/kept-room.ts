@@ -1,7 +1,6 @@
 // The journal's room for the audit, and the room for a given audit. Above `limits.journalFullShare` of its room the
 // journal refuses tasks, and segments are removed only behind a new base. So the room for the batches between two
-// bases is left free twice below this share: first for the batches until the next base is due, then for the batches
-// while it is made.
+// bases is left free twice. Batches take the first part until the next base is due, and the second while it is made.
 
 import { limits } from "../../limits.ts";
 import { baseSpacingBytes } from "./newest-base.ts";

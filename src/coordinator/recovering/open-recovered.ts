@@ -26,9 +26,9 @@ export interface RecoveryDeps {
 }
 
 export interface Recovery {
-  /** The first batch of the readable stretch that ends with the last good batch. */
+  /** First batch of the readable stretch up to the last good batch. */
   readonly auditFirstIdx: number;
-  /** Existing segments: sealed, they take no more records. */
+  /** Existing segments: after the seal they take no more records. */
   readonly sealed: readonly number[];
   /** Of the segment to open: above all numbers ever listed. */
   readonly number: number;

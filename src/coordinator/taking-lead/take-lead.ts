@@ -1,14 +1,14 @@
 // Taking the lead: one procedure for a start, a silent leader, a hand-over, and a leader with a faulty segment.
 //
-//   list ─ pass over claimed, unopened segments that have not grown for T
-//        ─ look once more at the live segment: stand by if its leader wrote since
-//        ─ close the live segment: seal it, so that its end stays. If the leader wrote between the look and the seal,
+//   list ─ pass over claimed, unopened segments without growth for T
+//        ─ look once more at the live segment: stand by if the leader wrote since
+//        ─ close the live segment: seal it, so that the end stays. If the leader wrote between the look and the seal,
 //          wait T: the leader may still answer
-//        ─ read its end, and compare it with the log in memory
+//        ─ read the end, and compare it with the log in memory
 //             equal, or a beginning   → read on: the log is whole; with a base if earlier records are damaged
-//             memory is longer        → the log lost its end, once that lasts: go on from memory, with a base
+//             memory is longer        → the log lost its end, if that lasts: go on from memory, with a base
 //             different, unreadable   → halt, unless another coordinator holds more
-//             shorter than a segment above whose `Opened` is damaged → the same
+//             shorter than a higher segment with a damaged `Opened` → the same
 //        ─ ask the other coordinators: the longest log goes first
 //        ─ claim the next number: of two rivals one wins, the second stands by
 //        ─ write a base if needed, and read it back
@@ -76,7 +76,7 @@ export interface Writing {
 }
 
 /** @param held the log in memory; undefined at the first start
- *  @param writing of a leader that takes the lead again: memory holds all of its segment
+ *  @param writing of a leader that takes the lead again: memory holds all of the segment
  *  @param signal ends the procedure: it rejects with the signal's reason
  *  @throws JournalDamagedError when the coordinator must halt; WaggleError WAGGLE_JOURNAL_FULL */
 export async function takeLead(
@@ -118,7 +118,7 @@ class TakingLead {
   readonly #loss: GracePeriod;
   /** The live segment of the silent leader; 0 without a live segment. */
   #firstLive: number | undefined;
-  /** The live segment whose leader may not answer any more: T passed since its seal. 0: none. */
+  /** The live segment with a leader that may not answer any more: T passed since the seal. 0: none. */
   #outwaited = 0;
   /** The last batch of a passed segment. */
   #passedOver = { segment: 0, idx: 0 };
@@ -230,8 +230,8 @@ class TakingLead {
     return number > (this.#firstLive ?? number);
   }
 
-  /** Looks once more before the seal: a leader that wrote since its silence began leads on.
-   *  @returns the last record that was read of the segment; 0 if none could be read */
+  /** Looks once more before the seal: a leader with new records leads on.
+   *  @returns the last record read of the segment; 0 if none could be read */
   async #look(live: LiveSegment): Promise<number | "writes"> {
     const { life, journal } = this.#deps;
     const held = this.#held;
@@ -247,8 +247,8 @@ class TakingLead {
     return held.place?.segment === live.number ? held.place.position : 0;
   }
 
-  /** Waits T if the leader wrote behind the look. It may answer for 0.8·T after an append, and the answers would
-   *  lack records that this coordinator accepts (docs/adr/0023-segments-are-modelled-first.md, change 7). */
+  /** Waits T if the leader wrote behind the look. The leader may answer for 0.8·T after an append, and the answers
+   *  would lack records that this coordinator accepts (docs/adr/0023-segments-are-modelled-first.md, change 7). */
   async #outwait({ number, opened }: LiveSegment, looked: number, signal: AbortSignal): Promise<void> {
     const { journal, clock, timing } = this.#deps;
     if (!journal.sharable || this.#outwaited === number) return;
@@ -261,8 +261,8 @@ class TakingLead {
     this.#outwaited = number;
   }
 
-  /** Seals a claimed, unopened segment once it has not grown for T: its claimant may be at work. The silent leader
-   *  of the live segment may be the claimant. Its silence has lasted already, unless it announces that it leads.
+  /** Seals a claimed, unopened segment after T without growth: the claimant may be at work. For the silent leader
+   *  of the live segment T has passed already, unless the leader announces that it leads.
    *  @returns false when the segment was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
     const { journal, timing, clock, life, isLed } = this.#deps;
@@ -304,7 +304,7 @@ class TakingLead {
 
   // --- comparing ------------------------------------------------------------------------------------
 
-  /** The log to go on from, or the reason why there is none. */
+  /** The log to go on from, or the reason for having none. */
   async #compare(live: LiveSegment | undefined): Promise<Compared | JournalDamagedError> {
     const held = this.#held;
     if (held !== undefined && this.#writing !== undefined) return { log: held, needsBase: true };
@@ -319,8 +319,8 @@ class TakingLead {
     }
   }
 
-  /** An unopened segment holds only copies of batches. If it holds later batches than the log, damage hides its
-   *  `Opened`, and later batches were acknowledged. */
+  /** An unopened segment holds only copies of batches. Later batches than the log's mean that damage hides an
+   *  `Opened`, and that later batches were acknowledged. */
   #requirePassedOver(compared: Compared | JournalDamagedError): Compared | JournalDamagedError {
     const { segment, idx } = this.#passedOver;
     if (compared instanceof JournalDamagedError || compared.log.tail.idx >= idx) return compared;
@@ -405,7 +405,7 @@ class TakingLead {
     return base;
   }
 
-  /** Whether a segment appeared since the first list: its claimant used an older list, or this claim. */
+  /** Whether a segment appeared since the first list: the claimant used an older list, or this claim. */
   async #hasRival(number: number, before: readonly number[]): Promise<boolean> {
     const { journal, life } = this.#deps;
     const numbers = await journal.list();
@@ -433,7 +433,7 @@ function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
   return { segment: live.number, idx: log.tail.idx, hash: log.tail.hash };
 }
 
-/** The new segment lost its new records: another segment is claimed. */
+/** The new segment lost new records: another segment is claimed. */
 class NewSegmentError extends Error {}
 
 /** @throws NewSegmentError where the segment is damaged */
