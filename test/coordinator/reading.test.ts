@@ -170,7 +170,7 @@ describe("a task that waits", () => {
     expect(await swarm.client.explain("t1")).toMatchObject({
       state: "queued",
       waiting: {
-        obstacles: [{ reason: "all-full", agents: 1, taken: 1, places: 1 }],
+        obstacles: [{ reason: "all-full", agents: 1, taken: 1, capacity: 1 }],
         position: { project: { place: 1, of: 1 }, user: { place: 1, of: 1 }, task: { place: 2, of: 2 } },
         agents: [
           { agent: "full", standing: "full" },

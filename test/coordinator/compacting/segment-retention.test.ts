@@ -269,10 +269,12 @@ describe("a segment that was never opened", () => {
       return log.store.append({ segment: 2, bytes, expected, isOpened: true }).kind;
     };
     const held: MemoryLedLog[] = [];
+    let isSealed = false;
     const log = await MemoryLedLog.start({
       onAnswer: (request) => {
+        if (request.op === "seal" && request.segment === 2) isSealed = true;
         for (const each of held)
-          if (request.op === "end" && request.segment === 2) outcomes.push(wakes(each));
+          if (isSealed && request.op === "end" && request.segment === 2) outcomes.push(wakes(each));
         return "deliver";
       },
     });
