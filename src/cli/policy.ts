@@ -52,7 +52,9 @@ Examples:
 function setCommand(program: Program): Command {
   const command = new Command("set")
     .summary("change the policy")
-    .description("Changes the given settings and keeps the others. Running attempts continue.")
+    .description(
+      "Changes the given settings and keeps the others. Running attempts continue. Defaults are those of --rules waggle.",
+    )
     .addOption(
       new Option(
         "--rules <set>",
