@@ -8,12 +8,15 @@ export default defineConfig({
   test: {
     ...shared,
     globalSetup: [],
-    include: ["test/{audit,client,config,core,machines,protocol,scenarios,scheduling,state}/**/*.test.ts"],
+    include: [
+      "test/{audit,client,config,core,machines,protocol,scenarios,scheduling,state,vectors}/**/*.test.ts",
+    ],
     exclude: [
       ...longSuites,
       // Searches over thousands of random histories, and long vectors.
       "test/**/*property.test.ts",
-      "test/core/{slots-vectors,snapshot-damage,crowded}.test.ts",
+      "test/core/{snapshot-damage,crowded}.test.ts",
+      "test/vectors/live-slots.test.ts",
       "test/scheduling/{assignments,explain,fairness,starvation}.test.ts",
       "test/state/{clock-queue,near-miss,task-rows}.test.ts",
       // These suites start processes and brokers.

@@ -5,13 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { readVectors } from "../support/vectors.ts";
 import { aShell, runIn } from "./shell.ts";
-
-interface Vector {
-  readonly snapshot: object;
-  readonly actions: readonly object[];
-}
 
 const good = {
   projects: [{ id: "p", creditWeight: 1, status: "active", budgetLimit: null, maxConcurrentAgents: 2 }],
@@ -141,14 +135,6 @@ describe("one snapshot", () => {
 });
 
 describe("many snapshots", () => {
-  it("equal the vectors, to the byte", async () => {
-    const vectors = readVectors<Vector>("budget-scheduler.jsonl");
-    const stdin = vectors.map(({ snapshot }) => JSON.stringify(snapshot)).join("\n");
-    const { code, stdout } = await plan(stdin, "--lines", "--rules", "budget");
-    expect(code).toBe(0);
-    expect(stdout).toBe(vectors.map(({ actions }) => `${JSON.stringify(actions)}\n`).join(""));
-  });
-
   it.each([["--json"], []])(
     "continue after an invalid line, with its error in place: %s",
     async (...flags) => {

@@ -3,14 +3,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { loadOf, loads, type Queue } from "../../src/scheduling/load.ts";
-import { readVectors } from "../support/vectors.ts";
-
-interface Vector {
-  readonly alpha: number;
-  readonly queueDepth: readonly number[];
-  readonly oldestAge: readonly number[];
-  readonly load: readonly number[];
-}
 
 const queue = fc.record({
   queueDepth: fc.double({ min: 0, max: 1e9, noNaN: true }),
@@ -19,22 +11,6 @@ const queue = fc.record({
 const alpha = fc.double({ min: 0, max: 1, noNaN: true });
 
 describe("L(i)", () => {
-  const vectors = readVectors<Vector>("load-function.jsonl");
-
-  it("has vectors to be held to", () => expect(vectors.length).toBeGreaterThan(0));
-
-  it.each(vectors)("is that of the vectors: $queueDepth / $oldestAge", (vector) => {
-    const queues = vector.queueDepth.map((queueDepth, at) => ({
-      queueDepth,
-      oldestAge: vector.oldestAge[at] as number,
-    }));
-    const computed = loads(queues, vector.alpha);
-    expect(computed).toHaveLength(vector.load.length);
-    for (const [at, expected] of vector.load.entries()) {
-      expect(Math.abs((computed[at] as number) - expected)).toBeLessThanOrEqual(1e-12);
-    }
-  });
-
   it("is 0 without waiting work", () => {
     expect(loads([{ queueDepth: 0, oldestAge: 0 }], 0.25)).toEqual([0]);
     expect(loads([], 0.25)).toEqual([]);

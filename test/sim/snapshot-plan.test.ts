@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BudgetSnapshot, SnapshotProject } from "../../src/scheduling/exact/budget-snapshot.ts";
 import { planSnapshot } from "../../src/sim/policy/snapshot-plan.ts";
-import { readVectors } from "../support/vectors.ts";
 
 interface Overrides extends Partial<Omit<BudgetSnapshot, "projects">> {
   readonly projects?: readonly Partial<SnapshotProject>[];
@@ -171,21 +170,6 @@ describe("planSnapshot", () => {
         expect(actions).toHaveLength(Math.min(agents, total));
       }),
     );
-  });
-
-  it("plans every snapshot of the document's vectors", () => {
-    const vectors = readVectors<{ readonly snapshot: BudgetSnapshot }>("budget-scheduler.jsonl");
-    const closed = vectors.filter(({ snapshot }) =>
-      snapshot.projects.some(({ maxConcurrentAgents }) => maxConcurrentAgents === 0),
-    );
-    expect(closed.length).toBeGreaterThan(0);
-    for (const { snapshot } of vectors) {
-      const open = snapshot.projects.filter(
-        ({ status, maxConcurrentAgents }) => status === "active" && maxConcurrentAgents > 0,
-      );
-      const ids = new Set(open.map(({ id }) => id));
-      for (const { projectId } of planSnapshot(snapshot)) expect(ids).toContain(projectId);
-    }
   });
 
   it.each<[string, Overrides]>([

@@ -4,21 +4,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { schedule } from "../../../src/scheduling/exact/budget-scheduler.ts";
 import type {
-  AssignAction,
   BudgetSnapshot,
   SnapshotAgent,
   SnapshotProject,
   SnapshotTask,
 } from "../../../src/scheduling/exact/budget-snapshot.ts";
-import { readVectors } from "../../support/vectors.ts";
 import { literalSchedule } from "./literal-budget-scheduler.ts";
-
-interface Vector {
-  readonly snapshot: BudgetSnapshot;
-  readonly actions: readonly AssignAction[];
-}
-
-const countNames = ["projectTokenUsage", "projectActiveAgentCounts", "tasksCompletedInWindow"] as const;
 
 function aProject(overrides: Partial<SnapshotProject> = {}): SnapshotProject {
   return {
@@ -96,31 +87,6 @@ function firstOfEach<Thing extends { readonly id: string }>(things: readonly Thi
 function tasksOf(snapshot: BudgetSnapshot): string[] {
   return schedule(snapshot).map(({ taskId }) => taskId);
 }
-
-function reversedKeys(counts: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(counts).reverse());
-}
-
-describe("the budget scheduler of the vectors", () => {
-  const vectors = readVectors<Vector>("budget-scheduler.jsonl");
-
-  it("has vectors to be held to, with actions in them", () => {
-    expect(vectors.some(({ actions }) => actions.length > 1)).toBe(true);
-  });
-
-  it.each(vectors.map((vector, at) => [at, vector] as const))("snapshot %i", (_, { snapshot, actions }) => {
-    const before = JSON.stringify(snapshot);
-    expect(JSON.stringify(schedule(snapshot))).toBe(JSON.stringify(actions));
-    expect(JSON.stringify(snapshot)).toBe(before);
-  });
-
-  it("does not depend on the order of keys in maps", () => {
-    for (const { snapshot, actions } of vectors) {
-      const reversed = Object.fromEntries(countNames.map((name) => [name, reversedKeys(snapshot[name])]));
-      expect(schedule({ ...snapshot, ...reversed })).toEqual(actions);
-    }
-  });
-});
 
 describe("step by step", () => {
   const two = {
