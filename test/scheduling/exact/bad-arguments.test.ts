@@ -1,5 +1,5 @@
-// The package's exported scheduling rules, with arguments unseen by any type checker: refused with the field's name. They
-// never compute a result, and never throw an error of the language.
+// The package's exported scheduling rules, with arguments unseen by any type checker: refused with the field's name.
+// They never compute a result, and never throw an error of the language.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
