@@ -3,9 +3,9 @@
 // and which was served longest ago.
 //
 // The one thing to know: an account stands in many queues, and a grant in one queue moves its key in all of them. An
-// update everywhere would cost each grant as much as the account has queues. So each heap keeps the key of the
-// last look. Keys only get worse, because clocks and orders never fall. A member that reaches the front with an
-// outdated key moves to its right position before the front is read. Members behind virtual time count as equal by clock. They
+// update everywhere would cost each grant as much as the account has queues. So each heap keeps the key of the last
+// look. Keys only get worse, because clocks and orders never fall. A member that reaches the front with an outdated
+// key moves to its right position before the front is read. Members behind virtual time count as equal by clock. They
 // stand in a heap of their own, ordered by last service, so that a rise of virtual time moves no member within it.
 
 import type { Instant } from "../ids.ts";
