@@ -2,9 +2,9 @@
 // says what broke. Not here: what goes wrong and what must hold (src/sim/fault).
 
 import { resolve } from "node:path";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { limits } from "../limits.ts";
-import { faultKinds } from "../sim/fault/fault.ts";
+import { faultKinds, profiles } from "../sim/fault/fault.ts";
 import { planOf, type SeedReport, type SeedRequest } from "../sim/fault/run-seed.ts";
 import { runSeeds } from "../sim/fault/seed-threads.ts";
 import { shrink } from "../sim/fault/shrink.ts";
@@ -56,6 +56,12 @@ export function tortureCommand(program: Program): Command {
       "virtual time of each seed until the faults end, at most 1h; default 2m",
       virtualTime,
     )
+    .addOption(
+      new Option(
+        "--profile <profile>",
+        "faults inside the fault model, or outside it too; default inside",
+      ).choices(profiles),
+    )
     .option("--without <faults>", "faults to leave out, separated by commas; all: no faults", faultList)
     .option("--shrink", "reduce the first seed that fails, and write it to torture-<seed>.json")
     .option("--schedule <file>", "run the file that --shrink wrote")
@@ -86,12 +92,16 @@ it has {interrupted: true} if Ctrl-C ended the run.
 
 Exit code 1 if a seed failed, or if a long run never reached a state that it should have reached.
 
+With --profile outside, losses overlap crashes. Coordinators may halt; the run checks two promises: no loss is silent, and no
+answer contradicts a longer journal.
+
 Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
   $ waggle torture --seed 11                         one seed; prints the command that repeats a failure
   $ waggle torture --seed 11 --shrink                the fewest faults that make it fail
   $ waggle torture --seed 11 --log-level warn        with the logs of its nodes; one seed at a time
   $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
+  $ waggle torture --seeds 200 --profile outside     halting is allowed, silence is not
   $ waggle torture --minutes 30 --without pause,slow
   $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, …`;
 

@@ -41,7 +41,8 @@ export function summaryOf(reports: readonly SeedReport[], terms: SeedTerms): Run
     const count = sum((report) => report.occurrences[name] ?? 0);
     if (count > 0) occurrences[name] = count;
   }
-  const isLong = reports.length >= LONG_RUN_SEEDS && terms.forMs >= LONG_SEED_MS;
+  const isLong =
+    terms.profile !== "outside" && reports.length >= LONG_RUN_SEEDS && terms.forMs >= LONG_SEED_MS;
   const expected = isLong ? reachableWithout(terms.without) : [];
   return {
     seeds: reports.length,
@@ -57,9 +58,10 @@ export function summaryOf(reports: readonly SeedReport[], terms: SeedTerms): Run
 }
 
 /** The command that runs a seed again. */
-export function commandOf(seed: number, { forMs, without }: SeedTerms): string {
+export function commandOf(seed: number, { forMs, without, profile }: SeedTerms): string {
   const faults = without.length === 0 ? "" : ` --without ${without.join(",")}`;
-  return `waggle torture --seed ${seed} --for ${forMs / 1_000}s${faults}`;
+  const faultModel = profile === "outside" ? " --profile outside" : "";
+  return `waggle torture --seed ${seed} --for ${forMs / 1_000}s${faultModel}${faults}`;
 }
 
 export interface Failure {

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { duration } from "../../audit/describe.ts";
 import { limits } from "../../limits.ts";
-import { type FaultKind, faultKinds, isFaultKind } from "../../sim/fault/fault.ts";
+import { type FaultKind, faultKinds, isFaultKind, type Profile } from "../../sim/fault/fault.ts";
 import type { SeedRequest } from "../../sim/fault/run-seed.ts";
 import type { Shell } from "../shell.ts";
 import { UsageError } from "../usage-error.ts";
@@ -18,6 +18,7 @@ export interface TortureFlags {
   readonly minutes?: number;
   readonly for?: number;
   readonly without?: readonly FaultKind[];
+  readonly profile?: Profile;
   readonly shrink?: boolean;
   readonly schedule?: string;
   readonly state?: string;
@@ -25,7 +26,7 @@ export interface TortureFlags {
 }
 
 /** What every seed of one command has in common. */
-export type SeedTerms = Pick<SeedRequest, "forMs" | "without">;
+export type SeedTerms = Pick<SeedRequest, "forMs" | "without" | "profile">;
 
 /** A few seeds show that it works; they take about a minute. */
 const SEEDS_DEFAULT = 20;
@@ -54,8 +55,9 @@ export function faultList(text: string, before: readonly FaultKind[] | undefined
   );
 }
 
-export function termsOf({ for: forMs = FOR_MS_DEFAULT, without = [] }: TortureFlags): SeedTerms {
-  return { forMs, without: [...new Set(without)].sort() };
+export function termsOf({ for: forMs = FOR_MS_DEFAULT, without = [], profile }: TortureFlags): SeedTerms {
+  const terms = { forMs, without: [...new Set(without)].sort() };
+  return profile === "outside" ? { ...terms, profile } : terms;
 }
 
 /** @param count of seeds; undefined: as many as there is time for */

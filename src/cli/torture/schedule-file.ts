@@ -3,7 +3,15 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
-import { BUSY, type Fault, faultKinds, isFaultKind, LEADER, STANDBY } from "../../sim/fault/fault.ts";
+import {
+  BUSY,
+  type Fault,
+  faultKinds,
+  isFaultKind,
+  LEADER,
+  profiles,
+  STANDBY,
+} from "../../sim/fault/fault.ts";
 import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
 import { nodesOf, type Operation } from "../../sim/fault/workload.ts";
 import { fileError } from "../file-error.ts";
@@ -54,6 +62,7 @@ const fileSchema = z.strictObject({
   seed: z.int().min(0),
   forMs: z.number().positive(),
   without: z.array(z.string()),
+  profile: z.enum(profiles).optional(),
   schedule: z.array(faultSchema),
   operations: z.array(operationSchema),
 });

@@ -5,7 +5,7 @@
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { z } from "zod";
 import { limits } from "../../limits.ts";
-import { type FaultKind, faultKinds } from "../../sim/fault/fault.ts";
+import { type FaultKind, faultKinds, profiles } from "../../sim/fault/fault.ts";
 import { occurrenceNames } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { fileError } from "../file-error.ts";
@@ -21,6 +21,7 @@ const lineSchema = z.looseObject({
   version: z.string(),
   forMs: ms,
   without: z.array(z.string()),
+  profile: z.enum(profiles).optional(),
   seed: count.max(limits.seedMax),
   findings: z.array(z.looseObject({ check: z.string(), sentence: z.string() })),
   trace: z.string(),
@@ -76,7 +77,7 @@ export class StateFile {
     if (other === undefined) return { reports: lines.map(reportOf), leftOut: all.length - lines.length };
     throw new UsageError(
       `${this.#name} holds seeds of ${termsText(other)}, and these are of ${termsText(terms)}; name another file, or the ` +
-        "same --for and --without",
+        "same --for, --profile and --without",
       { field: "state" },
     );
   }
@@ -137,12 +138,19 @@ function parsedOrNothing(text: string): unknown {
   }
 }
 
-function reportOf({ version: _version, forMs: _forMs, without: _without, ...report }: Line): SeedReport {
+function reportOf({
+  version: _version,
+  forMs: _forMs,
+  without: _without,
+  profile: _profile,
+  ...report
+}: Line): SeedReport {
   return report;
 }
 
-function termsText({ forMs, without }: SeedTerms): string {
-  return `${forMs / 1_000} s ${faultsText(without)}`;
+function termsText({ forMs, without, profile }: SeedTerms): string {
+  const beyond = profile === "outside" ? " outside the fault model" : "";
+  return `${forMs / 1_000} s ${faultsText(without)}${beyond}`;
 }
 
 function faultsText(without: SeedTerms["without"]): string {
@@ -153,5 +161,6 @@ function faultsText(without: SeedTerms["without"]): string {
 }
 
 function isSame(line: SeedTerms, terms: SeedTerms): boolean {
-  return line.forMs === terms.forMs && line.without.join() === terms.without.join();
+  const isSameFaults = line.without.join() === terms.without.join();
+  return line.forMs === terms.forMs && line.profile === terms.profile && isSameFaults;
 }

@@ -58,6 +58,11 @@ export class CoordinatorNode {
     return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.probe.settledState?.idx ?? 0);
   }
 
+  /** Hash of the last batch that it leads from, unless batches are in flight. */
+  get ledHash(): string | undefined {
+    return this.#isLeading ? this.#coordinator?.probe.settledHash : undefined;
+  }
+
   /** What it decided and the journal may not have. */
   get pending(): readonly PendingBatch[] {
     return this.#coordinator?.probe.pending ?? [];
@@ -161,16 +166,18 @@ export class CoordinatorNode {
     const isTooEarly = this.#coordinator === undefined && error?.code === "WAGGLE_UNREACHABLE";
     if (error !== undefined && !isTooEarly)
       this.#habitat.found("coordinators-go-on", `${this.id} halted: ${textOf(error)}`);
-    this.#end(this.#restartMs);
+    const staysDown = this.#habitat.profile === "outside" && error !== undefined && !isTooEarly;
+    this.#end(staysDown ? undefined : this.#restartMs); // outside the fault model an operator decides
   }
 
-  #end(forMs: number): void {
+  /** @param forMs undefined: it is not started again */
+  #end(forMs: number | undefined): void {
     this.#life?.kill();
     this.#life = undefined;
     this.#coordinator = undefined;
     this.#isLeading = false;
     this.#isEnding = false;
-    this.#habitat.engine.after(forMs, "start", () => this.start());
+    if (forMs !== undefined) this.#habitat.engine.after(forMs, "start", () => this.start());
   }
 }
 

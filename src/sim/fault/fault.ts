@@ -50,6 +50,13 @@ export const faultKinds = {
 } as const;
 export type FaultKind = keyof typeof faultKinds;
 
+/** Faults inside the fault model, or any (docs/fault-model.md). */
+export const profiles = ["inside", "outside"] as const;
+export type Profile = (typeof profiles)[number];
+
+/** The store loses or changes something. */
+export const losses = ["tail-cut", "segment-lost", "gap", "bit-flip"] as const satisfies readonly FaultKind[];
+
 export interface Fault {
   readonly kind: FaultKind;
   /** When it begins and how long it lasts, virtual ms. */

@@ -10,7 +10,7 @@ import type { Observation, Reading } from "../history/observation.ts";
 import type { SeededRandom } from "../random.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
-import { JOURNAL_BYTES, journalOf } from "./fault.ts";
+import { JOURNAL_BYTES, journalOf, type Profile } from "./fault.ts";
 import { SimJetStream } from "./jetstream.ts";
 import { JournalFates } from "./journal-fates.ts";
 import { DRIFT, Life, type MachineClock, WALL_START_MS } from "./life.ts";
@@ -38,6 +38,8 @@ export interface NodeLog {
   write(line: string): void;
 }
 
+/** How coordinators, clients and agents say in the log that something acknowledged was lost. */
+const LOSS_REPORT = /halted: this coordinator|lost acknowledged records|may be lost/;
 /** How long a server goes on believing in a process that was killed, at most, ms. */
 const LINGER_MS = 5_000;
 /** How far wall clocks differ to begin with, at most, ms. */
@@ -53,6 +55,9 @@ export class Habitat {
   readonly history: Observation[] = [];
   /** Told of all that is added to the history. */
   onObserved: (observation: Observation) => void = () => undefined;
+  readonly profile: Profile;
+  /** Lines of the log that report a loss. */
+  readonly lossReports: string[] = [];
   /** What coordinators made of the journal. */
   readonly readings: Reading[] = [];
   readonly swarm: SwarmId = swarmId("torture");
@@ -70,10 +75,20 @@ export class Habitat {
   hasHealed = false;
 
   /** @param log default: nobody hears what the nodes log */
-  constructor(random: SeededRandom, log: NodeLog = { level: "silent", write: () => undefined }) {
+  constructor(
+    random: SeededRandom,
+    log: NodeLog = { level: "silent", write: () => undefined },
+    profile: Profile = "inside",
+  ) {
     this.#random = random;
+    this.profile = profile;
     const mixin = () => ({ atMs: Math.round(this.engine.nowMs) });
-    this.#logger = pino({ level: log.level, base: null, timestamp: false, mixin }, log);
+    const isInside = profile === "inside";
+    const level = !isInside && (log.level === "silent" || log.level === "fatal") ? "error" : log.level;
+    this.#logger = pino(
+      { level, base: null, timestamp: false, mixin },
+      isInside ? log : this.#listening(log),
+    );
     this.fates = new JournalFates(random.split("fates"), this.occurrences);
     const clock = {
       now: () => WALL_START_MS + Math.floor(this.engine.nowMs),
@@ -186,7 +201,9 @@ export class Habitat {
     return link;
   }
 
+  /** Outside the fault model only two promises count, and that nothing escapes. */
   found(check: string, sentence: string): void {
+    if (this.profile === "outside" && !check.startsWith("outside ") && check !== "nothing-escapes") return;
     this.findings.push({ check, sentence, atMs: this.engine.nowMs });
   }
 
@@ -194,6 +211,14 @@ export class Habitat {
   escaped(node: string, error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.found("nothing-escapes", `${node}: ${text}`);
+  }
+
+  #listening(log: NodeLog): NodeLog {
+    const write = (line: string) => {
+      if (LOSS_REPORT.test(line)) this.lossReports.push(line);
+      if (log.level !== "silent") log.write(line);
+    };
+    return { level: log.level, write };
   }
 
   #observed(observation: Observation): void {

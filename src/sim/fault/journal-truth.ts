@@ -23,6 +23,12 @@ import type { LimitReached } from "./handler-watch.ts";
 import type { Occurrence } from "./occurrences.ts";
 import type { SimStream } from "./stream.ts";
 
+/** A batch that a leader decided, and when it was first seen, virtual ms. */
+interface DecidedBatch {
+  readonly bytes: Uint8Array;
+  readonly decidedMs: number;
+}
+
 /** The state before a batch. */
 interface Before {
   readonly leader: string;
@@ -56,7 +62,7 @@ export class JournalTruth {
   /** When each of those was read, virtual ms. */
   #readMs: number[] = [];
   /** By hash, of what leaders decided. */
-  readonly #noted = new Map<string, Uint8Array>();
+  readonly #noted = new Map<string, DecidedBatch>();
   #lastEventType: EventType | undefined;
   #isBroken = false;
   #isDirty = true;
@@ -111,6 +117,19 @@ export class JournalTruth {
   get isSealed(): boolean {
     const stream = this.#habitat.segmentStream(this.segment);
     return stream?.firstOf(this.#habitat.subjects.segmentSealed(this.segment)) !== undefined;
+  }
+
+  /** Every batch up to the one with a hash, from the first; undefined where no leader was seen to decide one of them. */
+  logUpTo(hash: string): readonly DecidedBatch[] | undefined {
+    const log: DecidedBatch[] = [];
+    for (let next = hash; next !== ""; ) {
+      const decided = this.#noted.get(next);
+      const batch = decided && decodeRecord(decided.bytes);
+      if (decided === undefined || batch?.kind !== "batch") return undefined;
+      log.unshift(decided);
+      next = batch.prev;
+    }
+    return log;
   }
 
   /** How many of the last batches were read after an instant, virtual ms. */
@@ -196,7 +215,7 @@ export class JournalTruth {
   #reach(tail: ChainTail): void {
     const missing: Uint8Array[] = [];
     for (let hash = tail.hash; hash !== this.tail.hash; ) {
-      const bytes = this.#noted.get(hash);
+      const bytes = this.#noted.get(hash)?.bytes;
       const batch = bytes && decodeRecord(bytes);
       if (bytes === undefined || batch?.kind !== "batch") return this.#goBack(tail);
       missing.unshift(bytes);
@@ -260,7 +279,7 @@ export class JournalTruth {
 
   #note(hash: string, bytes: Uint8Array): void {
     if (this.#noted.has(hash)) return;
-    this.#noted.set(hash, bytes);
+    this.#noted.set(hash, { bytes, decidedMs: this.#habitat.engine.nowMs });
     if (this.#noted.size <= NOTED_MAX) return;
     const [oldest] = this.#noted.keys();
     if (oldest !== undefined) this.#noted.delete(oldest);
@@ -279,6 +298,7 @@ export class JournalTruth {
     if (batch?.kind !== "batch") return;
     const { leader, term } = this.state;
     const hash = hashOf(bytes);
+    this.#note(hash, bytes);
     this.#replay.takeCommitted(batch, hash);
     this.#replay.continueAt(this.#replay.tail, position, hash);
     this.#batches.push(bytes);

@@ -2,7 +2,16 @@
 
 import { unreachable } from "../../assert.ts";
 import type { Engine } from "./engine.ts";
-import { BUSY, type Fault, type FaultKind, journalOf, LEADER, STANDBY } from "./fault.ts";
+import {
+  BUSY,
+  type Fault,
+  type FaultKind,
+  journalOf,
+  LEADER,
+  losses,
+  type Profile,
+  STANDBY,
+} from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
@@ -62,13 +71,15 @@ export const SERVER = "server";
 export class Nemesis {
   readonly #engine: Engine;
   readonly #victims: Victims;
+  readonly #profile: Profile;
   readonly #active = new Set<Fault>();
   /** Whatever struck so far. */
   readonly #begun: Fault[] = [];
 
-  constructor(engine: Engine, victims: Victims) {
+  constructor(engine: Engine, victims: Victims, profile: Profile = "inside") {
     this.#engine = engine;
     this.#victims = victims;
+    this.#profile = profile;
   }
 
   /** Plans every fault. Call once, at the beginning. */
@@ -86,9 +97,10 @@ export class Nemesis {
   /** The fault model: the store loses something only while no coordinator is kept from the journal or from another,
    *  and none is until the journal goes on. */
   #mayBegin(fault: Fault): boolean {
+    if (this.#profile === "outside") return true;
     const sparesCoordinators = (each: Fault) => this.#victims.isBystander(whoOf(each));
     if (this.#victims.isDelicate && !sparesCoordinators(fault)) return false;
-    return !losses.has(fault.kind) || [...this.#active].every(sparesCoordinators);
+    return !isLoss(fault) || [...this.#active].every(sparesCoordinators);
   }
 
   /** When something last kept a node from hearing or being heard, up to an instant, virtual ms; a crash does not
@@ -243,8 +255,9 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "usurped",
 ]);
 
-/** The store loses or changes something. */
-const losses: ReadonlySet<FaultKind> = new Set<FaultKind>(["tail-cut", "segment-lost", "gap", "bit-flip"]);
+function isLoss({ kind }: Fault): boolean {
+  return losses.some((loss) => loss === kind);
+}
 
 /** Nothing passes, in the directions that they touch. */
 const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disconnect", "out-of-touch"]);

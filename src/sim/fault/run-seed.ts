@@ -2,7 +2,7 @@
 // value in and a value out, so that it can be done here or in a thread, again, and with less of it.
 
 import { SeededRandom } from "../random.ts";
-import type { Fault, FaultKind } from "./fault.ts";
+import type { Fault, FaultKind, Profile } from "./fault.ts";
 import type { Finding, NodeLog } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { drawSchedule } from "./schedule.ts";
@@ -14,6 +14,8 @@ export interface SeedRequest {
   /** Of virtual time until everything heals, ms. */
   readonly forMs: number;
   readonly without: readonly FaultKind[];
+  /** Default: inside the fault model. */
+  readonly profile?: Profile | undefined;
   /** Instead of the faults and operations that the seed draws. */
   readonly schedule?: readonly Fault[];
   readonly operations?: readonly Operation[];
@@ -37,7 +39,7 @@ export interface SeedReport {
 }
 
 /** What happens in a seed, unless the request says otherwise. */
-export function planOf({ seed, forMs, without, schedule, operations }: SeedRequest): {
+export function planOf({ seed, forMs, without, profile, schedule, operations }: SeedRequest): {
   readonly workload: Workload;
   readonly schedule: readonly Fault[];
 } {
@@ -45,7 +47,12 @@ export function planOf({ seed, forMs, without, schedule, operations }: SeedReque
   const drawn = drawWorkload(random.split("workload"), forMs);
   const workload = operations === undefined ? drawn : { ...drawn, operations };
   const nodes = nodesOf(workload);
-  const faults = drawSchedule(random.split("faults"), { nodes, untilMs: forMs, without: new Set(without) });
+  const faults = drawSchedule(random.split("faults"), {
+    nodes,
+    untilMs: forMs,
+    without: new Set(without),
+    profile,
+  });
   return { workload, schedule: schedule ?? faults };
 }
 
@@ -58,8 +65,8 @@ export interface SeedWatch {
 export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch = {}): Promise<SeedReport> {
   const startedMs = performance.now();
   const { workload, schedule } = planOf(request);
-  const { seed, without, forMs: untilMs } = request;
-  const world = new World({ seed, workload, schedule, without, untilMs, log });
+  const { seed, without, profile, forMs: untilMs } = request;
+  const world = new World({ seed, workload, schedule, without, profile, untilMs, log });
   const { habitat, truth } = world;
   try {
     await world.run(signal);

@@ -11,6 +11,8 @@ import {
   faultKinds,
   journalOf,
   LEADER,
+  losses,
+  type Profile,
   STALE_MS_MAX,
   STANDBY,
 } from "./fault.ts";
@@ -32,6 +34,8 @@ const SWIZZLE_BEGINS_MS = 2_000;
 const UNTOLD_MS = 20_000;
 /** …and for how long the journal takes no tasks then. */
 const UNTOLD_SHORT_MS = 5_000;
+/** Mean time between two losses outside the fault model, ms. */
+const LOSS_MS = 20_000;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
 /** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults
@@ -66,7 +70,12 @@ const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "
 /** In order of beginning; all end by `untilMs`. */
 export function drawSchedule(
   random: SeededRandom,
-  { nodes, untilMs, without }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind> },
+  {
+    nodes,
+    untilMs,
+    without,
+    profile = "inside",
+  }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind>; profile?: Profile | undefined },
 ): Fault[] {
   const isMet = (kind: FaultKind) =>
     random.split(`kind/${kind}`).chance(rare.has(kind) ? RARE_SHARE : MET_SHARE) && !without.has(kind);
@@ -77,6 +86,8 @@ export function drawSchedule(
     .filter(isMet)
     .flatMap((kind) => drawBeside(random.split(kind), kind, { nodes, untilMs }));
   if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
+  if (profile === "outside")
+    schedule.push(...drawOutside(random.split("outside"), { nodes, untilMs, without }));
   if (isMet("untold")) schedule.push(...drawUntold(random.split("untold"), { nodes, untilMs }));
   if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { nodes, untilMs }));
   if (kinds.length === 0) return spaced(schedule);
@@ -154,6 +165,34 @@ function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; un
       schedule.push({ ...fault, forMs: Math.round(deafMs), of, direction: "down" });
     schedule.push({ ...fault, forMs: Math.round(untilMsOfAll - atMs) });
   }
+}
+
+/** Losses that overlap a crash, a pause or an isolation of every coordinator, or of the leader. */
+function drawOutside(
+  random: SeededRandom,
+  { nodes, untilMs, without }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind> },
+): Fault[] {
+  const schedule: Fault[] = [];
+  for (
+    let atMs = QUIET_MS + random.exponential(LOSS_MS);
+    atMs < untilMs;
+    atMs += random.exponential(LOSS_MS)
+  ) {
+    const kind = random.pick(losses);
+    const overlapping = random.pick(["blackout", "crash", "pause", "alone"] as const);
+    const forMs = Math.min(untilMs - atMs, 500 + random.exponential(3_000));
+    const of = overlapping === "blackout" ? random.pick(nodes.coordinators) : LEADER;
+    const others: Fault[] = [
+      { kind: overlapping, atMs, forMs, of, ...(overlapping === "blackout" ? { ms: 0 } : {}) },
+      { kind, atMs: atMs + 1 + random.below(100), forMs: 0, count: 1 + random.below(12) },
+    ];
+    schedule.push(...others.filter((fault) => !without.has(fault.kind)));
+  }
+  return schedule.map((fault) => ({
+    ...fault,
+    atMs: Math.round(fault.atMs),
+    forMs: Math.floor(fault.forMs),
+  }));
 }
 
 function allLinks({ coordinators, agents, clients }: Nodes): string[] {

@@ -79,7 +79,7 @@ export class SwarmVictims implements Victims {
   }
 
   blackout(node: string, { forMs, ms }: { forMs: number; ms: number }): void {
-    if (!this.#truth.isWhole) return;
+    if (!this.#isOutside && !this.#truth.isWhole) return;
     this.jumpClock(node, ms);
     for (const { id } of this.#coordinators) this.crash(id, id === node ? forMs : 2 * forMs);
     this.#habitat.occurrences.note("blackout");
@@ -122,9 +122,8 @@ export class SwarmVictims implements Victims {
   /** A power loss takes the end of the newest segment. */
   cutTail(count: number): void {
     const stream = this.#loseableStream();
-    const live = this.#truth.live;
-    if (stream === undefined || live === undefined) return;
-    const lost = Math.min(count, stream.lastSeq - live.position);
+    if (stream === undefined) return;
+    const lost = Math.min(count, stream.lastSeq - this.#openedSeq(stream));
     if (lost < 1) return;
     this.#restartAndLose(() => stream.loseTail(lost));
     this.#habitat.occurrences.note("tail-cut");
@@ -141,11 +140,10 @@ export class SwarmVictims implements Victims {
   /** A reader alone notices: so a standby reads the journal anew. */
   flipBit(): void {
     const stream = this.#loseableStream();
-    const live = this.#truth.live;
     const standby = this.#coordinators.find(({ isLeading }) => !isLeading);
-    if (stream === undefined || live === undefined || standby === undefined) return;
+    if (stream === undefined || standby === undefined) return;
     const seq = stream.lastSeq - 1;
-    if (seq <= live.position) return;
+    if (seq <= this.#openedSeq(stream)) return;
     stream.flipBit(seq);
     this.#truth.lost();
     this.#habitat.occurrences.note("bit-flipped");
@@ -158,7 +156,7 @@ export class SwarmVictims implements Victims {
   }
 
   get isDelicate(): boolean {
-    return !this.#truth.isWhole;
+    return !this.#isOutside && !this.#truth.isWhole;
   }
 
   isBystander(node: string): boolean {
@@ -168,9 +166,8 @@ export class SwarmVictims implements Victims {
   /** Records within are lost that every coordinator has read. */
   makeGap(count: number): void {
     const stream = this.#loseableStream();
-    const live = this.#truth.live;
-    if (stream === undefined || live === undefined) return;
-    const fromSeq = Math.max(live.position + 1, stream.lastSeq - count);
+    if (stream === undefined) return;
+    const fromSeq = Math.max(this.#openedSeq(stream) + 1, stream.lastSeq - count);
     if (fromSeq >= stream.lastSeq) return;
     this.#restartAndLose(() => stream.loseMiddle(fromSeq, count));
     this.#habitat.occurrences.note("gap-made");
@@ -205,9 +202,20 @@ export class SwarmVictims implements Victims {
     this.#truth.lost();
   }
 
-  /** The newest segment, where it is the live one and every coordinator runs and holds all of it. */
+  get #isOutside(): boolean {
+    return this.#habitat.profile === "outside";
+  }
+
+  /** Inside the fault model nothing is lost up to the record that opens the segment; outside it anything may be. */
+  #openedSeq(stream: SimStream): number {
+    const { live } = this.#truth;
+    return this.#isOutside ? 0 : (live?.position ?? stream.lastSeq);
+  }
+
+  /** The newest segment; inside the fault model only while it is live and every coordinator runs and holds all of it. */
   #loseableStream(): SimStream | undefined {
     const stream = this.#habitat.newestStream;
+    if (this.#isOutside) return stream;
     const isRead = stream !== undefined && stream === this.#habitat.segmentStream(this.#truth.segment);
     const isLed = this.#coordinators.some(({ isLeading }) => isLeading);
     return isRead && isLed && this.#isHeldByAll() ? stream : undefined;
@@ -215,7 +223,7 @@ export class SwarmVictims implements Victims {
 
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
   #isNeeded(node: string): boolean {
-    return this.#isCoordinator(node) && !this.#truth.isWhole;
+    return this.#isCoordinator(node) && this.isDelicate;
   }
 
   /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */

@@ -4,11 +4,12 @@
 import { limits } from "../../limits.ts";
 import type { EventOf } from "../../state/event.ts";
 import { checkHistory } from "../history/check-history.ts";
+import { checkLosses } from "../history/check-losses.ts";
 import { SeededRandom } from "../random.ts";
 import { AgentNode } from "./agent-node.ts";
 import { ClientNode } from "./client-node.ts";
 import { CoordinatorNode } from "./coordinator-node.ts";
-import type { Fault, FaultKind } from "./fault.ts";
+import type { Fault, FaultKind, Profile } from "./fault.ts";
 import { Habitat, type NodeLog } from "./habitat.ts";
 import { HandlerWatch, type LimitReached } from "./handler-watch.ts";
 import { JournalTruth } from "./journal-truth.ts";
@@ -25,6 +26,8 @@ export interface WorldOptions {
   readonly schedule: readonly Fault[];
   /** What the end of the seed does not bring about either. */
   readonly without: readonly FaultKind[];
+  /** Default: inside the fault model. */
+  readonly profile?: Profile | undefined;
   /** When everything heals, virtual ms. */
   readonly untilMs: number;
   readonly log?: NodeLog | undefined;
@@ -36,6 +39,8 @@ const LIVENESS_MS = 8 * 60_000;
 const SETTLING_MS = 20_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
+/** Clients and agents report a loss within 30 s; a coordinator halts or leads before, ms. */
+const REPORTED_MS = 60_000;
 /** Within so long a standby that follows has read a record, ms. */
 const FOLLOWED_MS = 1_000;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
@@ -59,7 +64,7 @@ export class World {
     const random = new SeededRandom(`torture/${seed}/world`);
     this.#options = options;
     this.#random = random;
-    this.habitat = new Habitat(random.split("habitat"), options.log);
+    this.habitat = new Habitat(random.split("habitat"), options.log, options.profile);
     this.truth = new JournalTruth(this.habitat);
     this.habitat.onObserved = (observation) => this.truth.noteObserved(observation);
     this.truth.onLapsed = (lapsed, decidedMs) => this.#requireLost(lapsed, decidedMs);
@@ -97,7 +102,7 @@ export class World {
       agents: this.#agents,
       clients: this.#clients,
     });
-    this.#nemesis = new Nemesis(this.habitat.engine, victims);
+    this.#nemesis = new Nemesis(this.habitat.engine, victims, options.profile);
   }
 
   /** Runs the seed to its end; what was found stands in the habitat. @throws the reason of `signal` */
@@ -114,6 +119,7 @@ export class World {
     await this.#runUntil(untilMs, () => false, signal);
     if (this.#hasFound()) return;
     this.#heal();
+    if (this.habitat.profile === "outside") return await this.#judgeLosses(signal);
     await this.#runUntil(untilMs + LIVENESS_MS, () => this.#isDone(), signal);
     if (this.#hasFound()) return;
     if (!this.#isDone()) return this.#noteUndone();
@@ -191,6 +197,28 @@ export class World {
     );
     for (const { promise, checker, sentence } of violations)
       this.habitat.found(`${promise} ${checker}`, sentence);
+  }
+
+  /** Outside the fault model: no loss is silent, and no answer contradicts the log that is led at the end. */
+  async #judgeLosses(signal: AbortSignal | undefined): Promise<void> {
+    const { engine, lossReports, history: observations } = this.habitat;
+    await this.#runUntil(engine.nowMs + REPORTED_MS, () => false, signal);
+    const ledHash = () => this.#coordinators.map((each) => each.ledHash).find((hash) => hash !== undefined);
+    await this.#runUntil(engine.nowMs + REPORTED_MS, () => ledHash() !== undefined, signal);
+    const hash = ledHash();
+    const isReported = lossReports.length > 0;
+    if (hash === undefined && !isReported)
+      this.habitat.found("outside never-silent", "no coordinator leads, and none said why");
+    if (hash === undefined || this.#hasFound()) return;
+    for (const { life } of this.#nodes()) life?.kill(); // what is open is recorded as unanswered
+    const journal = this.truth.logUpTo(hash);
+    if (journal === undefined)
+      return this.habitat.found(
+        "outside never-silent",
+        "the log that is led holds a batch that no leader decided",
+      );
+    for (const { promise, checker, sentence } of checkLosses({ observations, journal, isReported }))
+      this.habitat.found(`outside ${promise} ${checker}`, sentence);
   }
 
   #heal(): void {

@@ -1,7 +1,8 @@
 // Which seeds a command runs, and in which order.
 
 import { expect, it } from "vitest";
-import { asksFor, requestsOf, type TortureFlags } from "../../../src/cli/torture/request.ts";
+import { commandOf } from "../../../src/cli/torture/report-text.ts";
+import { asksFor, requestsOf, type TortureFlags, termsOf } from "../../../src/cli/torture/request.ts";
 
 const terms = { forMs: 60_000, without: [] };
 
@@ -22,6 +23,13 @@ it.each<[TortureFlags, readonly number[]]>([
   [{ minutes: 1, seed: 5_000 }, [5_000, 5_001, 5_002]],
 ])("of %j are %j", (flags, seeds) => {
   expect(firstSeeds(flags)).toEqual(seeds);
+});
+
+it("run inside the fault model unless the profile is outside, and so are run again", () => {
+  const again = (flags: TortureFlags) => commandOf(7, termsOf({ for: 60_000, ...flags }));
+  expect(again({})).toBe("waggle torture --seed 7 --for 60s");
+  expect(again({ profile: "inside" })).toBe("waggle torture --seed 7 --for 60s");
+  expect(again({ profile: "outside" })).toBe("waggle torture --seed 7 --for 60s --profile outside");
 });
 
 it("leave out those that are known", () => {

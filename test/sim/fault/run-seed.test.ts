@@ -2,12 +2,13 @@
 // broken is found.
 
 import { describe, expect, it } from "vitest";
-import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
+import { type Fault, type FaultKind, faultKinds, losses } from "../../../src/sim/fault/fault.ts";
 import { WALL_START_MS } from "../../../src/sim/fault/life.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import type { Operation } from "../../../src/sim/fault/workload.ts";
+import { World } from "../../../src/sim/fault/world.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
 const endOf = ({ atMs = 0, forMs = 0 }: Partial<Fault> = {}) => atMs + forMs;
@@ -202,5 +203,37 @@ describe("a plan", () => {
   it("ends every fault before all heals", () => {
     const { schedule } = planOf(aRequest({ seed: 9, forMs: 60_000 }));
     for (const { atMs, forMs } of schedule) expect(atMs + forMs).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe("outside the fault model", () => {
+  const forMs = 20_000;
+  const schedule: Fault[] = [
+    { kind: "blackout", atMs: 10_000, forMs: 500, of: "c1", ms: 0 },
+    { kind: "tail-cut", atMs: 10_050, forMs: 0, count: 12 },
+  ];
+  const request = { seed: 3, forMs, without: [], schedule };
+
+  it("records are lost while no coordinator holds them, and a loss is reported", async () => {
+    const { findings, occurrences } = await runSeed({ ...request, profile: "outside" });
+    expect([findings, occurrences["tail-cut"]]).toEqual([[], 1]);
+    const inside = await runSeed(request);
+    expect([inside.findings, inside.occurrences["tail-cut"]]).toEqual([[], undefined]);
+  });
+
+  it("losses are drawn that overlap a crash, a pause or an isolation", () => {
+    const drawn = planOf({ seed: 3, forMs: 120_000, without: [], profile: "outside" }).schedule;
+    const lost = drawn.filter(({ kind }) => losses.some((loss) => loss === kind));
+    expect(lost.length).toBeGreaterThan(2);
+    for (const { atMs } of planOf({ seed: 3, forMs: 120_000, without: losses, profile: "outside" }).schedule)
+      expect(atMs).toBeLessThan(120_000);
+  });
+
+  it("a loss that nobody reports is found", async () => {
+    const { workload } = planOf(request);
+    const world = new World({ ...request, workload, untilMs: forMs, profile: "outside" });
+    world.habitat.lossReports.push = () => 0; // nobody hears what is logged
+    await world.run();
+    expect(world.habitat.findings.map(({ check }) => check)).toContain("outside P1 never-silent");
   });
 });
