@@ -148,7 +148,8 @@ export class CoordinatorNode {
    *  could reach it for so long. */
   #requireReason(): void {
     const { term } = this.#truth.readOn();
-    if (!this.#truth.isWhole || term > this.#ledTerm) return;
+    const { live } = this.#truth; // opened perhaps, and without a batch yet
+    if (!this.#truth.isWhole || Math.max(term, live?.opened.term ?? 0) > this.#ledTerm) return;
     this.#noteStatus(this.#awayFromMs === undefined);
     const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
     const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
