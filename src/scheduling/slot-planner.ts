@@ -3,11 +3,11 @@
 // starvation limit. Without the limit, a set might wait for ever for two slots to be free at once.
 //
 // The rule, while a free slot is of use to a waiter:
-//    1. Requests past the starvation limit come first, in order of asking. Each reserves free slots in name order, up to
-//       a missing slot; a request that misses none is granted. A request is past the limit when its age, in ticks of
-//       one of its resources, exceeds policy.starvationLimit × the number of waiters there. Where the policy has no
-//       limit, only sets have one.
-//    2. Among the other requests that fit the rest: the highest L, by pickWaiter.
+//   1. Requests past the starvation limit come first, in order of asking. Each reserves free slots in name order, up to
+//      a missing slot; a request that misses none is granted. A request is past the limit when its age, in ticks of
+//      one of its resources, exceeds policy.starvationLimit × the number of waiters there. Where the policy has no
+//      limit, only sets have one.
+//   2. Among the other requests that fit the rest: the highest L, by pickWaiter.
 // Requests of unresponsive agents are skipped, and reserve nothing. No other request may take a reserved slot. A
 // reservation is stored nowhere: it is derived from the state each time. Bound: a request past the limit is overtaken
 // only by earlier requests past the limit. Each slot that it lacks is the next free slot of the resource that those do
