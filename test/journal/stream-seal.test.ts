@@ -54,3 +54,14 @@ describe("a seal that is acknowledged and never shown", () => {
     expect(await segment.end()).toMatchObject({ position: 3, isSealed: true, missing: 0 });
   });
 });
+
+it("a segment that lost its end and its seal is known as short at once where one server keeps it", async () => {
+  const { world, journal } = await StreamWorld.withSegment();
+  const segment = journal.segment(1);
+  await fill(segment, 5);
+  expect(await segment.seal()).toBe(true);
+  world.stream.loseTail(3);
+  const startedMs = performance.now();
+  expect(await segment.end()).toMatchObject({ position: 3, isSealed: true });
+  expect(performance.now() - startedMs).toBeLessThan(limits.journalGapMs);
+});
