@@ -80,7 +80,12 @@ function unsentBatches({ tail, recent, life, journal }: Opened, { publishedByIdx
   });
 }
 
-const firstInLife: ReadonlySet<Event["type"]> = new Set(["TaskSubmitted", "TaskRetried", "TaskReleased"]);
+const firstInLife: ReadonlySet<Event["type"]> = new Set([
+  "AgentJoined",
+  "TaskSubmitted",
+  "TaskRetried",
+  "TaskReleased",
+]);
 
 /** Order of a task's events within a batch: submission, assignment, end of the attempt. */
 function placeInLife(event: Event): number {
