@@ -5,12 +5,20 @@ import { describe, expect, test } from "vitest";
 import { formRules } from "./form-rules.ts";
 import { importRules } from "./import-rules.ts";
 import { namingRules } from "./naming-rules.ts";
+import { proseRules } from "./prose-rules.ts";
 import { purityRules } from "./purity-rules.ts";
 import { repositoryRules } from "./repository-rules.ts";
 import { explain, type Rule } from "./rule.ts";
 import { sourceFile, type Tree } from "./source-tree.ts";
 
-const rules = [...importRules, ...purityRules, ...formRules, ...namingRules, ...repositoryRules];
+const rules = [
+  ...importRules,
+  ...purityRules,
+  ...formRules,
+  ...namingRules,
+  ...repositoryRules,
+  ...proseRules,
+];
 
 type Files = Readonly<Record<string, string>>;
 
@@ -334,6 +342,26 @@ const cases: Readonly<Record<string, Case>> = {
       { Dockerfile: `RUN npm --registry https://${registryHost}` },
     ],
     right: { "docs/a.md": "See /var/lib/waggle, ./work/, and src/work/a." },
+  },
+  "comments and pages name what they speak of": {
+    wrong: [
+      { [somePath]: "// Whoever held it gives it back to those that wait for it there." },
+      {
+        "src/a/b.ts": `// ${"It is this which those have. ".repeat(40)}`,
+        "docs/a.md": "The leader appends. ".repeat(400),
+      },
+    ],
+    right: {
+      [somePath]: "// The leader appends a batch before any answer leaves.",
+      "docs/a.md": "The agent reports a result with `its id` once.",
+    },
+  },
+  "no sentence of a comment or a page has more than 30 words": {
+    wrong: [{ [somePath]: `// ${"word ".repeat(31)}` }, { "docs/a.md": `| a | ${"word ".repeat(31)} |` }],
+    right: {
+      [somePath]: `// ${"word ".repeat(20)}.\n// ${"Word ".repeat(20)}.`,
+      "docs/a.md": `${"word ".repeat(30)}`,
+    },
   },
   "no notes to oneself in the code": {
     wrong: [{ [somePath]: `// ${"TO"}DO: later` }],
