@@ -1,7 +1,7 @@
 // The agent as a chart: the session runs the chart (src/agent/session.ts), and the heartbeat reports the chart's state.
 // The work of a state is an invoked actor. The actor starts and stops with the state, and the chart drops later signals
-// of the actor. The session provides the actors and answers the guards. Load signals come at the limits (the first task,
-// the last free slot), never for each task: see `loadSignals`. The chart counts nothing.
+// of the actor. The session provides the actors and answers the guards. Load signals come at the limits (the first
+// task, the last free slot), never for each task: see `loadSignals`. The chart counts nothing.
 //
 //   offline ─START→ alive: one incarnation, in a state of each region at once; LAPSED begins the next incarnation
 //     membership   joining ─JOINED→ online          waiting ─SLOT_FREED→ returning

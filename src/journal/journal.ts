@@ -48,8 +48,8 @@ export interface Durability {
   readonly sentence: string;
 }
 
-/** Whether an answer may lack the newest records and segments for a while: of a server that takes over from another. One
- *  server alone knows them before it takes connections. */
+/** Whether an answer may lack the newest records and segments for a while: of a server that takes over from another.
+ *  One server alone knows them before it takes connections. */
 export function mayLag({ durability }: Pick<Journal, "durability">): boolean {
   return durability.class === "replicated";
 }

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { formRules } from "./form-rules.ts";
 import { importRules } from "./import-rules.ts";
 import { namingRules } from "./naming-rules.ts";
+import { proseRules } from "./prose-rules.ts";
 import { purityRules } from "./purity-rules.ts";
 import { repositoryRules } from "./repository-rules.ts";
 import { explain } from "./rule.ts";
@@ -17,7 +18,15 @@ test("the tree was read", () => {
   expect(paths).toEqual(expect.arrayContaining(["package.json", "src/limits.ts", "package-lock.json"]));
 });
 
-for (const rule of [...importRules, ...purityRules, ...formRules, ...namingRules, ...repositoryRules]) {
+const rules = [
+  ...importRules,
+  ...purityRules,
+  ...formRules,
+  ...namingRules,
+  ...repositoryRules,
+  ...proseRules,
+];
+for (const rule of rules) {
   test(rule.name, () => {
     const violations = rule.check(tree);
     expect(violations.length, explain(rule, violations)).toBe(0);

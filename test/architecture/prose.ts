@@ -66,7 +66,7 @@ function passagesOfCode(text: string): Passage[] {
     const code = bare[at] ?? "";
     const comment = line.slice(code.trimEnd().length).trim();
     const words = comment.replace(/^(?:\/\/+|\/\*+|\*(?!\/))\s?|\*\/\s*$/g, "").replace(/\*\/\s*$/, "");
-    const isDirective = /^(?:biome-ignore|@ts-|#!|v8 |---)/.test(words.trim()) || /^\s{3,}/.test(words);
+    const isDirective = /^(?:biome-ignore|@ts-|#!|v8 |---)/.test(words.trim()) || /^\s{2,}/.test(words);
     const begins = comment.startsWith("/*") || /^\s*(?:[-·*]|\d+\.|@\w+)\s/.test(words) || code.trim() !== "";
     if (comment === "" || isDirective || words.trim() === "") {
       close(at);

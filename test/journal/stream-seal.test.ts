@@ -1,5 +1,5 @@
-// Sealing a segment whose server acknowledges seals and never shows them, as nats-server 2.9.10 does behind a flipped bit
-// in a stream's newest block.
+// Sealing a segment whose server acknowledges seals and never shows them, as nats-server 2.9.10 does behind a flipped
+// bit in a stream's newest block.
 
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";

@@ -1,5 +1,5 @@
-// The task's chart: every edge against a table, and every edge against `apply`. The test tries each event of the journal in
-// each state. `apply` gives the same result for allowed events, and throws for the rest.
+// The task's chart: every edge against a table, and every edge against `apply`. The test tries each event of the
+// journal in each state. `apply` gives the same result for allowed events, and throws for the rest.
 
 import { describe, expect, it } from "vitest";
 import { getNextSnapshot } from "xstate";

@@ -3,13 +3,13 @@
 //   read on in the live segment ─ sealed and read to the end → look for the next live segment
 //                               ─ unreadable                 → tell the leader, look for the next live segment
 //
-// A standby measures silence on its own monotonic clock, from the last applied batch. The measure begins again after the
-// process stalled or the connection was lost: a standby must not mistake its own isolation for the leader's silence. A
-// foreign record is no sign of life. The time to lead:
+// A standby measures silence on its own monotonic clock, from the last applied batch. The measure begins again after
+// the process stalled or the connection was lost: a standby must not mistake its own isolation for the leader's
+// silence. A foreign record is no sign of life. The time to lead:
 //
 // - The leader closed its segment to hand over: at once, unless the leader was this coordinator or names a rival.
-// - The leader is silent: unless a leader announces a full journal, or, for 2·T, announces that it leads while its segment
-//   is unreadable here.
+// - The leader is silent: unless a leader announces a full journal, or, for 2·T, announces that it leads while its
+// segment is unreadable here.
 
 import type { Logger } from "pino";
 import { Aborts } from "../../abort.ts";

@@ -1,9 +1,9 @@
 // The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
 // reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
 //
-// Signs: a heartbeat that counts more than arrived or passed over missing records; heartbeats that stay away; heartbeats
-// without a record that the stream is known to have; a request that expired without any record; a server that says the
-// consumer is gone; a broken connection. The reader itself sees a record that was left out.
+// Signs: a heartbeat that counts more than arrived or passed over missing records; heartbeats that stay away;
+// heartbeats without a record that the stream is known to have; a request that expired without any record; a server
+// that says the consumer is gone; a broken connection. The reader itself sees a record that was left out.
 //
 // The stream's leader answers questions, and any of the stream's servers may keep a consumer. A server whose copy of
 // the stream stays behind sends heartbeats and no records, so heartbeats alone do not keep a consumer alive.

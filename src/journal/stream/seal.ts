@@ -10,10 +10,10 @@
 // two overlapping appends may be stored behind a seal. So `StreamSegment.append` believes an acknowledgement only if it
 // knows that no seal is before it.
 //
-// A damaged store may acknowledge a seal and never show it: nats-server 2.9.10 does so with each record behind a flipped
-// bit in its newest block. Seals that were acknowledged `limits.sealsUnshownMax` times and are not found end the segment
-// for this handle, at the first of their positions. No other handle knows of them. The writer of the segment meets the
-// damage at its next look (segment-watch.ts), and its next segment has a base.
+// A damaged store may acknowledge a seal and never show it: nats-server 2.9.10 does so with each record behind a
+// flipped bit in its newest block. Seals that were acknowledged `limits.sealsUnshownMax` times and are not found end
+// the segment for this handle, at the first of their positions. No other handle knows of them. The writer of the
+// segment meets the damage at its next look (segment-watch.ts), and its next segment has a base.
 
 import type { StreamAccess } from "./pull.ts";
 

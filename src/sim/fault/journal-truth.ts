@@ -119,7 +119,8 @@ export class JournalTruth {
     return stream?.firstOf(this.#habitat.subjects.segmentSealed(this.segment)) !== undefined;
   }
 
-  /** Every batch up to the one with a hash, from the first; undefined where no leader was seen to decide one of them. */
+  /** Every batch up to the one with a hash, from the first; undefined where no leader was seen to decide one of them.
+   *  */
   logUpTo(hash: string): readonly DecidedBatch[] | undefined {
     const log: DecidedBatch[] = [];
     for (let next = hash; next !== ""; ) {

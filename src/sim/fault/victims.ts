@@ -212,7 +212,8 @@ export class SwarmVictims implements Victims {
     return this.#isOutside ? 0 : (live?.position ?? stream.lastSeq);
   }
 
-  /** The newest segment; inside the fault model only while it is live and every coordinator runs and holds all of it. */
+  /** The newest segment; inside the fault model only while it is live and every coordinator runs and holds all of it.
+   *  */
   #loseableStream(): SimStream | undefined {
     const stream = this.#habitat.newestStream;
     if (this.#isOutside) return stream;
