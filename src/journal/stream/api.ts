@@ -109,7 +109,14 @@ const createdSchema = z.object({ config: configSchema });
 const namesSchema = z.object({ total: z.number(), streams: z.array(z.string()).nullish() });
 const accountSchema = z.object({ limits: z.object({ max_storage: z.number() }) });
 const doneSchema = z.object({});
-const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
+const messageSchema = z.object({
+  message: z.object({ seq: z.number(), subject: z.string(), data: z.string().default("") }),
+});
+
+/** A stored record with the subject that it was published to. */
+interface StreamRecord extends SegmentRecord {
+  readonly subject: string;
+}
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -152,10 +159,11 @@ export class StreamApi {
   }
 
   /** Undefined when the stream has no such record. */
-  async record(stream: string, question: RecordQuestion): Promise<SegmentRecord | undefined> {
+  async record(stream: string, question: RecordQuestion): Promise<StreamRecord | undefined> {
     try {
       const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
-      return { position: message.seq, bytes: new Uint8Array(Buffer.from(message.data, "base64")) };
+      const { seq: position, subject, data } = message;
+      return { position, subject, bytes: new Uint8Array(Buffer.from(data, "base64")) };
     } catch (error) {
       if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
       throw error;

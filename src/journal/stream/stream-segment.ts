@@ -183,8 +183,10 @@ export class StreamSegment implements Segment {
       throw isUnreadable(error) ? unreadable : error;
     });
     if (found === undefined) return undefined;
+    const { position, bytes, subject } = found;
+    if (subject === this.#access.subjects.segmentSealed(this.number)) return undefined; // #seal may not find it yet
     const sealedAt = (await this.#seal()) ?? Number.POSITIVE_INFINITY;
-    return found.position < sealedAt ? found : undefined;
+    return position < sealedAt ? { position, bytes } : undefined;
   }
 
   async *#read(reading: Omit<Reading, "signal">, signal?: AbortSignal): AsyncGenerator<SegmentRecord> {

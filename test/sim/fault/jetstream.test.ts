@@ -158,6 +158,13 @@ describe("a seal in the simulated JetStream", () => {
     expect(await journal.segment(1).seal()).toBe(true);
     world.questionFates = [{ verb: "STREAM.MSG.GET", fate: { staleBy: 1 } }];
     expect(await rival.end()).toMatchObject({ position: 3, isSealed: false });
+    const verb = "STREAM.MSG.GET";
+    world.questionFates = [
+      { verb, fate: "answer" },
+      { verb, fate: { staleBy: 1 } },
+    ];
+    expect(await world.open().segment(1).read(3)).toBeUndefined(); // the seal is no record
+    world.questionFates = [];
     expect(await rival.append(bytesOf("late"), 2)).toEqual({ kind: "sealed" });
     world.questionFates = [{ verb: "STREAM.INFO", fate: { staleBy: 3 } }];
     expect(await journal.segment(1).end()).toMatchObject({ position: 2, isSealed: true, missing: 0 });
