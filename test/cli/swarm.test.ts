@@ -380,7 +380,7 @@ describe("the life of a broker", () => {
     const said = records({ code: 0, stdout: up.said, stderr: "" });
     const [broker, journal] = said.filter((record) => "type" in record);
     expect(said).toContainEqual(
-      expect.objectContaining({ msg: expect.stringContaining("a new journal begins") }),
+      expect.objectContaining({ msg: expect.stringContaining("a new one begins") }),
     );
     expect(broker).toMatchObject({ type: "broker", kind: "development", wasStarted: true });
     expect(journal).toMatchObject({ type: "journal", durability: "file" });

@@ -10,9 +10,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/journal/stream/append.ts",
     edits: [
       {
-        find: "answer.seq === expected.position && answer.stream === expected.stream && answer.duplicate !== true",
-        replace:
-          "(answer.seq === expected.position || answer.seq === 0) && answer.stream === expected.stream",
+        find: "return positionIn(answer, expected.stream) === expected.position",
+        replace: "return positionIn(answer, expected.stream) === expected.position || answer.seq === 0",
       },
     ],
   },
