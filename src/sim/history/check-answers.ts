@@ -1,7 +1,8 @@
-// Answers about tasks against the journal's order: for each there must be a moment, not before what anybody knew when
-// it was asked and not after the batch that it names, at which it was true. With that lower end the order of real time
-// is kept, so this is linearizability of submit, cancel, retry, result, await and query, task by task (P5; Herlihy and
-// Wing, "Linearizability", 1990, section 2).
+// Compares answers about tasks with the order of the journal. Each answer must have been true at some moment: not
+// before the newest batch known when the request left, not after the batch that the answer names.
+//
+// The lower bound keeps the order of real time, so the check is linearizability per task of submit, cancel, retry,
+// result, await and query (P5; Herlihy and Wing, "Linearizability", 1990, section 2).
 
 import { unreachable } from "../../assert.ts";
 import { taskKey } from "../../ids.ts";
@@ -20,7 +21,7 @@ import type {
 } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
-/** The moments at which an answer may have been true: after batch `from` and up to the end of batch `to`. */
+/** The moments at which an answer may have been true: after batch `from`, up to the end of batch `to`. */
 interface Moments {
   readonly from: number;
   readonly to: number;
@@ -50,7 +51,7 @@ function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhen
     );
   if (observed.answer === undefined) return undefined;
   const to = observed.at?.idx ?? line.lastIdx;
-  // A standby answers for exactly the batch that it has read up to.
+  // A standby answers for exactly the last batch in its copy of the journal.
   const moments = { from: observed.stale === true ? to : known.idx(observed), to };
   const life = line.taskById.get(observed.task);
   switch (observed.kind) {
@@ -104,7 +105,7 @@ function wrongRetry(
     : `is answered conflict, and nothing kept round ${round} from being opened from batch ${moments.from} to ${moments.to}`;
 }
 
-/** The states that it was in at any of these moments. */
+/** The states of the task at any of the given moments. */
 function stretchesIn({ stretches }: TaskLife, { from, to }: Moments): readonly TaskStretch[] {
   return stretches.filter(({ idx }, place) => {
     const until = stretches[place + 1]?.idx ?? Number.POSITIVE_INFINITY;
@@ -132,7 +133,7 @@ function wrongAwait(
       return `is told how round ${next.round - 1} ended, and batch ${next.openedIdx}, which was known, opens the next`;
     return wrongOutcome(answer, life, line, moments.to);
   }
-  // `live` means only that the end will be told: one that does not fit the answer follows on its own.
+  // `live` promises only a later push of the outcome: an outcome that contradicts the answer is checked as a push.
   return life !== undefined && life.submittedIdx <= moments.to
     ? undefined
     : `is said to live by batch ${moments.to}, before it was submitted`;
@@ -185,7 +186,7 @@ function wrongOutcome(
   return isSame ? undefined : "is told another result, or another agent's, than the journal has";
 }
 
-/** "No such task" needs a moment at which there was none. */
+/** "No such task" needs a moment without the task. */
 function wrongUnknown(life: TaskLife | undefined, { from }: Moments): string | undefined {
   if (life === undefined || life.submittedIdx > from) return undefined;
   return `is said to be unknown, and batch ${life.submittedIdx}, which was known, submits it`;
@@ -216,7 +217,7 @@ function wrongResult(
   }
 }
 
-/** Final for the agent, so something else must have ended the attempt. */
+/** `stale` is final for the agent, so another event must have ended the attempt. */
 function wrongStale(
   observed: ResultObserved,
   attempt: AttemptLife | undefined,

@@ -1,5 +1,5 @@
-// Recounts, along the journal, what occupies each agent's places and each resource's slots (P7).
-// A revoked attempt keeps its place until it is released. Budgets are not recounted here: core/ledger-invariants.ts.
+// Recounts, along the journal, which attempts occupy each agent's capacity and each resource's slots (P7). A revoked
+// attempt occupies capacity until its release. Budgets: core/ledger-invariants.ts.
 
 import type { Event } from "../../state/event.ts";
 import type { CommittedLog } from "./committed-log.ts";

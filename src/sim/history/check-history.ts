@@ -1,6 +1,6 @@
-// All checkers of a recorded history, over what was observed and the journal as it finally is. Pure: the simulator and
-// `npm run chaos` record, this judges. Histories are shorter than the horizon of idempotency (a day), so that no task
-// was forgotten.
+// All checkers of a recorded history: they compare the observations with the final journal. Pure: the simulator and
+// `npm run chaos` record, and the checkers judge. A history is shorter than the horizon of idempotency (a day), so no
+// task was forgotten.
 
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
@@ -24,7 +24,7 @@ import type { Violation } from "./violation.ts";
 export interface History {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  /** The final journal from its first batch on; other records may be among them. */
+  /** The final journal from its first batch on; records of no committed batch may be among the others. */
   readonly journal: Iterable<LineRecord>;
 }
 

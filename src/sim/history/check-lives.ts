@@ -1,7 +1,8 @@
-// Lives of agents along the journal: none that was fenced joins again, nor any that was assigned something before the
-// agent is forgotten; and one that goes on loses nothing (P4).
-// An agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held
-// it.
+// Checks sessions of agents along the journal (P4). A fenced session never joins again. Neither does an ended session
+// with assignments, until the agent is forgotten. A running session loses no attempt.
+//
+// An agent holds an attempt until the coordinator answers the result. So the leader declares an attempt lost only
+// together with the session of the attempt.
 
 import { taskKey } from "../../ids.ts";
 import type { Event } from "../../state/event.ts";
@@ -17,10 +18,10 @@ export function checkLives(line: CommittedLog): Violation[] {
 class Lives {
   readonly violations: Violation[] = [];
   readonly #line: CommittedLog;
-  /** By life that joins no more: why. */
+  /** By session that may not join again: the reason. */
   readonly #whyOver = new Map<string, string>();
   readonly #wasAssigned = new Set<string>();
-  /** By life: what was called lost of it and is excused when it ends. */
+  /** By session: the attempt declared lost, excused when the session ends. */
   readonly #lostByLife = new Map<string, string>();
 
   constructor(line: CommittedLog) {

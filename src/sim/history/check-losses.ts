@@ -1,6 +1,6 @@
-// What holds outside the fault model, where a journal may lose what was acknowledged: a loss is reported, and no answer
-// contradicts a longer journal. An answer that speaks of a batch of the final log is checked as any other is; of a
-// batch that was lost only the report counts. Pure, as check-history.ts.
+// The promises outside the fault model, where a journal may lose acknowledged records: every loss is reported, and no
+// answer contradicts a longer journal. An answer from a batch of the final log gets every check. For an answer from a
+// lost batch only the report counts. Pure, as check-history.ts.
 
 import { checkHistory } from "./check-history.ts";
 import { CommittedLog, type LineRecord } from "./committed-log.ts";
@@ -9,7 +9,7 @@ import { type Violation, violation } from "./violation.ts";
 
 export interface LossHistory {
   readonly observations: readonly Observation[];
-  /** The final log from its first batch on, and when each batch was decided, by the clock of the observations. */
+  /** The final log from its first batch on, with the time of each decision by the clock of the observations. */
   readonly journal: readonly (LineRecord & { readonly decidedMs: number })[];
   /** Whether a coordinator, a client or an agent reported a loss. */
   readonly isReported: boolean;
@@ -17,7 +17,7 @@ export interface LossHistory {
 
 export function checkLosses({ observations, journal, isReported }: LossHistory): Violation[] {
   const log = new CommittedLog(journal);
-  /** A new journal has batches of the same term and index: an answer from before them speaks of another batch. */
+  /** A new journal repeats terms and indexes: an answer from before the new journal speaks of an older batch. */
   const isOfLostBatch = (observed: Observation): boolean => {
     if (observed.kind === "assigned" || observed.at === undefined) return false;
     const { term, idx } = observed.at;
@@ -38,13 +38,15 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
   ];
 }
 
-/** A session whose join was lost joins again, so the log alone may show what no session does in a whole log. */
+/** A session whose join was lost joins again, so the final log alone may show a forbidden second join. */
 function isOfAnswers({ checker }: Violation): boolean {
   return checker !== "lives";
 }
 
-/** The request without its answer: it may have been carried out or not. What came unasked goes; an assignment names no
- *  batch that shows whether it was lost. */
+/**
+ * Keeps the request without its answer: the coordinator may have carried it out or not. Drops notifications, and
+ * assignments too: no assignment names its batch.
+ */
 function unanswered(observed: Observation): Observation[] {
   if (observed.kind === "assigned" || observed.kind === "told") return [];
   const { kind, node, sentMs, ...asked } = observed;

@@ -1,5 +1,5 @@
-// Every answer says up to where the journal stood. That place must be in the final journal, written by the leader of
-// that term; and no answer may come from before what anybody had been told when the question left (P5, P8, P12).
+// Every answer names the journal's last batch at the time of the answer. The batch must be in the final journal, with
+// the same term. No leader answers from before the newest batch known when the request left (P5, P8, P12).
 
 import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { CommittedLog } from "./committed-log.ts";
@@ -14,7 +14,7 @@ export function checkPositions(observations: readonly Observation[], line: Commi
   });
 }
 
-/** Answers of leaders must be at least as new as all that was known when they were asked for. */
+/** Answers of leaders must be at least as new as the newest batch known when the request left. */
 export function checkFreshness(observations: readonly Observation[], known: KnownWhenSent): Violation[] {
   return observations.flatMap((observed) => {
     if (observed.kind === "told" || observed.kind === "assigned") return [];
@@ -35,7 +35,7 @@ function missing({ term, idx }: JournalPoint, line: CommittedLog): string | unde
   return undefined;
 }
 
-/** The newest batch that anybody had been told of by a leader before a question was sent. */
+/** The newest batch that any leader's answer had named before a request left. */
 export class KnownWhenSent {
   readonly #heard: readonly { readonly ms: number; readonly idx: number }[];
 
@@ -56,7 +56,7 @@ export class KnownWhenSent {
     this.#heard = heard;
   }
 
-  /** 0 when nothing was known. */
+  /** 0 if no batch was known. */
   idx({ sentMs }: { readonly sentMs: number }): number {
     let low = 0;
     let high = this.#heard.length;

@@ -1,5 +1,5 @@
-// What different readers hold must be one line, and folding the journal must give the state that coordinators had at
-// the same batch (P8, P13).
+// All readers must hold the same log. Folding the journal must give the state of the coordinators at the same batch
+// (P8, P13).
 
 import { hash as digestOf } from "node:crypto";
 import { rowsOf } from "../../core/snapshot/encode.ts";
@@ -11,8 +11,10 @@ import type { CommittedLog } from "./committed-log.ts";
 import type { Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
-/** SHA-256 over what the state's snapshot says, base64url: equal states and no others have it. Takes nearly as long as
- *  a snapshot. */
+/**
+ * SHA-256 over the rows of the state's snapshot, base64url: only equal states have equal fingerprints. Takes nearly as
+ * long as a snapshot.
+ */
 export function stateFingerprint(state: SwarmState): string {
   return digestOf("sha256", JSON.stringify([...rowsOf(state)]), "base64url");
 }

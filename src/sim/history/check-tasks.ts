@@ -1,6 +1,6 @@
-// Tasks: what was accepted stands in the journal as it was asked for, once, and has at most one outcome; what was only
-// ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
-// task allows (P1 to P6).
+// Checks tasks (P1 to P6). The journal holds every accepted task once, with the submitted content and at most one
+// outcome. It holds no task that every submit refused. Every assignment that an agent received is in the journal, and
+// no task has more attempts than allowed.
 
 import { taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -12,17 +12,18 @@ import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from
 import { type Violation, violation } from "./violation.ts";
 
 export interface TaskExpectations {
-  /** Whether every accepted task must have ended by the journal's end: all was healed and given its time. */
+  /**
+   * Whether every accepted task must have ended by the end of the journal: all faults healed, with enough time after.
+   */
   readonly mustAllHaveEnded: boolean;
 }
 
-/** One life a task and one end a round, whatever anybody was told. */
+/** Every task is submitted once and every round ends once, whatever the answers said. */
 export function checkTaskLives(line: CommittedLog): Violation[] {
   return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
 }
 
-/** Attempts that failed by themselves, up to `maxAttempts` of them per round; what infrastructure refused does not
- *  count. */
+/** At most `maxAttempts` attempts fail per round. Infrastructure failures do not count. */
 export function checkAttempts(line: CommittedLog): Violation[] {
   return [...line.taskById.values()].flatMap(({ rounds, attempts }) =>
     rounds.flatMap(({ round, spec }) => {
@@ -37,7 +38,7 @@ export function checkAttempts(line: CommittedLog): Violation[] {
   );
 }
 
-/** What opened a round asked for that round, and was not refused. */
+/** Every new round was requested, by at least one request without a refusal. */
 export function checkRetries(observations: readonly Observation[], line: CommittedLog): Violation[] {
   const mayStand = new Set<string>();
   for (const observed of observations) {
@@ -85,7 +86,7 @@ export function checkAccepted(
   });
 }
 
-/** A conflict needs other content under the same id; a refusal for good needs that nothing was done. */
+/** A conflict needs different content under the same id; a final refusal needs a journal without the task. */
 export function checkNotAccepted(
   observations: readonly Observation[],
   line: CommittedLog,
@@ -104,7 +105,7 @@ export function checkNotAccepted(
       return [
         violation("P5", "refused", observed, `is refused (${observed.refused}), and stands in the journal`),
       ];
-    // What does not parse is refused whether its id is known or not.
+    // A message that does not parse is refused whether the id is known or not.
     const isItemsOwn = observed.at !== undefined && observed.refused !== "WAGGLE_INVALID_MESSAGE";
     if (isItemsOwn && life !== undefined && life.submittedIdx <= known.idx(observed))
       return [violation("P5", "refused", observed, `is refused (${observed.refused}), though it was known`)];
@@ -112,8 +113,10 @@ export function checkNotAccepted(
   });
 }
 
-/** A program that was told no by every call to submit a task, whatever its client heard, told the truth to its user:
- *  the task is not there. What the network sent twice may come to be later. */
+/**
+ * If every call to submit a task threw a refusal, the journal does not hold the task, whatever the client heard. A
+ * request copied by the network may still submit the task later.
+ */
 export function checkCalls(observations: readonly Observation[], line: CommittedLog): Violation[] {
   const callsByTask = new Map<string, CallObserved[]>();
   const isOpen = new Set<string>();
@@ -130,7 +133,7 @@ export function checkCalls(observations: readonly Observation[], line: Committed
   });
 }
 
-/** Nobody is given what the journal did not give. */
+/** Agents receive only assignments of the journal. */
 export function checkAssigned(observations: readonly Observation[], line: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     if (observed.kind !== "assigned" || isJournaled(observed, line)) return [];
@@ -177,7 +180,7 @@ function isJournaled(observed: AssignedObserved, line: CommittedLog): boolean {
   );
 }
 
-/** What a submitter leaves out. */
+/** Defaults for fields that a submitter leaves out. */
 const defaults: Readonly<Record<string, unknown>> = {
   user: "default",
   weight: 1,

@@ -1,5 +1,5 @@
-// The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
-// from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
+// The final journal for the checkers: the committed batches in order, and the history of each task, derived from the
+// events alone. On purpose not `apply`: a second opinion must share no code with the code under test.
 
 import { type TaskRef, taskKey } from "../../ids.ts";
 import { decodeRecord, hashOf } from "../../journal/records.ts";
@@ -8,10 +8,10 @@ import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
 
-/** A record of the journal, wherever it is stored. */
+/** A record of the journal, in any segment. */
 export interface LineRecord {
   readonly bytes: Uint8Array;
-  /** Of a batch that is put together from its events, because nobody saw its bytes. Default: the bytes' own. */
+  /** Hash of a batch rebuilt from its events when the bytes are unknown. Default: the hash of `bytes`. */
   readonly hash?: string;
 }
 
@@ -24,7 +24,7 @@ export interface LineBatch {
   readonly events: readonly Event[];
 }
 
-/** A state that a task was in from within batch `idx` until within the batch of the next one. */
+/** A state of a task, from batch `idx` until the batch of the next stretch. */
 export interface TaskStretch {
   readonly idx: number;
   readonly state: LiveTaskState | EndedTaskState;
@@ -40,11 +40,11 @@ export interface AttemptLife {
   readonly number: number;
   readonly token: string;
   readonly openedIdx: number;
-  /** How it ended; absent while it runs. Cancellation and expiry of its task end it too. */
+  /** The end of the attempt; absent while the attempt runs. Cancellation and expiry of the task end the attempt too. */
   closed?: { readonly idx: number; readonly event: Event };
 }
 
-/** One round of a task, from its submission or retry to its end. */
+/** A round of a task, from submission or retry to the end. */
 export interface TaskRound {
   readonly round: number;
   readonly spec: TaskSpec;
@@ -53,10 +53,10 @@ export interface TaskRound {
 }
 
 export interface TaskLife {
-  /** As it was submitted. */
+  /** The task as submitted. */
   readonly spec: TaskSpec;
   readonly submittedIdx: number;
-  /** From the first, which is always there. */
+  /** Starts with the first round. */
   readonly rounds: [TaskRound, ...TaskRound[]];
   readonly stretches: TaskStretch[];
   readonly attempts: Map<number, AttemptLife>;
@@ -74,31 +74,35 @@ const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
   TaskExpired: "expired",
 };
 
-/** That the audit begins at a later batch, as batch `idx` says. */
+/** An event of batch `idx`: the audit begins at the later batch `firstIdx`. */
 interface Trim {
   readonly idx: number;
   readonly firstIdx: number;
   readonly reason: TrimReason;
 }
 
-/** Why the audit begins later where nobody wanted it to. */
+/** Reasons for an unwanted later begin of the audit. */
 const losses: ReadonlySet<TrimReason> = new Set(["lost"]);
 
 export class CommittedLog {
-  /** By place: `batches[idx - 1]`. */
+  /** By index: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
   /** By `taskKey`. */
   readonly taskById = new Map<string, TaskLife>();
-  /** What no journal may hold: a task submitted twice, a round opened or ended twice, a task assigned when it was not
-   *  queued. */
+  /**
+   * Sentences about impossible events: a task submitted twice, a round opened or ended twice, a task assigned while not
+   * queued.
+   */
   readonly faults: string[] = [];
-  /** The first batch of the audit, as it was moved on, in order. */
+  /** The moves of the audit's first batch, in order. */
   readonly #trims: Trim[] = [];
-  /** Tasks whose newest attempt is not confirmed, by its agent. */
+  /** By agent: tasks with an unconfirmed newest attempt. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
-  /** @param records all of the journal from its first batch on, in order, of all segments; those that continue nothing
-   *  are skipped */
+  /**
+   * @param records all records of the journal from the first batch on, in order, of all segments; records that continue
+   * no batch are skipped
+   */
   constructor(records: Iterable<LineRecord>) {
     this.batches = lineOf(records);
     for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
@@ -112,17 +116,18 @@ export class CommittedLog {
     return this.batches[idx - 1];
   }
 
-  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on, and
-   *  that it is put on record comes after the swarm goes on; what a full one is purged of is gone before that is put on
-   *  record next, behind what waited to be put on record before it
-   *  (docs/adr/0012-a-journal-that-loses-records.md). */
+  /**
+   * The first batch kept as of the end of batch `idx`. Lost records are gone at once, although the journal records the
+   * loss later, after the swarm goes on. A full journal is also purged before it records the purge. That record comes
+   * next, behind only the records that already waited (docs/adr/0012-a-journal-that-loses-records.md).
+   */
   firstKeptAt(idx: number): number {
     const isNext = this.#shortBehind(idx);
     const isGone = (trim: Trim) => trim.idx <= idx || losses.has(trim.reason) || isNext.has(trim);
     return this.#trims.findLast(isGone)?.firstIdx ?? 1;
   }
 
-  /** The first time that room ran short behind a batch, as it was put on record, batch upon batch. */
+  /** The first run of adjacent batches after `idx` that record a lack of room. */
   #shortBehind(idx: number): ReadonlySet<Trim> {
     const found = new Set<Trim>();
     let lastIdx: number | undefined;
@@ -277,14 +282,14 @@ export class CommittedLog {
   }
 }
 
-/** A retry changes nothing but the times. */
+/** A retry changes only the times. */
 function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
   const { deadline: _, notBefore: __, ...work } = spec;
   const { deadline: ___, notBefore: ____, ...asked } = first;
   return JSON.stringify(work) === JSON.stringify(asked);
 }
 
-/** The committed batches among the records, by the rule that every reader follows. */
+/** The committed batches among the records, by the rule of every reader. */
 function lineOf(records: Iterable<LineRecord>): LineBatch[] {
   const line: LineBatch[] = [];
   let tail: { readonly idx: number; readonly hash: string } = emptyTail;

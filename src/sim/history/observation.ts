@@ -1,30 +1,31 @@
-// A recorded history, as plain JSON: what nodes asked of a swarm and what they were told, one observation an item
-// and a message. A retry is an observation of its own, and so is a copy of a request that the network makes: without
-// an answer, whatever became of it.
+// A recorded history, as plain JSON: the requests of nodes to a swarm and the answers, one observation per item and
+// message. A retry has an observation of its own. So has a copy of a request made by the network, always without an
+// answer.
 //
-// The one thing to know: all instants of one history are of one monotonic clock, and `sentMs` is before the request
-// left, `heardMs` after the answer came. What was sent after something was heard must know of it.
-// Not here: who records (recording-transport.ts), what must hold (check-history.ts).
+// All instants of a history come from the same monotonic clock. `sentMs` is before the request leaves, `heardMs` after
+// the answer arrives. A request sent after an answer was heard must reflect the answer.
+//
+// Not here: the recorder (recording-transport.ts) and the checks (check-history.ts).
 
 import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 
 interface Observed {
-  /** Who observed it, for people. */
+  /** Name of the observing node, for people. */
   readonly node: string;
 }
 
 interface Asked extends Observed {
   readonly sentMs: number;
-  /** Absent: never answered, so it may have been done, and may yet be. */
+  /** Absent: never answered, so the request may have been carried out, or may be later. */
   readonly heardMs?: number;
-  /** Up to where the journal stood, as the answer says. Absent where it does not. */
+  /** The journal's last batch according to the answer. Absent if the answer names none. */
   readonly at?: JournalPoint;
-  /** Answered by a standby. */
+  /** A standby answered. */
   readonly stale?: true;
-  /** Code of a refusal that says nothing of the task: nothing was done by this request. */
+  /** Code of a refusal. The request had no effect, and the code says nothing about the task. */
   readonly refused?: string;
-  /** The network made it: nobody asked a second time. */
+  /** The network copied the request; the node sent no second request. */
   readonly isCopy?: true;
 }
 
@@ -32,7 +33,7 @@ export interface SubmitObserved extends Asked {
   readonly kind: "submit";
   readonly project: string;
   readonly task: string;
-  /** The item as it was sent. */
+  /** The item as sent. */
   readonly content: Readonly<Record<string, unknown>>;
   readonly answer?: "accepted" | "duplicate" | "conflict";
 }
@@ -41,9 +42,9 @@ export interface CancelObserved extends Asked {
   readonly kind: "cancel";
   readonly project: string;
   readonly task: string;
-  /** The one to be ended. */
+  /** The round to end. */
   readonly round: number;
-  /** `ended`: otherwise than by cancellation, before. `conflict`: it was in another round. */
+  /** `ended`: the round had ended before, not by cancellation. `conflict`: the task was in a different round. */
   readonly answer?: "cancelled" | "ended" | "conflict" | "unknown-task";
 }
 
@@ -51,9 +52,9 @@ export interface RetryObserved extends Asked {
   readonly kind: "retry";
   readonly project: string;
   readonly task: string;
-  /** The one to be opened. */
+  /** The round to open. */
   readonly round: number;
-  /** `conflict`: it had completed, lived, or was in another round. */
+  /** `conflict`: the task had completed, was live, or was in a different round. */
   readonly answer?: "retried" | "conflict" | "unknown-task";
 }
 
@@ -91,7 +92,7 @@ export interface ResultObserved extends Asked {
   readonly answer?: "ok" | "stale" | "gone" | "stale-token";
 }
 
-/** A leader's word that came unasked: how a task ended. */
+/** A leader's notification of the outcome of a task. */
 export interface ToldObserved extends Observed {
   readonly kind: "told";
   readonly heardMs: number;
@@ -99,7 +100,7 @@ export interface ToldObserved extends Observed {
   readonly outcome: Outcome;
 }
 
-/** An assignment as its agent got it. */
+/** An assignment as received by the agent. */
 export interface AssignedObserved extends Observed {
   readonly kind: "assigned";
   readonly heardMs: number;
@@ -112,14 +113,16 @@ export interface AssignedObserved extends Observed {
   readonly token: string;
 }
 
-/** A program's call to submit a task, however many requests the client made of it, and what the call threw: that it
- *  does not know is no refusal. */
+/**
+ * A program's call to submit a task, over all requests that the client made for the call. `refused` holds the error
+ * that the call threw; an unknown outcome is no refusal.
+ */
 export interface CallObserved extends Asked {
   readonly kind: "call";
   readonly task: string;
 }
 
-/** What was asked about one task, with whatever came of it. */
+/** A request about a task, with the answer if any. */
 export type AskedObservation =
   | SubmitObserved
   | CancelObserved
@@ -130,12 +133,12 @@ export type AskedObservation =
 
 export type Observation = AskedObservation | ToldObserved | AssignedObserved | CallObserved;
 
-/** What one reader of the journal, or one coordinator, holds for a place of it. */
+/** The journal's batch at an index, as a reader or a coordinator holds it. */
 export interface Reading {
   readonly reader: string;
   readonly idx: number;
-  /** Of the batch there. */
+  /** Hash of the batch. */
   readonly hash?: string;
-  /** Fingerprint of the state after that batch (`stateFingerprint`). */
+  /** Fingerprint of the state after the batch (`stateFingerprint`). */
   readonly state?: string;
 }

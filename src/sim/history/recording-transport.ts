@@ -1,6 +1,6 @@
-// A transport that notes, item by item, what its owner asks of a swarm and is told: the recorder of histories, around
-// any other transport, for clients and agents alike. Changes nothing on the way.
-// Slots, joins and settings are not noted: the journal alone is judged for those.
+// The recorder of histories: a transport around any transport of a client or an agent. It records, per item, the
+// owner's requests and the answers, and changes no message. Slots, joins and settings are not recorded: the journal
+// alone is checked for them.
 
 import { type SwarmId, taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -31,12 +31,12 @@ export interface Recorder {
   /** Names the owner, for people. */
   readonly node: string;
   readonly swarm: SwarmId;
-  /** ms of the one monotonic clock of the history. */
+  /** ms of the history's monotonic clock. */
   readonly now: () => number;
   readonly record: (observation: Observation) => void;
 }
 
-/** Codes of refusals that leave open what was done. */
+/** Codes of refusals after which the outcome stays unknown. */
 const unknownCodes: ReadonlySet<string> = new Set([
   "WAGGLE_NO_LEADER",
   "WAGGLE_OUTCOME_UNKNOWN",
@@ -79,7 +79,7 @@ export class RecordingTransport implements Transport {
     return outcome;
   }
 
-  /** Notes a copy of a request that the network made: without an answer, whatever becomes of it. */
+  /** Records a copy of a request made by the network, always without an answer. */
   noteCopy(subject: string, payload: Uint8Array): void {
     const { now, node, record } = this.#recorder;
     const head = { node, sentMs: now(), isCopy: true as const };
@@ -110,7 +110,7 @@ export class RecordingTransport implements Transport {
     return this.#inner.close();
   }
 
-  /** One observation an item, still without an answer. */
+  /** Makes an observation per item, still without an answer. */
   #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
     if (!subject.startsWith(this.#prefix)) return [];
     const [side = "", node = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
@@ -122,7 +122,7 @@ export class RecordingTransport implements Transport {
     return side === "project" ? projectItems(verb, node, message, head) : resultItems(verb, message, head); // agent.<group>.<id>.result
   }
 
-  /** What comes unasked: assignments and endings. */
+  /** Records assignments and notifications of outcomes. */
   #note({ subject, data }: Message): void {
     const isAssign = subject.endsWith(".assign") && subject.startsWith(`${this.#prefix}agent.`);
     const isDone = subject.endsWith(".done") && isInbox(subject);
@@ -265,7 +265,7 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
         ...(agent === undefined ? {} : { agent }),
       };
       const isStale = stale === true ? { stale } : {};
-      // Asked of the swarm, the answer alone says whose task it is.
+      // For a query over the whole swarm, only the answer names the project.
       const named = { task: keyOf(project, id) };
       return { ...said, ...named, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
     }

@@ -1,4 +1,4 @@
-// What a checker of histories finds: a promise that was broken, to whom, and how.
+// A finding of a checker: the broken promise, the observation and the description.
 
 import type { Observation } from "./observation.ts";
 
@@ -8,7 +8,7 @@ export type PromiseNumber = "P1" | "P2" | "P3" | "P4" | "P5" | "P6" | "P7" | "P8
 export interface Violation {
   readonly promise: PromiseNumber;
   readonly checker: string;
-  /** What was found, naming what it was found of. */
+  /** The finding, with the name of the observation. */
   readonly sentence: string;
 }
 
