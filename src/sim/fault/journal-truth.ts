@@ -208,6 +208,7 @@ export class JournalTruth {
       this.#isBroken = true;
       return;
     }
+    if (this.live?.opened.term === live.opened.term) this.#habitat.occurrences.note("segment-changed");
     this.#replay.enter(live, live.position);
     this.#readSegment();
   }

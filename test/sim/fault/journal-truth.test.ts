@@ -193,6 +193,17 @@ describe("a base commits what was in flight", () => {
   });
 });
 
+it("a segment of the same term is a planned change, and of a later term none", () => {
+  stored(1_000, began);
+  journal.claim(2);
+  journal.open(2, { tail: truth.tail, previous: 1, term: 1 });
+  journal.claim(3);
+  journal.open(3, { tail: truth.tail, previous: 2 });
+  truth.readOn();
+  expect([truth.segment, found()]).toEqual([3, []]);
+  expect(habitat.occurrences.counts()).toEqual({ "segment-changed": 1 });
+});
+
 describe("where the store lost something", () => {
   beforeEach(() => {
     stored(1_000, began);

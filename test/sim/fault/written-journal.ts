@@ -31,6 +31,8 @@ interface OpenOptions {
   /** The segment that it continues. Default: none. */
   readonly previous?: number;
   readonly base?: Opened["base"];
+  /** Default: the number of the segment. */
+  readonly term?: number;
 }
 
 export class WrittenJournal {
@@ -85,8 +87,8 @@ export class WrittenJournal {
     return { ref: { position, hash: hashOf(manifest), idx: tail.idx }, chunk };
   }
 
-  /** Writes the `Opened` of a claimed segment; its term is its number. */
-  open(number: number, { tail = emptyTail, previous, base }: OpenOptions = {}): void {
+  /** Writes the `Opened` of a claimed segment. */
+  open(number: number, { tail = emptyTail, previous, base, term = number }: OpenOptions = {}): void {
     const end: LogEnd | undefined =
       previous === undefined ? undefined : { segment: previous, idx: tail.idx, hash: tail.hash };
     const opened = encodeRecord({
@@ -94,7 +96,7 @@ export class WrittenJournal {
       segment: number,
       life: LIFE,
       journal: JOURNAL,
-      term: number as Term,
+      term: term as Term,
       leader: "c1",
       tail,
       previous: end,
