@@ -1,6 +1,6 @@
-// A base: the state at some batch, at the beginning of a segment. Its chunks are lines of the state's snapshot
-// (core/snapshot); its manifest names them with their hashes and is written last. Either all of a base is read, or
-// nothing: a chunk that is missing or changed is JournalDamagedError.
+// A base: the state after some batch, stored at the beginning of a segment. The chunks hold the lines of the state's
+// snapshot (core/snapshot). The manifest lists the chunks with their hashes and is written last. A base is read whole
+// or not at all: a missing or changed chunk throws JournalDamagedError.
 
 import { assert } from "../assert.ts";
 import type { Clock } from "../clock.ts";
@@ -26,20 +26,19 @@ import {
 } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
-/** A base that was written and read back. */
+/** A base, written and read back. */
 export type BaseRef = NonNullable<Opened["base"]>;
 
 export interface BaseWriter {
   /** Of the segment's claimant. */
   readonly life: string;
   readonly clock: Clock;
-  /** Appends a record behind the last one. @returns its position; throws when the segment is not the writer's any
-   *  more */
+  /** Appends a record to the segment. @returns the record's position; throws once the writer has lost the segment */
   readonly put: (bytes: Uint8Array) => Promise<number>;
 }
 
-/** Writes the state, which must not change meanwhile, in slices of `limits.snapshotSliceMs`.
- *  @returns the manifest's position, hash and batch. @throws what `put` throws */
+/** Writes the state in slices of `limits.snapshotSliceMs`. The state must not change meanwhile.
+ *  @returns the manifest's position, hash and batch. @throws the errors of `put` */
 export async function writeBase(
   { state, tail }: { readonly state: SwarmState; readonly tail: ChainTail },
   { life, clock, put }: BaseWriter,
@@ -68,7 +67,7 @@ export async function writeBase(
   return { position: await put(manifest), hash: hashOf(manifest), idx: tail.idx };
 }
 
-/** Reads the base of a live segment. @returns a replay that goes on behind the manifest
+/** Reads the base of a live segment. @returns a replay, ready for the first record after the manifest
  *  @throws UnreachableError, JournalDamagedError */
 export async function readBase(segment: SegmentReader, live: LiveSegment, clock: Clock): Promise<Replay> {
   const { base } = live.opened;
@@ -96,7 +95,7 @@ export async function readBase(segment: SegmentReader, live: LiveSegment, clock:
   return replay;
 }
 
-/** Throws unless the base can be read as it was written. @throws UnreachableError, JournalDamagedError */
+/** Throws unless the whole base is readable and unchanged. @throws UnreachableError, JournalDamagedError */
 export async function verifyBase(segment: SegmentReader, base: BaseRef): Promise<void> {
   const manifest = await readManifest(segment, base);
   for await (const _ of readChunks(segment, manifest));

@@ -1,5 +1,5 @@
-// Lines as chunks of bytes, and chunks as lines again. A chunk ends where it is full, also within a line or a
-// character, so that none is larger than a store takes, however long a line is.
+// Lines as chunks of bytes, and chunks as lines again. A full chunk ends even within a line or a character, so no chunk
+// exceeds the storage's bound on a record, however long a line is.
 
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -10,13 +10,13 @@ export class ChunkCutter {
   #text = "";
   #rest: Uint8Array = new Uint8Array();
 
-  /** Takes a line without line break. @returns the chunks that are full now */
+  /** Takes a line without line break. @returns the full chunks */
   add(line: string): readonly Uint8Array[] {
     this.#text += line + LINE_BREAK;
     return this.#text.length < limits.snapshotChunkBytesMax ? [] : this.#cut();
   }
 
-  /** What is left when the last line was added. */
+  /** The remaining chunks, after the last line. */
   end(): readonly Uint8Array[] {
     const chunks = this.#cut();
     return this.#rest.length === 0 ? chunks : [...chunks, this.#rest];
@@ -38,7 +38,7 @@ export class LineReader {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #rest = "";
 
-  /** The lines that end in a chunk. @throws JournalDamagedError where it is no text */
+  /** The lines completed by a chunk. @throws JournalDamagedError if the chunk is not UTF-8 */
   take(chunk: Uint8Array): readonly string[] {
     const lines = (this.#rest + this.#text(chunk)).split(LINE_BREAK);
     this.#rest = lines.pop() ?? "";

@@ -1,28 +1,28 @@
-// The one question about whose records a segment holds: does it still hold what was read or written there?
+// Checks that a segment still holds the last record that a coordinator read or wrote.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { SegmentReader } from "./journal.ts";
 import { hashOf } from "./records.ts";
 
-/** What a coordinator read or wrote last in a segment. */
+/** The last record of a segment that a coordinator read or wrote. */
 export interface HeldPlace {
   readonly position: number;
-  /** `hashOf` the record there; empty when it is not known, as in a segment that was just entered. */
+  /** `hashOf` the record; empty if unknown, as in a segment just entered. */
   readonly recordHash: string;
 }
 
 export type Inspection =
-  /** It ends at the held record. */
+  /** The segment ends with the held record. */
   | "same"
-  /** It goes on behind the held record. */
+  /** More records follow the held record. */
   | "longer"
-  /** It ends before the held record: the storage lost its end. */
+  /** The segment ends before the held record: the storage lost the end. */
   | "shorter"
-  /** Another record stands at the held position. */
+  /** The segment has a different record at the held position. */
   | "replaced"
-  /** Records are missing within, or the held record cannot be read. */
+  /** Records are missing, or the held record is unreadable. */
   | "damaged"
-  /** There is no such segment. */
+  /** The segment does not exist. */
   | "missing";
 
 export interface InspectedSegment {

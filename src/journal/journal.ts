@@ -1,10 +1,10 @@
-// The port of the journal: a chain of segments. A segment is an append-only log of records with one writer for its
-// whole life. A segment that is sealed takes no record any more, and no segment is ever repaired (docs/fault-model.md).
+// The port of the journal: a chain of segments. A segment is an append-only sequence of records with exactly one
+// writer. A sealed segment takes no more records, and no segment is ever repaired (docs/fault-model.md).
 // Not here: what a record means (records.ts), and which segments make up the log (log.ts).
 // The one thing to know: `append` answers `unknown` whenever it cannot prove what happened. The caller resolves it by
 // appending the same bytes at the same position again.
 
-/** One stored record: its position in the segment, from 1, and its bytes. */
+/** One stored record: position in the segment, from 1, and bytes. */
 export interface SegmentRecord {
   readonly position: number;
   readonly bytes: Uint8Array;
@@ -18,11 +18,11 @@ export type AppendOutcome =
   | { readonly kind: "refused" }
   /** The segment is sealed. Nothing was stored, and nothing ever will be. */
   | { readonly kind: "sealed" }
-  /** There is no such segment. Nothing was stored. */
+  /** The segment does not exist. Nothing was stored. */
   | { readonly kind: "missing" }
-  /** No room, by a configured bound or on the disk. Nothing was stored. */
+  /** No space left: a configured bound or the disk is full. Nothing was stored. */
   | { readonly kind: "full"; readonly message: string }
-  /** A time-out, a broken connection, an answer that proves nothing. The record may be stored, now or later. */
+  /** A time-out, a broken connection, or an inconclusive answer. The record may be stored, now or later. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 export interface AppendOptions {
@@ -30,7 +30,7 @@ export interface AppendOptions {
   readonly isOpened?: boolean;
 }
 
-/** Where a segment ends, as its storage tells it. */
+/** The end of a segment, as the storage reports it. */
 export interface SegmentEnd {
   /** Of the last record; 0 when the segment is empty. */
   readonly position: number;
@@ -48,8 +48,8 @@ export interface Durability {
   readonly sentence: string;
 }
 
-/** Whether an answer may lack the newest records and segments for a while: of a server that takes over from another.
- *  One server alone knows them before it takes connections. */
+/** True if answers may lack the newest records and segments for a while, as during a failover in a cluster.
+ *  A single server knows all records before it accepts connections. */
 export function mayLag({ durability }: Pick<Journal, "durability">): boolean {
   return durability.class === "replicated";
 }
@@ -59,17 +59,17 @@ export interface JournalUsage {
   readonly bytes: number;
   /** Undefined when unbounded. */
   readonly bytesMax: number | undefined;
-  /** For people: a clause that says how to give the journal more room. */
+  /** For people: a clause on how to give the journal more space. */
   readonly remedy?: string;
 }
 
 export interface ReplayOptions {
-  /** Position of the last record to read; a segment that ends before it is damaged. Default: the last one when the
-   *  reading begins. */
+  /** Position of the last record to read; a shorter segment is damaged. Default: the last record at the begin of the
+   *  reading. */
   readonly until?: number;
   /** Bytes to request ahead, about. Default: as many as a fast reading needs. */
   readonly aheadBytes?: number;
-  /** Time without progress after which the reading fails, ms. Default `limits.journalSilenceMsMax`. */
+  /** The reading fails after no progress for so many ms. Default `limits.journalSilenceMsMax`. */
   readonly patienceMs?: number;
 }
 
@@ -78,41 +78,41 @@ export interface Segment {
   /** From 1. */
   readonly number: number;
 
-  /** Undefined when there is no such segment. @throws UnreachableError */
+  /** Undefined if the segment does not exist. @throws UnreachableError */
   end(): Promise<SegmentEnd | undefined>;
 
-  /** Appends at `expected + 1` or not at all. Never throws: every outcome is a value. Appends may overlap; they are
-   *  sent in the order of the calls. */
+  /** Appends at `expected + 1` or not at all. Never throws: every outcome is a value. Appends may overlap and are sent
+   *  in the order of the calls. */
   append(bytes: Uint8Array, expected: number, options?: AppendOptions): Promise<AppendOutcome>;
 
-  /** The record at a position; undefined when the storage has none there, or has no such segment. Undefined proves
-   *  nothing about an append that is under way.
-   *  @throws UnreachableError; JournalDamagedError when the record cannot be read */
+  /** The record at a position. Undefined if the storage has no record there, or the segment does not exist. Undefined
+   *  proves nothing about an append in flight.
+   *  @throws UnreachableError; JournalDamagedError if the record is unreadable */
   read(position: number): Promise<SegmentRecord | undefined>;
 
-  /** The last record that was appended with `isOpened`. Its writer is not checked. @throws as `read` */
+  /** The last record appended with `isOpened`, without a check of the writer. @throws as `read` */
   opened(): Promise<SegmentRecord | undefined>;
 
   /** Every record from a position on, in order.
-   *  @throws UnreachableError; JournalDamagedError at a record that is missing or cannot be read, and when there is no
-   *  such segment */
+   *  @throws UnreachableError; JournalDamagedError at a missing or unreadable record, and if the segment does not
+   *  exist */
   replay(from: number, options?: ReplayOptions): AsyncIterable<SegmentRecord>;
 
-  /** Every record from a position on, and each new one as it is stored, in order and without gaps. Returns when the
-   *  segment is sealed and read to its end, when `signal` aborts, and when the journal is closed. Reconnects by itself.
-   *  @throws JournalDamagedError at a record that is missing, when the segment ends before `from - 1`, and when there
-   *  is no such segment, each only after it was so for `limits.journalGapMs` */
+  /** Every record from a position on, then each new record, in order and without gaps. Reconnects by itself. Returns
+   *  after the last record of a sealed segment, when `signal` aborts, and when the journal is closed.
+   *  @throws JournalDamagedError for a missing record, a segment that ends before `from - 1`, and a missing segment,
+   *  each only after it lasted `limits.journalGapMs` */
   follow(from: number, signal: AbortSignal): AsyncIterable<SegmentRecord>;
 
-  /** From the first `true` on every append is answered `sealed`, and the end does not move. False: there is no such
-   *  segment. Idempotent; an unanswered call may have sealed. @throws UnreachableError */
+  /** After the first `true` every append is answered `sealed`, and the end does not move. False: the segment does not
+   *  exist. Idempotent; a call without an answer may have sealed. @throws UnreachableError */
   seal(): Promise<boolean>;
 }
 
-/** A segment that is only read. */
+/** Read access to a segment. */
 export type SegmentReader = Pick<Segment, "number" | "end" | "read" | "opened" | "replay">;
 
-/** What reading a journal needs: every journal is one. */
+/** Read access to a journal. */
 export interface JournalReader {
   list(): Promise<readonly number[]>;
   segment(number: number): SegmentReader;
@@ -124,25 +124,25 @@ export interface Journal extends JournalReader {
   /** Whether a second coordinator may stand by on this journal. */
   readonly sharable: boolean;
 
-  /** Numbers of the segments that exist, ascending. @throws UnreachableError */
+  /** Numbers of all existing segments, ascending. @throws UnreachableError */
   list(): Promise<readonly number[]>;
 
   segment(number: number): Segment;
 
-  /** Creates an empty segment unless it exists. Idempotent: an unanswered call may have created it.
-   *  @throws UnreachableError; WaggleError WAGGLE_JOURNAL_FULL, WAGGLE_JOURNAL_SETTINGS when a segment of that number
-   *  exists with settings that a journal cannot have */
+  /** Creates an empty segment unless it exists. Idempotent; a call without an answer may have created the segment.
+   *  @throws UnreachableError; WaggleError WAGGLE_JOURNAL_FULL, WAGGLE_JOURNAL_SETTINGS if the segment exists with
+   *  unsuitable settings */
   create(number: number): Promise<void>;
 
-  /** Removes a segment with all its records. Idempotent. @throws UnreachableError */
+  /** Removes a segment and all records in it. Idempotent. @throws UnreachableError */
   remove(number: number): Promise<void>;
 
   /** @throws UnreachableError */
   usage(): Promise<JournalUsage>;
 
-  /** Calls `listener` when the storage can be reached again after it could not. Returns a function that stops it. */
+  /** Calls `listener` each time the storage becomes reachable again. Returns a function to unsubscribe. */
   onReconnected(listener: () => void): () => void;
 
-  /** Releases sockets, files and locks. Appends under way end `unknown`. Idempotent. */
+  /** Releases sockets, files and locks. Appends in flight end `unknown`. Idempotent. */
   close(): Promise<void>;
 }

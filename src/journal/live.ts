@@ -1,5 +1,5 @@
-// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` stands.
-// The log ends in the live segment with the highest number; each live segment names the one that it continues.
+// Which segments make up the log: found by listing, never by counting. A segment is live once its `Opened` is stored.
+// The log ends in the live segment with the highest number. Each live segment names its predecessor.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
@@ -7,9 +7,9 @@ import { decodeRecord, hashOf, type LogRecord } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
 export interface Listing {
-  /** All that exist, ascending. */
+  /** All existing segments, ascending. */
   readonly numbers: readonly number[];
-  /** The live one with the highest number. */
+  /** The live segment with the highest number. */
   readonly live: LiveSegment | undefined;
 }
 
@@ -23,28 +23,28 @@ export async function findLive(journal: JournalReader): Promise<Listing> {
   return { numbers, live: undefined };
 }
 
-/** Undefined when the segment does not exist or is not open. @throws UnreachableError */
+/** Undefined if the segment does not exist or is not live. @throws UnreachableError */
 export async function liveSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
   const claimant = await claimantOf(segment);
   const found = await readOr(() => segment.opened(), undefined);
   const live = found === undefined ? undefined : liveIn(found, segment, claimant);
   if (live !== undefined) return live;
-  // A foreign record may stand in the place of the writer's `Opened`, and where records are missing the storage may not
-  // find what it has.
+  // The storage may have returned a foreign record as the `Opened`, or not find the `Opened` because records are
+  // missing.
   const mayBeOpen = found !== undefined || ((await segment.end())?.missing ?? 0) > 0;
   return mayBeOpen ? await scanForOpened(segment, claimant) : undefined;
 }
 
-/** The session that claimed a segment: undefined when its first record is not there or is no claim.
+/** The session that claimed a segment. Undefined if the first record is missing, unreadable, or not a claim.
  *  @throws UnreachableError */
 export async function claimantOf(segment: SegmentReader): Promise<string | undefined> {
   const claim = await recordIn(segment, 1);
   return claim?.kind === "claim" && claim.segment === segment.number ? claim.life : undefined;
 }
 
-/** The segments of the log up to `live`, each continuing the one before it. @param isFirst where the path begins; it
- *  also begins where a segment continues no other
- *  @throws UnreachableError; JournalDamagedError when a segment in between is missing */
+/** The chain of segments up to `live`, oldest first. The chain begins with the newest segment that passes `isFirst`, or
+ *  with a segment without a predecessor.
+ *  @throws UnreachableError; JournalDamagedError if a segment of the chain is missing */
 export async function pathTo(
   journal: JournalReader,
   live: LiveSegment,
@@ -64,16 +64,16 @@ export async function pathTo(
   return path;
 }
 
-/** As `liveSegment`, and undefined for sure: a server that takes over may not find an `Opened` that is there, so the
- *  segment is read to its end. @throws UnreachableError */
+/** As `liveSegment`, but undefined is certain. During a failover the server may not find a stored `Opened`, so the
+ *  segment is then read to the end. @throws UnreachableError */
 export async function openSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
   return (await liveSegment(segment)) ?? (await scanForOpened(segment, await claimantOf(segment)));
 }
 
-/** The last batch of the claimant in a segment whose `Opened` is not found; 0 where there is none. Read from the end,
- *  because records may be missing. Behind a base or a claim is no batch of the claimant. An unreadable claim may be of
- *  any session. A segment that begins with a foreign record has no claimant.
- *  @throws UnreachableError */
+/** Index of the claimant's last batch in a segment whose `Opened` is not found; 0 if no batch is found.
+ *  The search runs backwards, because records may be missing, and stops at the claimant's claim, base or `Opened`.
+ *  If the claim is unreadable, records of every session count. A segment that begins with a foreign record has no
+ *  claimant. @throws UnreachableError */
 export async function lastBatchIdxOf(segment: SegmentReader): Promise<number> {
   const first = await recordIn(segment, 1);
   if (first !== undefined && first.kind !== "claim") return 0;
@@ -102,8 +102,8 @@ async function scanForOpened(
   return undefined;
 }
 
-/** The segment that a record opens; undefined when it opens none. @param claimant the only session that may;
- *  default: any */
+/** The segment opened by a record; undefined if the record opens no segment. @param claimant the session that may open
+ *  the segment; undefined permits every session */
 export function liveIn(
   { bytes, position }: SegmentRecord,
   { number }: Pick<SegmentReader, "number">,
@@ -115,7 +115,7 @@ export function liveIn(
   return { number, opened, openedHash: hashOf(bytes), position };
 }
 
-/** Undefined when there is none, or none that can be read. @throws UnreachableError */
+/** Undefined if the record is missing or unreadable. @throws UnreachableError */
 async function recordIn(segment: SegmentReader, position: number): Promise<LogRecord | undefined> {
   const found = await readOr(() => segment.read(position), undefined);
   return found === undefined ? undefined : decodeRecord(found.bytes);
@@ -125,7 +125,7 @@ async function readOr<Read>(read: () => Promise<Read>, otherwise: Read): Promise
   try {
     return await read();
   } catch (error) {
-    if (error instanceof JournalDamagedError) return otherwise; // a record that cannot be read is none
+    if (error instanceof JournalDamagedError) return otherwise; // an unreadable record counts as missing
     throw error;
   }
 }

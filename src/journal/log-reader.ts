@@ -1,6 +1,6 @@
-// Reads committed batches by their index, across segments: for pages of the audit and for outcomes of ended tasks.
-// A batch stands at or behind a position that follows from its segment's `Opened`; only foreign records move it
-// further back. Not here: folding (replay.ts).
+// Reads committed batches by index, across segments: for pages of the audit and for outcomes of ended tasks.
+// The segment's `Opened` gives the earliest position of a batch; only foreign records move the batch further back.
+// Not here: folding (replay.ts).
 
 import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import type { Journal, ReplayOptions, SegmentRecord } from "./journal.ts";
@@ -8,40 +8,40 @@ import { liveSegment } from "./live.ts";
 import { type Batch, type BatchHeader, decodeBatchHeader, decodeRecord, hashOf } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
-/** A batch as it is stored. */
+/** A stored batch. */
 export interface StoredBatch {
   readonly header: BatchHeader;
-  /** Of its record. */
+  /** Bytes of the whole record. */
   readonly bytes: Uint8Array;
 }
 
 export class LogReader {
   readonly #journal: Journal;
-  /** Live segments, ascending; read when first asked for. */
+  /** Live segments, ascending; read at the first use. */
   #segments: Promise<readonly LiveSegment[]> | undefined;
 
   constructor(journal: Journal) {
     this.#journal = journal;
   }
 
-  /** Segments were opened or removed. */
+  /** Call after a segment was opened or removed: the next reading lists the segments again. */
   changed(): void {
     this.#segments = undefined;
   }
 
-  /** The first batch that is stored; undefined while none is. @throws UnreachableError */
+  /** Index of the first stored batch; undefined if no segment is live. @throws UnreachableError */
   async firstIdx(): Promise<number | undefined> {
     const [first] = await this.#live();
     return first === undefined ? undefined : firstIdxOf(first);
   }
 
-  /** Batches from `from` on, in order, as far as they are stored now.
-   *  @throws UnreachableError; MissingRecordsError where `from` is not found; JournalDamagedError */
+  /** Batches from `from` on, in order, up to the present end.
+   *  @throws UnreachableError; MissingRecordsError if `from` is not found; JournalDamagedError */
   async *replay(from: number, options: Omit<ReplayOptions, "until"> = {}): AsyncGenerator<StoredBatch> {
     try {
       yield* this.#replay(from, options);
     } catch (error) {
-      this.changed(); // a segment may have been removed: the next reading lists them again
+      this.changed(); // a segment may have been removed
       throw error;
     }
   }
@@ -70,12 +70,12 @@ export class LogReader {
     }
   }
 
-  /** Undefined when it is not stored. @throws UnreachableError, JournalDamagedError */
+  /** Undefined if the batch is not stored. @throws UnreachableError, JournalDamagedError */
   async batch(idx: number): Promise<Batch | undefined> {
     try {
       const found = await this.#batch(idx);
       if (found !== undefined) return found;
-      this.changed(); // a segment may have been opened since they were listed
+      this.changed(); // a segment may have been opened since the last listing
       return await this.#batch(idx);
     } catch (error) {
       this.changed();
@@ -99,14 +99,14 @@ export class LogReader {
     return undefined;
   }
 
-  /** The newest live segment that holds a batch, or would. */
+  /** The newest live segment that begins at or before a batch. */
   async #holding(idx: number): Promise<LiveSegment | undefined> {
     const segments = await this.#live();
     return segments.findLast((live) => firstIdxOf(live) <= idx);
   }
 
-  /** The last batch that is read from a segment: a later segment holds the next one. What the segment has behind it
-   *  may be damaged, or never have been committed. */
+  /** The last batch to read from a segment; the next batch is in a later segment. Later records of the segment may be
+   *  damaged or uncommitted. */
   async #lastIdxIn({ number }: LiveSegment): Promise<number> {
     const later = (await this.#live()).filter((live) => live.number > number);
     return Math.min(...later.map(firstIdxOf)) - 1;
@@ -129,12 +129,12 @@ export class LogReader {
   }
 }
 
-/** The first batch that a segment holds, copies included. */
+/** Index of the first batch in a segment, copied batches included. */
 export function firstIdxOf({ opened }: LiveSegment): number {
   return (opened.base?.idx ?? opened.tail.idx) + 1;
 }
 
-/** Where a batch stands unless foreign records stand before it. */
+/** The position of a batch, if no foreign records precede the batch. */
 function positionOf({ opened, position }: LiveSegment, idx: number): number {
   const { base, tail } = opened;
   if (idx > tail.idx) return position + (idx - tail.idx);

@@ -1,5 +1,6 @@
-// Reads the log that the live segments make up: from its newest base, or on from what was read before; and compares
-// a copy with it. Not here: which segments are live (live.ts), and which records count (replay.ts).
+// Reads the stored log, which the live segments make up: from the newest base, or on from an earlier read. Compares a
+// coordinator's local log, the batches it applied before, with the stored log.
+// Not here: which segments are live (live.ts), and which records count (replay.ts).
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -17,8 +18,8 @@ export interface LogDeps {
   readonly clock: Clock;
 }
 
-/** Reads the log up to the end of a live segment as it is now, from its newest base that can be read. Where that
- *  base is damaged, the log is read from the base before it, as far as its segments are kept.
+/** Reads the log from the newest readable base up to the present end of a live segment. If a base is damaged, the
+ *  reading begins at an earlier base, or at the log's first segment, as long as retention keeps the segments.
  *  @throws UnreachableError, JournalDamagedError */
 export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay> {
   const unreadable = new Set<number>();
@@ -36,10 +37,10 @@ export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay>
   }
 }
 
-/** Reads on from what was read before, up to the end of a live segment as it is now.
- *  @returns whether a restart could read the same: false where records up to the held one are damaged
- *  @throws UnreachableError; JournalDamagedError where the log does not go on from there, or cannot be read: what was
- *  read until then is applied */
+/** Continues a local log up to the present end of a live segment.
+ *  @param held the local log; batches read before an error stay applied
+ *  @returns false if stored records up to the local log's last one are damaged, so that a restart could not read them
+ *  @throws UnreachableError; JournalDamagedError if the stored log does not continue the local log or is unreadable */
 export async function readOn(held: Replay, live: LiveSegment, journal: JournalReader): Promise<boolean> {
   const isReached = (segment: LiveSegment) =>
     segment.number === held.place?.segment || isSameTail(held.tail, segment.opened.tail);
@@ -51,19 +52,19 @@ export async function readOn(held: Replay, live: LiveSegment, journal: JournalRe
   return isWhole;
 }
 
-/** How a copy of a log compares with the log that a live segment ends. */
+/** How a local log compares with the stored log. */
 export type Comparison =
-  /** The copy is the log, or its beginning. */
+  /** The local log is a prefix of the stored log, or equals it. */
   | "beginning"
-  /** The log is the beginning of the copy: it lost its end. */
+  /** The stored log is a proper prefix of the local log: the storage lost the end. */
   | "longer"
-  /** They part. */
+  /** The two logs hold different batches at one index. */
   | "different"
-  /** The log cannot be read to its end, and may hold more than the copy does. */
+  /** Damage hides the end of the stored log, which may be longer than the local log. */
   | "unreadable";
 
-/** Compares by hashes, without folding. Of batches older than `limits.openedHashesMax` before the segment nothing is
- *  known, and a copy that ends there counts as a beginning. @throws UnreachableError */
+/** Compares by hashes, without folding. A segment knows hashes of at most `limits.openedHashesMax` earlier batches. A
+ *  local log that ends before the known batches counts as a beginning. @throws UnreachableError */
 export async function compare(held: Replay, live: LiveSegment, journal: JournalReader): Promise<Comparison> {
   const end = await endOf(live, journal);
   const heldIdx = held.tail.idx;
@@ -78,9 +79,9 @@ export async function compare(held: Replay, live: LiveSegment, journal: JournalR
   return heldIdx > idx ? "longer" : "beginning";
 }
 
-/** Brings a log that was just read up to a batch that its reader acknowledged as a leader: the journal may have lost
- *  its end since. @param batchAt the bytes of an acknowledged batch, as far as they are held
- *  @throws JournalDamagedError where the log parts from that batch, or where a batch up to it is held no more */
+/** Adds acknowledged batches that the storage lost to a log just read. The coordinator acknowledged the batches as the
+ *  leader. @param batchAt bytes of an acknowledged batch; undefined if the coordinator's memory no longer holds them
+ *  @throws JournalDamagedError if the log holds a different batch, or a lost batch is not in memory either */
 export function bringUpTo(
   log: Replay,
   acknowledged: ChainTail,
@@ -108,11 +109,11 @@ export function bringUpTo(
 interface LogEndFound {
   readonly tail: { readonly idx: number; readonly hash: string };
   readonly hashByIdx: ReadonlyMap<number, string>;
-  /** A record behind the tail is missing or cannot be read. */
+  /** A record after the tail is missing or unreadable. */
   readonly isCutShort: boolean;
 }
 
-/** The batches of one segment, without their state. */
+/** The batches of one segment, without folding. */
 async function endOf(live: LiveSegment, journal: JournalReader): Promise<LogEndFound> {
   const { opened, number, position } = live;
   let tail: { idx: number; hash: string } = opened.tail;
@@ -132,7 +133,7 @@ async function endOf(live: LiveSegment, journal: JournalReader): Promise<LogEndF
   }
 }
 
-/** Whether a copy was read to the end of the segment as it is now. */
+/** True if the local log was read to the present end of the segment. */
 async function hasReadAll(held: Replay, { number }: LiveSegment, journal: JournalReader): Promise<boolean> {
   const { place } = held;
   if (place?.segment !== number) return (place?.segment ?? 0) > number;
@@ -146,7 +147,7 @@ function batchOf({ bytes }: SegmentRecord, { opened }: LiveSegment): Batch | und
   return isOfWriter ? record : undefined;
 }
 
-/** A base cannot be read as it was written. */
+/** A base is unreadable or changed since the write. */
 class BaseDamagedError extends JournalDamagedError {}
 
 async function readFromBase(first: LiveSegment, { journal, clock }: LogDeps): Promise<Replay> {
@@ -172,7 +173,7 @@ async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay>
 /** In slices where a clock is given. */
 type ReadingDeps = Pick<LogDeps, "journal"> & Partial<Pick<LogDeps, "clock">>;
 
-/** Reads the rest of the segment that was entered, and then each of the others. */
+/** Reads the rest of the entered segment, then each further segment. */
 async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: ReadingDeps): Promise<void> {
   await readToEnd(replay, deps);
   for (const next of others) {
@@ -181,8 +182,7 @@ async function readThrough(replay: Replay, others: readonly LiveSegment[], deps:
   }
 }
 
-/** Goes on behind the `Opened` of a segment that continues what was read. @throws JournalDamagedError where it does
- *  not */
+/** Enters the next segment, after its `Opened`. @throws JournalDamagedError if the segment does not continue the log */
 function enterNext(replay: Replay, next: LiveSegment): void {
   const { tail } = next.opened;
   if (!isSameTail(replay.tail, tail))
@@ -202,7 +202,8 @@ async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promi
   }
 }
 
-/** Whether a segment can be read up to the held record. @throws JournalDamagedError where it holds another record */
+/** True if the segment is readable up to the local log's last record.
+ *  @throws JournalDamagedError if the segment holds a different record in the same position */
 async function isHeldWhole(held: Replay, journal: JournalReader): Promise<boolean> {
   const { place, recordHash } = held;
   if (place === undefined) return true;

@@ -1,5 +1,5 @@
-// The journal on NATS servers with JetStream: opens it over one connection of its own, which carries all segments. The
-// rules of streams are in stream/; this file alone knows the client library.
+// Opens the journal on NATS servers with JetStream. The journal has a connection of its own, shared by all segments.
+// The rules of streams are in stream/; nats.ts alone knows the client library.
 
 import {
   createInbox,
@@ -40,7 +40,7 @@ export async function openNatsJournal(options: NatsJournalOptions): Promise<Jour
   }
 }
 
-/** The journal's streams as the server has them, for `waggle doctor`. @throws as `inspectStreams` */
+/** The journal's streams and settings on the server, for `waggle doctor`. @throws as `inspectStreams` */
 export async function inspectNatsStreams(
   options: StreamsOptions & Pick<NatsJournalOptions, "connection">,
 ): Promise<JournalInspection> {

@@ -1,6 +1,6 @@
-// Readings of a log that stay open for a client that goes on where one stopped: a reader of page after page needs one
-// reading, and not one per page. On a NATS server each is a consumer, so there are never more than a few. A reading
-// that is not used for `limits.journalReadingIdleMs` is closed.
+// Open readings of a log: a client that asks for page after page uses a single reading instead of one per page. On a
+// NATS server each reading is a consumer, so their number is bounded. A reading is closed after
+// `limits.journalReadingIdleMs` without use.
 
 import { assert } from "../assert.ts";
 import type { Clock } from "../clock.ts";
@@ -10,14 +10,14 @@ import type { LogReader, StoredBatch } from "./log-reader.ts";
 export interface OpenReadingsDeps {
   readonly logReader: Pick<LogReader, "replay">;
   readonly clock: Pick<Clock, "after">;
-  /** Readings that may be open at the same time, now; at most `limits.pageReadsAtOnce`. */
+  /** The present bound on open readings; at most `limits.pageReadsAtOnce`. */
   readonly atOnce: () => number;
 }
 
 export class OpenReadings {
   readonly #deps: OpenReadingsDeps;
   readonly #busy = new Set<Reading>();
-  /** The one used longest ago first. */
+  /** Least recently used first. */
   #idle: Reading[] = [];
   #cancelClosing: (() => void) | undefined;
   #isOver = false;
@@ -26,8 +26,8 @@ export class OpenReadings {
     this.#deps = deps;
   }
 
-  /** Batches from `from` on, in order, as long as their bytes fit; always the first one. None when the log ends
-   *  before. At most `atOnce()` callers at a time.
+  /** Batches from `from` on, in order, up to `bytesMax`; the first batch may be larger. Empty if the log ends before
+   *  `from`. At most `atOnce()` callers at a time.
    *  @throws UnreachableError, JournalDamagedError */
   async read(from: number, bytesMax: number): Promise<readonly StoredBatch[]> {
     const reading = this.#take(from);
@@ -42,7 +42,7 @@ export class OpenReadings {
     }
   }
 
-  /** Closes what is idle, and keeps nothing any more. Idempotent. */
+  /** Closes idle readings, and from now on every reading after use. Idempotent. */
   stop(): void {
     this.#isOver = true;
     void this.#closeIdle();
@@ -73,7 +73,7 @@ export class OpenReadings {
   }
 }
 
-/** A reading of the log, and the batch that did not fit any more. */
+/** A reading of the log, with the first batch that did not fit the last page. */
 class Reading {
   readonly #batches: AsyncIterator<StoredBatch>;
   #held: StoredBatch | undefined;

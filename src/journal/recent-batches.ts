@@ -1,5 +1,5 @@
-// The newest batches of a log in memory: pages of the audit and copies into the next segment are served from here.
-// Bounded by age and by bytes.
+// The newest batches of a log in memory, for pages of the audit and for copying into the next segment. Bounded by age
+// and by bytes.
 
 import { limits } from "../limits.ts";
 
@@ -10,7 +10,7 @@ interface Kept {
 
 export class RecentBatches {
   #firstIdx = 1;
-  /** Contiguous; those before `#head` are dropped, and cut off now and then. */
+  /** Contiguous. Entries before `#head` are dropped, and removed from the array now and then. */
   #kept: (Kept | undefined)[] = [];
   #head = 0;
   #bytes = 0;
@@ -19,7 +19,7 @@ export class RecentBatches {
     return this.#bytes;
   }
 
-  /** Of the oldest kept; one past the newest when none is. */
+  /** Index of the oldest kept batch. If no batch is kept: the newest batch's index + 1. */
   get firstIdx(): number {
     return this.#firstIdx;
   }
@@ -28,7 +28,7 @@ export class RecentBatches {
     return idx < this.#firstIdx ? undefined : this.#kept[this.#head + idx - this.#firstIdx]?.bytes;
   }
 
-  /** The next batch of the log; another one begins anew. */
+  /** Adds the next batch of the log. A batch with a different index clears the list first. */
   add(idx: number, bytes: Uint8Array, monotonicMs: number): void {
     if (idx !== this.#firstIdx + this.#kept.length - this.#head) {
       this.#firstIdx = idx;
@@ -41,7 +41,7 @@ export class RecentBatches {
     this.#drop(monotonicMs);
   }
 
-  /** Drops the batches behind `idx`: they were never committed. */
+  /** Drops the uncommitted batches after `idx`. */
   dropBehind(idx: number): void {
     for (; this.#kept.length > this.#head && this.#firstIdx + this.#kept.length - this.#head - 1 > idx; )
       this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;

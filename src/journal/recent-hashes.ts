@@ -1,4 +1,5 @@
-// Hashes of the newest batches of a log, to compare two copies of it. Bounded: of older batches nothing is known.
+// Hashes of a log's newest batches, to compare a local log with the stored log. Bounded: hashes of older batches are
+// forgotten.
 
 import { limits } from "../limits.ts";
 
@@ -7,7 +8,7 @@ export class RecentHashes {
   #firstIdx = 0;
   #hashes: string[] = [];
 
-  /** The next batch of the log; another one begins anew. */
+  /** Adds the next batch of the log. A batch with a different index clears the list first. */
   add(idx: number, hash: string): void {
     if (idx !== this.#firstIdx + this.#hashes.length) {
       this.#firstIdx = idx;
@@ -19,7 +20,7 @@ export class RecentHashes {
     this.#firstIdx = idx + 1 - this.#hashes.length;
   }
 
-  /** Undefined when it is not known. */
+  /** Undefined if unknown. */
   at(idx: number): string | undefined {
     return idx < this.#firstIdx ? undefined : this.#hashes[idx - this.#firstIdx];
   }

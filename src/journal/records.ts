@@ -1,13 +1,13 @@
-// The form of a segment's records: the only file that knows it. A segment holds, in this order:
+// The format of a segment's records, known to no file but records.ts. A segment holds, in order:
 //
 //   claim                          who writes this segment
-//   chunk… manifest  batch…        optionally a base: the state at some batch, and copies of the batches behind it
+//   chunk… manifest  batch…        optionally a base: the state after some batch, and copies of the batches after it
 //   opened                         from here on the segment is live
 //   batch…                         each one turn of the leader
 //   closing                        the leader ended the segment by itself
 //
-// Every record but a batch copy names its writer's session (`life`). Bytes that are none of these are foreign: somebody
-// else wrote them, and every reader skips them.
+// Every record names the writer's session (`life`); a copied batch names the session of the first writer. Bytes in any
+// different format are a foreign record: no coordinator wrote them, and every reader skips them.
 
 import { hash } from "node:crypto";
 import type { BatchIndex, Instant, Term } from "../ids.ts";
@@ -15,12 +15,12 @@ import type { Event } from "../state/event.ts";
 
 const FORMAT_VERSION = 2;
 
-/** The first record: one session owns the segment. Of several only the first counts. */
+/** The first record: names the session that owns the segment. Later claims in the segment do not count. */
 export interface Claim {
   readonly kind: "claim";
   readonly segment: number;
   readonly life: string;
-  /** Random: a session that claims a number for a second time must not take its first claim for the second. */
+  /** Random. A session may claim a number a second time and must then tell the two claims apart. */
   readonly attempt: string;
 }
 
@@ -31,36 +31,36 @@ export interface Chunk {
   readonly bytes: Uint8Array;
 }
 
-/** Where a chunk stands, its size in bytes, and its `hashOf`. */
+/** A chunk's position, size in bytes, and `hashOf`. */
 export type ChunkRef = readonly [position: number, bytes: number, hash: string];
 
-/** Ends a base: which state its chunks hold. */
+/** Ends a base, and describes the state in the chunks. */
 export interface Manifest {
   readonly kind: "manifest";
   readonly life: string;
-  /** Of the form of the state's snapshot. */
+  /** Version of the snapshot's format. */
   readonly version: number;
   readonly at: Instant;
-  /** The last batch that the state contains. */
+  /** The last batch in the state. */
   readonly tail: ChainTail;
   readonly chunks: readonly ChunkRef[];
 }
 
-/** The last batch of a log, which the next one must continue. */
+/** The last batch of a log; the next batch must continue it. */
 export interface ChainTail {
-  /** Identity of the journal, made with it; empty before the first batch. */
+  /** Identity of the journal, chosen at creation; empty before the first batch. */
   readonly journal: string;
   readonly term: Term;
   /** 0 before the first batch. */
   readonly idx: BatchIndex;
-  /** `hashOf` that batch's bytes; empty before the first. */
+  /** `hashOf` the batch's bytes; empty before the first batch. */
   readonly hash: string;
 }
 
 /** The end of the log in an earlier segment. */
 export interface LogEnd {
   readonly segment: number;
-  /** 0 when it holds no batch and no base. */
+  /** 0 if the segment holds no batch and no base. */
   readonly idx: BatchIndex;
   readonly hash: string;
 }
@@ -72,17 +72,17 @@ export interface Opened {
   readonly life: string;
   readonly journal: string;
   readonly term: Term;
-  /** Of the leader, for people. */
+  /** Name of the leader, for people. */
   readonly leader: string;
-  /** The batch that the first batch behind this record continues. */
+  /** The predecessor of the first batch after the `Opened`. */
   readonly tail: ChainTail;
-  /** Where the log stood before; undefined in a journal's first segment, and where nothing before could be read. */
+  /** The end of the log before. Undefined in a journal's first segment, and if no earlier segment was readable. */
   readonly previous: LogEnd | undefined;
-  /** The base's manifest: its position and `hashOf`, and the last batch in the base. Undefined when the segment
-   *  continues `previous` by reference. */
+  /** Position and `hashOf` of the base's manifest, and the last batch in the base. Undefined if the segment continues
+   *  `previous` by reference. */
   readonly base: { readonly position: number; readonly hash: string; readonly idx: BatchIndex } | undefined;
-  /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`: a standby
-   *  compares what it holds. */
+  /** Hashes of the last batches up to and with `tail`, newest last, at most `limits.openedHashesMax`. A standby
+   *  compares its local log with the list. */
   readonly recent: readonly string[];
 }
 
@@ -91,7 +91,8 @@ export interface Closing {
   readonly kind: "closing";
   readonly segment: number;
   readonly life: string;
-  /** `next-segment`: the same leader goes on in the next one · `handing-over`: any standby may lead, or `to` alone. */
+  /** `next-segment`: the same leader continues in the next segment · `handing-over`: any standby may lead, or `to`
+   *  alone. */
   readonly reason: "next-segment" | "handing-over";
   readonly to?: string;
 }
@@ -124,7 +125,7 @@ export function encodeBatch(header: BatchHeader, eventsJson: readonly string[]):
   return encoder.encode(`${head.slice(0, -1)},"events":[${eventsJson.join(",")}]}`);
 }
 
-/** A head of JSON, and for a chunk its bytes behind a line break. */
+/** JSON; for a chunk, a line of JSON followed by the chunk's bytes. */
 export function encodeRecord(record: Exclude<LogRecord, Batch>): Uint8Array {
   if (record.kind !== "chunk") return encoder.encode(JSON.stringify({ v: FORMAT_VERSION, ...record }));
   const { kind, life, bytes } = record;
@@ -132,8 +133,8 @@ export function encodeRecord(record: Exclude<LogRecord, Batch>): Uint8Array {
   return Buffer.concat([head, bytes]);
 }
 
-/** The record, or undefined when the bytes are foreign. Events are trusted: the hash chain names their writer, and
- *  `apply` refuses what does not fit. */
+/** The record; undefined if the bytes are foreign. Events are not checked: the hash chain proves the writer, and
+ *  `apply` refuses an event that does not fit the state. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   const chunk = chunkOf(bytes);
   if (chunk !== undefined) return chunk;
@@ -152,7 +153,7 @@ export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
 const BATCH_HEAD = encoder.encode(`{"v":${FORMAT_VERSION},"kind":"batch",`);
 const EVENTS = Buffer.from(',"events":[');
 
-/** What a batch says of itself, without its events; undefined when the record is no batch. */
+/** The header of a batch, without decoding the events; undefined if the record is not a batch. */
 export function decodeBatchHeader(bytes: Uint8Array): BatchHeader | undefined {
   if (Buffer.compare(bytes.subarray(0, BATCH_HEAD.length), BATCH_HEAD) !== 0) return undefined;
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES_MAX));
@@ -184,7 +185,7 @@ function chunkOf(bytes: Uint8Array): Chunk | undefined {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** By kind: whether the fields of a record are there. What they say is compared where it is used. */
+/** By kind: true if a record has all fields, in the right types. Readers compare the values. */
 const isWhole: Readonly<Record<string, (fields: Fields) => boolean>> = {
   batch: ({ journal, life, term, idx, prev, at, events }) =>
     isText(journal) &&

@@ -1,13 +1,15 @@
 // The fold of a journal's records into state, and the rule that decides which records count.
 //
-// A batch is applied only if it continues the log: it names this journal, `prev` is the hash of the last applied batch,
-// `idx` is the next, and it was written by the segment's writer in the segment's term; a batch before the segment's
-// `Opened` is a copy, and the chain alone vouches for it. Every other record is skipped. All readers skip the same
-// records, because the rule reads nothing but the journal.
+// A batch is applied only if the batch continues the log:
+//   - `journal` is the identity of the log's journal;
+//   - `prev` is the hash of the last applied batch, and `idx` the next index;
+//   - the segment's writer wrote the batch in the segment's term. A batch before the segment's `Opened` is copied from
+//     an earlier segment, so its writer is not checked: the hash chain is proof enough.
+// All further records are skipped. The rule reads the journal alone, so all readers skip the same records.
 //
-// Damage is what the rule cannot explain: a record that is missing, a batch of the segment's writer from further on
-// than a leader has in flight, a batch that is earlier than the one before it, an event that does not fit the
-// state. Behind a batch that does not fit no replay goes on: its state may contain a part of that batch.
+// The journal is damaged if a record is missing, or if the segment's writer skips more batches than a leader may have
+// in flight. A batch with an earlier time than its predecessor, or with an event that does not fit the state, is damage
+// too. After such a batch the replay refuses to continue: its state may contain a part of the batch.
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -22,14 +24,14 @@ import { type Batch, type ChainTail, type Closing, decodeRecord, hashOf, type Op
 export type Verdict =
   | { readonly kind: "applied"; readonly batch: Batch }
   | { readonly kind: "closing"; readonly closing: Closing }
-  /** `foreign`: no coordinator of this journal wrote it. Else a batch that another one superseded, or a record that
-   *  says nothing here. */
+  /** Foreign: no coordinator of the journal wrote the record. Not foreign: a superseded batch, or a record that changes
+   *  no state. */
   | { readonly kind: "skipped"; readonly isForeign: boolean };
 
-/** Records that no coordinator of this journal wrote. */
+/** Records from outside: no coordinator of the journal wrote them. */
 export interface ForeignRecords {
   readonly count: number;
-  /** Journal time of the batch before the last of them. */
+  /** Journal time of the last batch before the newest foreign record. */
   readonly lastAt: Instant;
 }
 
@@ -44,15 +46,15 @@ export interface Place {
 export interface LiveSegment {
   readonly number: number;
   readonly opened: Opened;
-  /** `hashOf` that record. */
+  /** `hashOf` the `Opened`. */
   readonly openedHash: string;
-  /** Of that record. */
+  /** Position of the `Opened`. */
   readonly position: number;
 }
 
 export const emptyTail: ChainTail = { journal: "", term: 0 as Term, idx: 0 as BatchIndex, hash: "" };
 
-/** A batch continues the log and does not fit its state: a newer version wrote it, or the journal is damaged. */
+/** A batch continues the log but does not fit the state: a newer version wrote the batch, or the journal is damaged. */
 export class UnfitBatchError extends JournalDamagedError {}
 
 export interface FoldedLog {
@@ -69,13 +71,13 @@ export class Replay {
   #tail: ChainTail;
   #live: LiveSegment | undefined;
   #position = 0;
-  /** Of the last record read in this segment; empty where none was read. */
+  /** Of the last record read in the segment; empty before the first. */
   #recordHash = "";
   #closing: Closing | undefined;
   #isAhead = false;
   #unfit: UnfitBatchError | undefined;
 
-  /** @param from what was folded before; its state becomes this one's. Default: nothing */
+  /** @param from an earlier fold to continue; the replay takes over its state. Default: the empty log */
   constructor(from?: FoldedLog) {
     this.state = from?.state ?? emptyState();
     this.#tail = from?.tail ?? emptyTail;
@@ -92,32 +94,33 @@ export class Replay {
     return this.#live === undefined ? undefined : { segment: this.#live.number, position: this.#position };
   }
 
-  /** The segment that is being read. */
+  /** The segment in which the replay reads. */
   get live(): LiveSegment | undefined {
     return this.#live;
   }
 
-  /** Met by this replay; undefined while there was none. */
+  /** Foreign records met; undefined before the first. */
   get foreign(): ForeignRecords | undefined {
     return this.#foreign;
   }
 
-  /** The writer's own end of the segment, once read. */
+  /** The `Closing` by the segment's writer, once read. */
   get closing(): Closing | undefined {
     return this.#closing;
   }
 
-  /** Whether it holds acknowledged batches that the segment, as far as it was read, does not show. */
+  /** True if the replay holds acknowledged batches that were not found in the segment so far. */
   get isAhead(): boolean {
     return this.#isAhead;
   }
 
-  /** `hashOf` the last record read in this segment; empty where none was read. */
+  /** `hashOf` the last record read in the segment; empty before the first. */
   get recordHash(): string {
     return this.#recordHash;
   }
 
-  /** Reads on in a segment, behind a position. @throws JournalDamagedError when the segment is of another journal */
+  /** Continues in a segment, after a position. @throws JournalDamagedError if the segment belongs to a different
+   *  journal */
   enter(live: LiveSegment, position: number): void {
     const { journal } = this.#tail;
     if (journal !== "" && live.opened.journal !== journal)
@@ -132,19 +135,19 @@ export class Replay {
     this.#isAhead = false;
   }
 
-  /** The writer of the segment goes on from what it decided and stored: its state contains the batches up to `tail`. */
+  /** For the writer of a segment, whose state already contains the batches up to `tail`: skips reading them. */
   continueAt(tail: ChainTail, position: number, recordHash: string): void {
     this.#tail = tail;
     this.#position = position;
     this.#recordHash = recordHash;
   }
 
-  /** A record stands in the segment that no coordinator of this journal wrote. */
+  /** Counts a foreign record. */
   metForeign(): void {
     this.#foreign = { count: (this.#foreign?.count ?? 0) + 1, lastAt: this.state.at };
   }
 
-  /** Applies a batch that is known to be committed, wherever it stands. @throws JournalDamagedError where it does not
+  /** Applies a committed batch, stored in the segment or not. @throws JournalDamagedError if the batch does not
    *  continue the log */
   takeCommitted(batch: Batch, hash: string): void {
     if (this.#tail.journal === "") this.#tail = { ...this.#tail, journal: batch.journal };
@@ -154,8 +157,8 @@ export class Replay {
     this.#isAhead = true;
   }
 
-  /** Applies the next record of the segment, or skips it. @throws JournalDamagedError; UnfitBatchError, from then
-   *  on always */
+  /** Applies or skips the next record of the segment. @throws JournalDamagedError; UnfitBatchError, also by every later
+   *  call */
   take(record: SegmentRecord): Verdict {
     const live = this.#requireNext(record);
     const decoded = decodeRecord(record.bytes);
@@ -180,7 +183,7 @@ export class Replay {
     );
   }
 
-  /** A base and its copies reach as far as the segment's `Opened` says. */
+  /** A base and the copied batches after the base must end with the batch named in the segment's `Opened`. */
   #requireCopies({ number, opened }: LiveSegment): void {
     const { idx, hash } = opened.tail;
     if (this.#tail.idx === idx && this.#tail.hash === hash) return;

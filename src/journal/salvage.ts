@@ -1,8 +1,8 @@
-// Reads as much of a damaged journal as can be read, for an operator who decides to go on from there (`waggle journal
-// recover`). A coordinator never reads like this: it halts where `restore` throws.
+// Reads all readable parts of a damaged journal, for `waggle journal recover`. The operator decides whether to continue
+// from the last good batch. A coordinator never skips damage: the coordinator halts if `restore` throws.
 //
-//   each segment is read through, behind damage too    → what is lost, as far as records tell it
-//   the log is folded from its newest base on           → the last good batch
+//   read every segment, after damage too      → the lost batches, as far as the remaining records show
+//   fold the log from the newest base on      → the last good batch
 //
 // Changes nothing.
 
@@ -19,22 +19,22 @@ import { firstIdxOf } from "./log-reader.ts";
 import { decodeBatchHeader } from "./records.ts";
 import { type LiveSegment, type Place, Replay } from "./replay.ts";
 
-/** What a segment holds. */
+/** The readable content of a segment. */
 export interface SalvagedSegment {
   readonly number: number;
-  /** Undefined when it was never opened, or its `Opened` cannot be read. */
+  /** Undefined if the segment was never opened, or the `Opened` is unreadable. */
   readonly live: LiveSegment | undefined;
-  /** Of the last record; 0 when the segment is empty or its end is not known. */
+  /** Position of the last record; 0 if the segment is empty or the end is unknown. */
   readonly lastPosition: number;
-  /** Records that can be read. */
+  /** Number of readable records. */
   readonly records: number;
-  /** The first damage; undefined when all of it can be read. */
+  /** The first damage; undefined if the whole segment is readable. */
   readonly damage: string | undefined;
-  /** Of the last record that can be read before the first damage. */
+  /** Position of the last readable record before the first damage. */
   readonly wholeTo: number;
-  /** The highest batch in it that can be read; 0 when there is none. */
+  /** The highest readable batch; 0 without readable batches. */
   readonly idxMax: number;
-  /** Batches that can be read, in runs without a gap, ascending. */
+  /** Readable batches, in runs without a gap, ascending. */
   readonly runs: readonly Run[];
 }
 
@@ -42,13 +42,13 @@ export interface SalvagedSegment {
 type Run = readonly [from: number, to: number];
 
 export interface Salvage {
-  /** All that are listed, ascending. */
+  /** All listed segments, ascending. */
   readonly segments: readonly SalvagedSegment[];
-  /** Up to the last good batch. Undefined when no state can be read. */
+  /** The log up to the last good batch. Undefined if no state is readable. */
   readonly log: Replay | undefined;
-  /** Why the log cannot be read to its end; undefined when it can. */
+  /** Reason why the end of the log is unreadable; undefined if the whole log is readable. */
   readonly damage: string | undefined;
-  /** The first batch from which on all up to the last good one can be read. */
+  /** All batches from `auditFirstIdx` to the last good batch are readable. */
   readonly auditFirstIdx: number;
 }
 
@@ -100,7 +100,7 @@ async function readThrough(segment: SegmentReader, { clock }: LogDeps): Promise<
   };
 }
 
-/** @throws JournalDamagedError at the next record that cannot be read */
+/** @throws JournalDamagedError at the next unreadable record */
 async function readRun(
   segment: SegmentReader,
   {
@@ -118,7 +118,7 @@ async function readRun(
   return true;
 }
 
-/** What was read of a segment so far. */
+/** The records read from a segment so far. */
 class Found {
   readonly runs: [from: number, to: number][] = [];
   records = 0;
@@ -141,7 +141,7 @@ class Found {
 
   #isOfSegment(position: number, { journal, life, term }: NonNullable<ReturnType<typeof decodeBatchHeader>>) {
     const live = this.#live;
-    if (live === undefined) return true; // nothing says whose it is
+    if (live === undefined) return true; // without an `Opened` the writer is unknown
     if (journal !== live.opened.journal) return false;
     return position < live.position || (life === live.opened.life && term === live.opened.term);
   }
@@ -154,7 +154,7 @@ interface Folded {
   readonly damage: string | undefined;
 }
 
-/** A segment that is missing hides those behind it: then the log is read up to an earlier one. */
+/** A missing segment hides all later segments: then the log is read up to an earlier segment. */
 async function foldFromNewest(segments: readonly SalvagedSegment[], deps: LogDeps): Promise<Folded> {
   let damage: string | undefined;
   for (const { live } of segments.toReversed()) {
@@ -180,18 +180,18 @@ async function foldTo(live: LiveSegment, deps: LogDeps): Promise<Folded> {
       damage ??= withoutRemedy(error.message);
       const [first] = await pathTo(deps.journal, live, hasBase).catch(() => []);
       if (first === undefined || !hasBase(first)) return { log: undefined, damage };
-      unreadable.add(first.number); // its base cannot be read: the one before it is tried
+      unreadable.add(first.number); // next, try the base before
     }
   }
 }
 
 type Path = readonly [LiveSegment, ...LiveSegment[]];
 
-/** @throws JournalDamagedError when it cannot begin */
+/** @throws JournalDamagedError if the first segment of the path has no readable state */
 async function foldPath(path: Path, isFromBase: boolean, deps: LogDeps): Promise<Folded> {
   const folded = await fold(path, { isFromBase, before: undefined }, deps);
   if (folded.poisonedAt === undefined) return folded;
-  // The batch there changed a part of the state before it failed: once more, and not that batch.
+  // The failed batch changed a part of the state before the failure: fold again, without the batch.
   const { log } = await fold(path, { isFromBase, before: folded.poisonedAt }, deps);
   return { log, damage: folded.damage };
 }
@@ -234,7 +234,7 @@ async function fold(
   return { log, damage: undefined };
 }
 
-/** The reason why the record cannot be applied. */
+/** Applies a record. @returns the damage, or undefined */
 function taken(log: Replay, record: SegmentRecord): string | undefined {
   try {
     log.take(record);

@@ -1,5 +1,5 @@
-// Appends records to a segment, each until it is known to be stored: the records that open a segment and end it, and
-// copies of batches. Not here: the leader's batches, of which two may be in flight.
+// Appends the records that open and end a segment, and copied batches. Repeats each append until the record is known
+// to be stored. Not here: the leader's batches; the leader may have two batches in flight.
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError, WaggleError } from "../errors.ts";
@@ -8,9 +8,9 @@ import { pause } from "../pause.ts";
 import type { AppendOptions, AppendOutcome, Segment } from "./journal.ts";
 import { decodeRecord } from "./records.ts";
 
-/** The segment is not the writer's any more: it is sealed, removed, or another session's record stands in it. */
+/** The writer has lost the segment: the segment is sealed, removed, or holds a record of a different session. */
 export class SegmentLostError extends Error {
-  /** Whether the segment does not exist any more: it was removed, or the storage lost it. */
+  /** True if the segment no longer exists: a coordinator removed it, or the storage lost it. */
   readonly isGone: boolean;
 
   constructor(number: number, why: string, isGone = false) {
@@ -21,12 +21,12 @@ export class SegmentLostError extends Error {
 
 export interface SegmentWriterOptions {
   readonly segment: Segment;
-  /** Of the writer's session. */
+  /** Id of the writer's session. */
   readonly life: string;
-  /** Of the last record. Default 0. */
+  /** Position of the last record. Default 0. */
   readonly position?: number;
   readonly clock: Clock;
-  /** Ends every append under way: it rejects with the signal's reason. */
+  /** Ends every append in flight: the call rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
@@ -34,7 +34,7 @@ export class SegmentWriter {
   readonly segment: Segment;
   readonly #options: SegmentWriterOptions;
   #position: number;
-  /** When the last record that is stored was sent. */
+  /** Time of the last attempt to send the last stored record. */
   sentMonotonicMs = 0;
 
   constructor(options: SegmentWriterOptions) {
@@ -43,7 +43,7 @@ export class SegmentWriter {
     this.#position = options.position ?? 0;
   }
 
-  /** Of the last record. */
+  /** Position of the last record. */
   get position(): number {
     return this.#position;
   }
@@ -66,7 +66,7 @@ export class SegmentWriter {
     }
   }
 
-  /** Appends records that are under way together. @throws as `put` */
+  /** Appends several records at once, without waiting for each answer. @throws as `put` */
   async putAll(records: readonly Uint8Array[]): Promise<void> {
     const { clock, signal } = this.#options;
     signal.throwIfAborted();
@@ -78,10 +78,11 @@ export class SegmentWriter {
     const stored = refused < 0 ? records.length : refused;
     if (stored > 0) this.sentMonotonicMs = sentMonotonicMs;
     this.#position += stored;
-    for (const bytes of records.slice(stored)) await this.put(bytes); // finds records that were stored without an answer
+    for (const bytes of records.slice(stored)) await this.put(bytes); // finds records stored without an answer
   }
 
-  /** Whether the record stands at its position though the append was not acknowledged. Steps over foreign records. */
+  /** True if the record is stored in the right position, though the append was not acknowledged. Steps over foreign
+   *  records. */
   async #isThere(bytes: Uint8Array, outcome: AppendOutcome): Promise<boolean> {
     const { number } = this.segment;
     switch (outcome.kind) {
@@ -112,7 +113,7 @@ export class SegmentWriter {
     return false;
   }
 
-  /** Undefined when there is none for sure. */
+  /** Undefined only after `limits.lossLooksMin` reads without a record. */
   async #read(position: number): Promise<Uint8Array | undefined> {
     const { clock, signal } = this.#options;
     for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
