@@ -1,5 +1,5 @@
-// A seed with the faults and operations that are left of it, as `--shrink` writes it and `--schedule` runs it. What a
-// later version of the code does not know is refused: a fault that nobody carries out would make the seed pass.
+// The file of a shrunk seed: `--shrink` writes the remaining faults and operations, `--schedule` runs the file. Unknown
+// faults and operations are refused, because a fault without an effect would let the seed pass.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
@@ -50,7 +50,7 @@ const doings = {
   acquire: true,
 } satisfies Record<Operation["does"], true>;
 
-/** What a client asks for with it, it checks itself. */
+/** Clients check the other fields. */
 const operationSchema = z.looseObject({
   atMs: ms,
   client: z.string(),
@@ -69,11 +69,11 @@ const fileSchema = z.strictObject({
 
 export interface ScheduledSeed {
   readonly request: SeedRequest;
-  /** Of the code that wrote it: on other code the seed may take another course. */
+  /** Version of the code that wrote the file. Other code may give the seed a different course. */
   readonly version: string;
 }
 
-/** @throws UsageError when it cannot be read or is not what `--shrink` writes */
+/** @throws UsageError if the file is unreadable, or `--shrink` did not write the file */
 export function readSchedule(path: string, file: string): ScheduledSeed {
   try {
     const parsed = fileSchema.safeParse(JSON.parse(textIn(readFileSync(path), file)));
@@ -87,7 +87,7 @@ export function readSchedule(path: string, file: string): ScheduledSeed {
   }
 }
 
-/** @throws UsageError when it cannot be written */
+/** @throws UsageError if writing fails */
 export function writeSchedule(path: string, file: string, { request, version }: ScheduledSeed): void {
   try {
     writeFileSync(path, `${JSON.stringify({ version, ...request }, undefined, 1)}\n`);
@@ -104,7 +104,7 @@ function why({ issues }: z.ZodError): string {
   return `${place === "" ? "" : `${place}: `}${first.message}${known}`;
 }
 
-/** A fault that strikes nobody, and an operation of nobody, are none. */
+/** Each fault and operation names a node of the seed. */
 function requireNodes(request: SeedRequest): void {
   const { coordinators, agents, clients } = nodesOf(planOf(request).workload);
   const nodes = new Set([LEADER, STANDBY, BUSY, ...coordinators, ...agents, ...clients]);

@@ -1,6 +1,5 @@
-// One run at a time keeps its seeds in a state file: two would run the same seeds, and each might cut off what the
-// other notes. Locked as the folder of a journal is, in a folder beside the file, so that a run that was killed locks
-// nothing.
+// The lock of a state file: one run at a time notes seeds in the file. Two runs would run the same seeds, and might cut
+// off each other's lines. The lock is a folder beside the file, as for a journal, so a killed run leaves no lock.
 
 import { mkdir, realpath, rmdir } from "node:fs/promises";
 import { WaggleError } from "../../errors.ts";

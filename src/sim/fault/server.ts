@@ -1,14 +1,13 @@
-// The simulated server: which connection is subscribed to what, and who receives a message. It keeps nothing; what it
-// stores for JetStream is in jetstream.ts.
+// The simulated server: keeps subscriptions and routes messages to subscribers. Not here: stored streams (jetstream.ts).
 
 import { type Interest, type QueueGroup, SubjectIndex } from "../../transport/subject-index.ts";
 import type { Message } from "../../transport/transport.ts";
 
 /** A subscription as the server sees it. */
 export interface Subscriber {
-  /** Who is on another side of a partition is not there. */
+  /** Of every partition. Messages reach subscribers of the same side. */
   readonly side: string;
-  /** A message for it leaves the server. */
+  /** A message for the subscriber leaves the server. */
   deliver(message: Message): void;
 }
 
@@ -23,7 +22,7 @@ export class Server {
     this.#index.remove(interest);
   }
 
-  /** @param side of who sends @returns whether anybody is subscribed there */
+  /** @param side of the sender @returns whether a subscriber is on the side */
   route(message: Message, side: string): boolean {
     const { each, groups } = this.#index.match(message.subject);
     const receivers = each.filter((subscriber) => subscriber.side === side);
@@ -33,7 +32,7 @@ export class Server {
   }
 }
 
-/** @returns whose turn it is, or nobody where none of the group is on that side */
+/** @returns the member whose turn is next; empty if no member is on the side */
 function nextMember({ members, turn }: QueueGroup<Subscriber>, side: string): readonly Subscriber[] {
   const there = members.filter((member) => member.side === side);
   const at = turn.next % Math.max(1, there.length);
