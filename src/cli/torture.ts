@@ -1,5 +1,5 @@
-// `waggle torture`: runs a swarm of the production code through faults in virtual time, one seed after another, and
-// says what broke. Not here: what goes wrong and what must hold (src/sim/fault).
+// `waggle torture`: runs a swarm of the production code through faults in virtual time, seed after seed, and reports
+// violations. Faults and checks: src/sim/fault.
 
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
@@ -77,7 +77,7 @@ export function tortureCommand(program: Program): Command {
     );
 }
 
-/** Of a fault's name and the space behind it. */
+/** Width of the longest fault name and the space after it. */
 const FAULT_WIDTH = 17;
 
 const examples = `
@@ -121,18 +121,18 @@ async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitC
   }
 }
 
-/** Runs what `--shrink` wrote. */
+/** Runs a file written by `--shrink`. */
 async function tortureScheduled(context: VerbContext, flags: TortureFlags, file: string): Promise<ExitCode> {
   const { request, version } = scheduledSeed(flags, file, context.shell);
   if (version !== codeVersion())
     context.output.note(
-      `${file} was written by another version of the code: the seed may take another course`,
+      `${file} was written by a different version of the code: the seed may run differently`,
     );
   const run = { requests: [request], count: 1, terms: request, before: [], state: undefined };
   return await runAndReport(run, flags, context);
 }
 
-/** Runs the seeds that were asked for and do not stand in the state file. */
+/** Runs the requested seeds except the finished seeds of the state file. */
 async function tortureUnknown(
   context: VerbContext,
   flags: TortureFlags,
@@ -148,7 +148,7 @@ async function tortureUnknown(
     );
   if (leftOut > 0)
     output.note(
-      `${counted(leftOut, "seed")} of ${flags.state} ran on another version of the code: not counted`,
+      `${counted(leftOut, "seed")} of ${flags.state} ran on a different version of the code and ${leftOut === 1 ? "does" : "do"} not count`,
     );
   const known = new Set(before.map(({ seed }) => seed));
   const count = countOf(flags, known);
@@ -158,12 +158,12 @@ async function tortureUnknown(
 
 interface Run {
   readonly requests: Iterable<SeedRequest>;
-  /** Of `requests`; undefined: for as long as there is time. */
+  /** Number of `requests`; undefined: as many as the time allows. */
   readonly count: number | undefined;
   readonly terms: SeedTerms & Partial<SeedRequest>;
-  /** Seeds of earlier runs that were asked for: they count, and how they failed is said again. */
+  /** Requested seeds of earlier runs: they count, and their failures are shown again. */
   readonly before: readonly SeedReport[];
-  /** Where each is noted. */
+  /** The file that records each finished seed. */
   readonly state: StateFile | undefined;
 }
 
@@ -215,7 +215,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
 }
 
-/** What was run so far. */
+/** Reports the seeds run so far. */
 function tellInterrupted(
   reports: readonly SeedReport[],
   { before, count, terms }: Run,

@@ -1,5 +1,5 @@
-// `waggle torture` as its user meets it: what it prints of seeds that hold and of one that fails, what it keeps, and
-// what it refuses.
+// `waggle torture` from the user's side: output for passed and failed seeds, the state file, and refusals of bad
+// input.
 
 import {
   existsSync,
@@ -26,7 +26,7 @@ const records = (stdout: string) =>
 
 const aFinding = { check: "invariant 13", sentence: "a queue waits", atMs: 1_500 };
 
-/** A seed in which a client's own program is broken: what it throws must be found. */
+/** A seed with a broken client program: the thrown error must be found. */
 function aFailingSeed(folder: string): string {
   const request = { seed: 3, forMs: 5_000, without: [] };
   const { schedule, workload } = planOf(request);
@@ -39,22 +39,22 @@ function aFailingSeed(folder: string): string {
   return file;
 }
 
-describe("seeds that hold", () => {
-  it("are summed up, with the states that they reached", async () => {
+describe("passed seeds", () => {
+  it("are summed up with the states reached", async () => {
     const { code, stdout } = await torture(aFolder(), "--seeds", "0..1", "--for", "5s", "--threads", "1");
     expect(code).toBe(0);
     expect(stdout).toContain("2 seeds, none failed");
-    expect(stdout).toMatch(/of virtual time, \d+ × real time a core: \d+ tasks/);
+    expect(stdout).toMatch(/of virtual time, \d+ × real time per core: \d+ tasks/);
   });
 
-  it("let hear what their nodes log, with --log-level", async () => {
+  it("print the logs of their nodes with --log-level", async () => {
     const quiet = await torture(aFolder(), "--seed", "1", "--for", "20s");
     expect(quiet.stderr).not.toContain("leading");
     const { stderr } = await torture(aFolder(), "--seed", "1", "--for", "20s", "--log-level", "info");
     expect(stderr).toMatch(/"node":"c\d".*"atMs":\d+.*"leading"/);
   });
 
-  it("are a record each with --json, and one for the run", async () => {
+  it("print a record each with --json, and a record of the run", async () => {
     const { stdout } = await torture(aFolder(), "--seed", "4", "--for", "5s", "--json");
     const [seed, run] = records(stdout);
     expect(seed).toMatchObject({ seed: 4, findings: [], trace: expect.stringMatching(/^[0-9a-f]{16}$/) });
@@ -73,7 +73,7 @@ describe("seeds that hold", () => {
     expect(tracesOf(there)).toEqual(tracesOf(here));
   });
 
-  it("are not run again when they stand in the state file", async () => {
+  it("are not run again if the state file holds them", async () => {
     const folder = aFolder();
     const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
     await torture(folder, "--seeds", "0..1", ...argv);
@@ -84,17 +84,17 @@ describe("seeds that hold", () => {
       0, 1, 2,
     ]);
     const other = await torture(folder, "--seeds", "0..2", "--for", "5s", "--state", "state.ndjson");
-    const differs = "holds seeds of 4 s with all faults, and these are of 5 s with all faults;";
+    const differs = "holds seeds of 4 s with all faults, but this run has 5 s with all faults;";
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining(differs) });
     const fewer = await torture(folder, "--seeds", "0..2", ...argv, "--without", "pause,loss");
-    expect(fewer.stderr).toContain("4 s with all faults, and these are of 4 s without loss,pause;");
+    expect(fewer.stderr).toContain("4 s with all faults, but this run has 4 s without loss,pause;");
     const none = await torture(folder, "--seeds", "0..2", ...argv, "--without", "all");
-    expect(none.stderr).toContain("and these are of 4 s without faults;");
+    expect(none.stderr).toContain("but this run has 4 s without faults;");
   });
 });
 
-describe("seeds of another version of the code, in the state file", () => {
-  it("are run again, and said to be left out", async () => {
+describe("seeds of a different version of the code, in the state file", () => {
+  it("are run again and do not count, with a note", async () => {
     const folder = aFolder();
     const path = join(folder, "state.ndjson");
     const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
@@ -110,7 +110,9 @@ describe("seeds of another version of the code, in the state file", () => {
     const { code, stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(code).toBe(0);
     expect(stderr).toContain("1 seed of state.ndjson is not run again");
-    expect(stderr).toContain("2 seeds of state.ndjson ran on another version of the code: not counted");
+    expect(stderr).toContain(
+      "2 seeds of state.ndjson ran on a different version of the code and do not count",
+    );
     expect(stdout).toContain("3 seeds, none failed");
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1, 2, 1, 2]);
   });
@@ -119,7 +121,7 @@ describe("seeds of another version of the code, in the state file", () => {
 describe("a state file", () => {
   const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
 
-  it("that was cut off loses the last seed alone, which is run again", async () => {
+  it("cut off by a crash loses only the last seed, run again", async () => {
     const folder = aFolder();
     const path = join(folder, "state.ndjson");
     await torture(folder, "--seeds", "0..1", ...argv);
@@ -130,14 +132,14 @@ describe("a state file", () => {
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1]);
   });
 
-  it("that is not UTF-8 is refused by file and line", async () => {
+  it("with invalid UTF-8 is refused by file and line", async () => {
     const folder = aFolder();
     writeFileSync(join(folder, "state.ndjson"), Buffer.from('{"version":"caf\xe9"}\n', "latin1"));
     const { code, stderr } = await torture(folder, "--seed", "1", ...argv);
     expect([code, stderr]).toEqual([2, expect.stringContaining("state.ndjson:1: not UTF-8")]);
   });
 
-  it("that cannot be written is refused before a seed is run", async () => {
+  it("without write access is refused before the first seed", async () => {
     const folder = aFolder();
     const { code, stdout, stderr } = await torture(
       folder,
@@ -153,7 +155,7 @@ describe("a state file", () => {
     expect(stdout).toBe("");
   });
 
-  /** Seeds 0 to 2, of which the last two failed. */
+  /** Seeds 0 to 2; the last two failed. */
   async function aFileWithFailures() {
     const folder = aFolder();
     const path = join(folder, "state.ndjson");
@@ -165,7 +167,7 @@ describe("a state file", () => {
     return folder;
   }
 
-  it("shows again what failed before", async () => {
+  it("shows earlier failures again", async () => {
     const folder = await aFileWithFailures();
     const { code, stdout } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(code).toBe(1);
@@ -189,7 +191,7 @@ describe("a state file", () => {
     });
   });
 
-  it("counts only the seeds that are asked for", async () => {
+  it("counts only the requested seeds", async () => {
     const folder = await aFileWithFailures();
     const { code, stdout, stderr } = await torture(folder, "--seeds", "3..3", ...argv);
     expect([code, stderr]).toEqual([0, expect.not.stringContaining("not run again")]);
@@ -203,18 +205,18 @@ describe("a state file", () => {
     ["null\n", 1],
     ['{"name":"waggledance"}', 1],
     ['{\n "name": "waggledance"\n}\n', 1],
-  ])("that holds something else, %j, is refused and left as it is", async (text, line) => {
+  ])("with unknown content, %j, is refused and left unchanged", async (text, line) => {
     const folder = aFolder();
     const path = join(folder, "state.ndjson");
     writeFileSync(path, text);
     const { code, stderr } = await torture(folder, "--seeds", "0..1", ...argv);
     expect(code).toBe(2);
-    expect(stderr).toContain(`line ${line} of state.ndjson is no seed`);
+    expect(stderr).toContain(`line ${line} of state.ndjson is not a seed`);
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 });
 
-describe("a state file with a line that is none of ours", () => {
+describe("a state file with an invalid line", () => {
   const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
 
   it.each([
@@ -235,13 +237,13 @@ describe("a state file with a line that is none of ours", () => {
     writeFileSync(path, text);
     const { code, stdout, stderr } = await torture(folder, "--seed", "0", ...argv);
     expect(code).toBe(2);
-    expect(stderr).toContain(`line 1 of state.ndjson is no seed`);
+    expect(stderr).toContain(`line 1 of state.ndjson is not a seed`);
     expect(stderr).toContain(`(see its ${field}`);
     expect(stdout).toBe("");
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
-  it("is left out where another version of the code noted other things", async () => {
+  it("is left out if a different version of the code recorded different fields", async () => {
     const folder = aFolder();
     const path = join(folder, "state.ndjson");
     await torture(folder, "--seed", "0", ...argv);
@@ -253,12 +255,14 @@ describe("a state file with a line that is none of ours", () => {
     writeFileSync(path, `${JSON.stringify(older)}\n`);
     const { code, stderr } = await torture(folder, "--seed", "0", ...argv);
     expect(code).toBe(0);
-    expect(stderr).toContain("1 seed of state.ndjson ran on another version of the code: not counted");
+    expect(stderr).toContain(
+      "1 seed of state.ndjson ran on a different version of the code and does not count",
+    );
   });
 });
 
-describe("a state file that another run keeps its seeds in", () => {
-  it("is refused, naming the process, and free when that has ended", async () => {
+describe("a state file in use by a different run", () => {
+  it("is refused, naming the process, and free after the end of the process", async () => {
     const cwd = aFolder();
     const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
     const shell = aShell({ cwd });
@@ -267,12 +271,12 @@ describe("a state file that another run keeps its seeds in", () => {
     const second = await torture(cwd, "--seeds", "0..500", ...argv);
     expect(second.code).toBe(2);
     expect(second.stderr).toMatch(
-      new RegExp(`^error WAGGLE_USAGE: process ${process.pid} keeps its seeds in state.ndjson, `, "m"),
+      new RegExp(`^error WAGGLE_USAGE: process ${process.pid} uses the state file state.ndjson, `, "m"),
     );
     expect(second.stdout).toBe("");
     symlinkSync(join(cwd, "state.ndjson"), join(cwd, "other-name.ndjson"));
     const named = await torture(cwd, "--seed", "501", "--state", "other-name.ndjson");
-    expect(named.stderr).toContain("keeps its seeds in other-name.ndjson");
+    expect(named.stderr).toContain("uses the state file other-name.ndjson");
     shell.interrupt();
     expect((await first).code).toBe(130);
     const third = await torture(cwd, "--seed", "501", ...argv);
@@ -282,7 +286,7 @@ describe("a state file that another run keeps its seeds in", () => {
 });
 
 describe("a schedule", () => {
-  it("that is not UTF-8 is refused by file and line", async () => {
+  it("with invalid UTF-8 is refused by file and line", async () => {
     const folder = aFolder();
     writeFileSync(join(folder, "s.json"), Buffer.from('{\n"version":"caf\xe9"}', "latin1"));
     const { code, stderr } = await torture(folder, "--schedule", "s.json");
@@ -315,7 +319,7 @@ describe("a schedule", () => {
   });
 });
 
-describe("a run that is interrupted", () => {
+describe("an interrupted run", () => {
   async function interrupted(...argv: readonly string[]) {
     const cwd = aFolder();
     const shell = aShell({ cwd });
@@ -337,13 +341,15 @@ describe("a run that is interrupted", () => {
     return { ...(await running), ran: records(readFileSync(state, "utf8")).length };
   }
 
-  it("says how far it came, what failed, and how to go on", async () => {
+  it("reports its progress, its failures, and how to continue", async () => {
     const { code, stdout, stderr, ran } = await interrupted("--threads", "1");
     expect(code).toBe(130);
     expect(stderr).toContain("interrupted");
     expect(stdout).toContain(`interrupted: ${ran} of 501 seeds run`);
     expect(stdout).toMatch(new RegExp(`^${ran} seeds?, none failed$`, "m"));
-    expect(stdout).toContain("the same command goes on: what state.ndjson holds is not run again");
+    expect(stdout).toContain(
+      "run the same command to continue: finished seeds in state.ndjson are not run again",
+    );
   });
 
   it("is a record with --json", async () => {
@@ -352,8 +358,8 @@ describe("a run that is interrupted", () => {
   });
 });
 
-describe("a seed that fails", () => {
-  it("says what broke, the faults, and how to run it again", async () => {
+describe("a failed seed", () => {
+  it("prints the findings, the faults, and the command to repeat the seed", async () => {
     const folder = aFolder();
     const { code, stdout, stderr } = await torture(folder, "--schedule", aFailingSeed(folder));
     expect(code).toBe(1);
@@ -363,11 +369,11 @@ describe("a seed that fails", () => {
     expect(stdout).toContain("  operations\n    at 0.");
     expect(stdout).toContain("    at 2.000 s: k1 submit\n");
     expect(stdout).toContain("again    waggle torture --schedule");
-    expect(stderr).toContain("written by another version of the code");
+    expect(stderr).toContain("written by a different version of the code");
   });
 });
 
-describe("a seed that is shrunk", () => {
+describe("a shrunk seed", () => {
   it.each([
     ["to people", []],
     ["beside records", ["--json"]],
@@ -386,7 +392,7 @@ describe("a seed that is shrunk", () => {
     expect(stdout).not.toContain("shrunk");
   });
 
-  it("says the operation that is left of it", async () => {
+  it("prints the remaining operation", async () => {
     const folder = aFolder();
     const { stdout } = await torture(folder, "--schedule", aFailingSeed(folder), "--shrink");
     const [, shrunk = ""] = stdout.split("shrunk to 0 faults and 1 operation\n");
@@ -396,15 +402,15 @@ describe("a seed that is shrunk", () => {
   });
 });
 
-describe("what makes no sense", () => {
+describe("invalid usage", () => {
   it.each([
     [["--seeds", "5..2"], "write how many (20), or a range from low to high (5..24)"],
     [["--seeds", "9".repeat(20)], "10000 seeds are the most"],
     [["--seeds", `${"9".repeat(20)}..${"9".repeat(20)}`], "1000000000 is the highest seed"],
     [["--seed", "1000000001"], "a whole number from 0 to 1000000000"],
-    [["--seed", "1", "--seeds", "5"], "--seeds says which seeds"],
-    [["--minutes", "1", "--seeds", "5"], "--seeds says which seeds"],
-    [["--schedule", "x.json", "--seed", "1"], "--schedule says which seed"],
+    [["--seed", "1", "--seeds", "5"], "--seeds says which seeds to run"],
+    [["--minutes", "1", "--seeds", "5"], "--seeds says which seeds to run"],
+    [["--schedule", "x.json", "--seed", "1"], "--schedule includes its seed"],
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],
     [["--without", "all,crash"], "'all' leaves out every fault, and stands alone"],

@@ -1,4 +1,4 @@
-// The simulator and all it simulates as one file, with one planted bug.
+// Bundles the simulator and the simulated code into a file, with a planted bug.
 
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -7,8 +7,11 @@ import { type Mutant, mutated } from "./mutant.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Bundles `entry`, a path under the project's root. Packages are not bundled, so the file must lie where Node finds
- *  them. @throws RangeError when the bug cannot be planted */
+/**
+ * Bundles `entry`, a path under the project's root. Packages are not bundled, so the file must lie where Node finds
+ * packages.
+ * @throws RangeError when the bug cannot be planted
+ */
 export async function bundle(entry: string, outfile: string, mutant: Mutant): Promise<void> {
   let isPlanted = false;
   await build({

@@ -1,14 +1,14 @@
-// The entry that is bundled with a planted bug: runs seed after seed until one of them finds something. Prints one line
-// of JSON, a `Catch`.
+// The entry of a bundle with a planted bug: runs seed after seed until the first finding. Prints a line of JSON, a
+// `Catch`.
 
 import { type FaultKind, isFaultKind } from "../../src/sim/fault/fault.ts";
 import { runSeed } from "../../src/sim/fault/run-seed.ts";
 
-/** What a hunt came to. */
+/** The result of a hunt. */
 export interface Catch {
-  /** Seeds that were run. */
+  /** Number of seeds run. */
   readonly seeds: number;
-  /** Absent when nothing was found. */
+  /** Absent without a finding. */
   readonly found?: { readonly seed: number; readonly check: string; readonly sentence: string };
 }
 

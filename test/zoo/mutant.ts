@@ -1,13 +1,13 @@
-// A planted bug: a small change of one file of the product, by text. Applied while bundling (bundle.ts), never to the
-// files themselves.
+// A planted bug: a small change of a product file, by text. Applied while bundling (bundle.ts), never to the files
+// themselves.
 
 export interface Mutant {
   readonly name: string;
-  /** What it breaks, in a sentence. */
+  /** The consequence of the bug, in a sentence. */
   readonly breaks: string;
   /** Under the project's root. */
   readonly file: string;
-  /** Each stands in the file exactly once. */
+  /** Each `find` must occur in the file exactly once. */
   readonly edits: readonly Edit[];
 }
 
@@ -16,7 +16,7 @@ export interface Edit {
   readonly replace: string;
 }
 
-/** @throws RangeError when a text to be replaced does not stand there exactly once: the code has moved on */
+/** @throws RangeError when a text to replace does not occur exactly once: the code has changed */
 export function mutated(mutant: Mutant, source: string): string {
   let text = source;
   for (const { find, replace } of mutant.edits) {

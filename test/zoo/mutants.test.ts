@@ -1,4 +1,4 @@
-// Every planted bug can still be planted: its text stands in the code, and what comes out is still a program.
+// Every planted bug can still be planted: its text is in the code, and the result is still a program.
 
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -10,7 +10,7 @@ import { mutants } from "./mutants.ts";
 const root = resolve(import.meta.dirname, "../..");
 
 describe("the bug zoo", () => {
-  it("has at least thirty-five animals, each with a name of its own", () => {
+  it("has at least thirty-five bugs with different names", () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
     expect(mutants.length).toBeGreaterThanOrEqual(35);
   });
@@ -24,9 +24,9 @@ describe("the bug zoo", () => {
     expect(after?.code).not.toBe(before?.code);
   });
 
-  it("says when the code has moved on", () => {
+  it("reports a text that the code no longer contains", () => {
     const [mutant] = mutants;
-    if (mutant === undefined) throw new RangeError("there is one");
+    if (mutant === undefined) throw new RangeError("the zoo is empty");
     expect(() => mutated(mutant, "other code")).toThrow(/stands 0 times/);
   });
 });

@@ -1,4 +1,4 @@
-// The bugs that the simulator must find. Each was made somewhere once, or is what a hurried change would look like.
+// The bugs that the simulator must find. Each bug was made somewhere once, or is a likely slip of a hurried change.
 
 import type { Mutant } from "./mutant.ts";
 
@@ -6,7 +6,7 @@ export const mutants: readonly Mutant[] = [
   // --- what an answer to an append proves -------------------------------------------------------------
   {
     name: "accepts-seq-0",
-    breaks: "A false duplicate counts as an acknowledgement: a batch that was never stored is said to be.",
+    breaks: "A false duplicate counts as an acknowledgement: a batch never stored counts as stored.",
     file: "src/journal/stream/append.ts",
     edits: [
       {
@@ -17,7 +17,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "takes-a-refusal-for-stored",
-    breaks: "An append that was refused for another record in its position counts as stored.",
+    breaks: "An append refused because its position is taken counts as stored.",
     file: "src/journal/stream/append.ts",
     edits: [
       {
@@ -28,7 +28,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "takes-any-refusal-for-deposition",
-    breaks: "A leader whose acknowledgement was lost steps down, though nobody else leads.",
+    breaks: "A leader steps down after a lost acknowledgement, though no other coordinator leads.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-a-refused-batch-for-stored",
     breaks:
-      "The second batch in flight was acknowledged, so the first is believed to be stored: a foreign record stands in its position.",
+      "An acknowledgement of the second batch in flight counts for the first too, though a foreign record took its position.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -52,7 +52,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "re-cuts-a-batch",
-    breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
+    breaks: "A batch of unknown fate is sent again with different bytes: both may be stored.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -64,8 +64,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "takes-not-found-for-landed",
-    breaks:
-      "An append was refused, and a record that a reader does not find in its position counts as stored.",
+    breaks: "After a refused append, a record that no reader finds in its position counts as stored.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -77,7 +76,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-not-found-for-not-landed",
     breaks:
-      "An append was not answered, and the batch is cut anew when a reader does not find it: the first may stand.",
+      "An unanswered append is replaced by a new batch if no reader finds the first, though the first may be stored.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -89,7 +88,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "goes-on-behind-a-lost-end",
-    breaks: "A leader whose segment lost its end writes on where the segment ends now.",
+    breaks: "A leader whose segment lost its end goes on writing at the new end.",
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
@@ -101,7 +100,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "believes-an-acknowledgement-behind-a-seal",
-    breaks: "The second of two appends in flight was stored behind a seal, and counts as committed.",
+    breaks: "The second of two appends in flight counts as committed, though it was stored behind a seal.",
     file: "src/journal/stream/stream-segment.ts",
     edits: [
       {
@@ -114,13 +113,13 @@ export const mutants: readonly Mutant[] = [
   // --- segments and bases ----------------------------------------------------------------------------------------
   {
     name: "opens-without-claiming",
-    breaks: "A candidate steps over another coordinator's claim and opens the segment in its place.",
+    breaks: "A candidate ignores another coordinator's claim and opens the segment itself.",
     file: "src/journal/segment-writer.ts",
     edits: [{ find: "if (!isForeign || this.#position === 0)", replace: "if (!isForeign)" }],
   },
   {
     name: "leads-without-sealing",
-    breaks: "Whoever takes the lead leaves the live segment open, and its leader writes on.",
+    breaks: "A new leader leaves the live segment open, and the old leader goes on writing.",
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       {
@@ -131,7 +130,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "seals-without-probing",
-    breaks: "A seal that was sent counts as stored: the segment may be open still.",
+    breaks: "A sent seal counts as stored: the segment may still be open.",
     file: "src/journal/stream/stream-segment.ts",
     edits: [
       {
@@ -143,7 +142,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "leads-on-in-a-sealed-segment",
-    breaks: "A leader whose segment another coordinator sealed goes on as leader.",
+    breaks: "A leader stays leader after another coordinator seals its segment.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -165,7 +164,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "opens-without-a-base",
-    breaks: "A leader whose segment lost records goes on in the next one without a base.",
+    breaks: "A leader whose segment lost records goes on in the next segment without a base.",
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       {
@@ -177,8 +176,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "forgets-what-is-in-flight",
-    breaks:
-      "A leader that goes on in a new segment leaves its batches in flight out of what the base stands for.",
+    breaks: "A leader that opens a new segment leaves its batches in flight out of the base.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -189,7 +187,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "uses-a-number-twice",
-    breaks: "A candidate takes the number behind the live segment, though another coordinator claimed it.",
+    breaks:
+      "A candidate uses the number after the live segment, though another coordinator claimed the number.",
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       {
@@ -200,7 +199,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "ignores-a-rival",
-    breaks: "A candidate opens its segment though the second list shows the claim of another one.",
+    breaks: "A candidate opens its segment though the second listing shows the claim of a rival.",
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       {
@@ -211,7 +210,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "leaves-a-copy-out",
-    breaks: "The next segment lacks a batch between its base and its `Opened`.",
+    breaks: "The next segment lacks a batch between base and `Opened`.",
     file: "src/coordinator/leader/segment-change.ts",
     edits: [
       {
@@ -222,7 +221,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "removes-the-newest-base",
-    breaks: "Retention removes the segment with the newest base, which every later segment continues.",
+    breaks: "Retention removes the segment with the newest base, though every later segment continues it.",
     file: "src/coordinator/compacting/segment-retention.ts",
     edits: [
       { find: "  return Math.max(0, safe);", replace: "  return Math.max(0, safe < 0 ? 0 : newest + 1);" },
@@ -230,7 +229,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "ignores-who-cannot-read",
-    breaks: "A standby says that it cannot read the segment, and the leader goes on in it.",
+    breaks: "A leader goes on in a segment after a standby reports the segment as unreadable.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -241,13 +240,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "skips-the-hash-check",
-    breaks: "A copy in the next segment is applied, whichever batch it continues.",
+    breaks: "A copy in the next segment is applied without a check of its predecessor.",
     file: "src/journal/replay.ts",
     edits: [{ find: "prev === this.#tail.hash && idx", replace: "idx" }],
   },
   {
     name: "restores-a-record-too-far",
-    breaks: "A coordinator that starts from a base skips the record behind it.",
+    breaks: "A coordinator that starts from a base skips the next record.",
     file: "src/journal/base.ts",
     edits: [
       { find: "replay.enter(live, base.position);", replace: "replay.enter(live, base.position + 1);" },
@@ -255,7 +254,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "restores-without-failures",
-    breaks: "A base forgets how often a task has failed: it is tried more often than it may be.",
+    breaks: "A base forgets how often a task has failed: the task is retried too often.",
     file: "src/core/snapshot/tasks.ts",
     edits: [{ find: "      failures: row.failures,\n", replace: "      failures: 0 * row.failures,\n" }],
   },
@@ -263,7 +262,7 @@ export const mutants: readonly Mutant[] = [
   // --- leading ------------------------------------------------------------------------------------------
   {
     name: "answers-when-deposed",
-    breaks: "A deposed leader answers for batches that never came to be.",
+    breaks: "A deposed leader answers for batches that were never committed.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -275,8 +274,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "answers-stale-when-deposed",
-    breaks:
-      "A deposed leader calls the results stale that it could not record: their agents throw them away.",
+    breaks: "A deposed leader answers unrecorded results as stale, and the agents drop the results.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -288,7 +286,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "hears-foreign-records",
-    breaks: "A standby takes any record for a sign of life: a foreign writer keeps it from leading.",
+    breaks: "A standby takes any record for a sign of life: a foreign writer prevents campaigns.",
     file: "src/coordinator/following/following.ts",
     edits: [
       {
@@ -300,7 +298,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "believes-damage-at-once",
-    breaks: "A coordinator halts at a record that a server which takes over does not find yet.",
+    breaks: "A coordinator halts at a record that a server after fail-over does not find yet.",
     file: "src/coordinator/taking-lead/take-lead.ts",
     edits: [
       { find: "if (this.#damage.isBelieved()) return", replace: "if (this.#damage !== undefined) return" },
@@ -308,13 +306,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "campaigns-too-late",
-    breaks: "A standby lets a dead leader be silent for fifteen times T before it takes the lead.",
+    breaks: "A standby waits fifteen times T before it replaces a silent leader.",
     file: "src/coordinator/following/following.ts",
     edits: [{ find: "this.#silenceMs = timeoutMs + (", replace: "this.#silenceMs = 15 * timeoutMs + (" }],
   },
   {
     name: "answers-before-the-commit",
-    breaks: "What was only read from a state that runs ahead of the journal is said at once.",
+    breaks: "Reads from a state ahead of the journal are answered before the commit.",
     file: "src/coordinator/leader/commits.ts",
     edits: [
       {
@@ -325,7 +323,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "acts-before-the-commit",
-    breaks: "Agents are told of assignments that may never stand in the journal.",
+    breaks: "Agents receive assignments before the commit: the journal may never hold them.",
     file: "src/coordinator/leader/leader.ts",
     edits: [
       {
@@ -337,7 +335,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "trusts-itself-for-ever",
-    breaks: "A leader that was cut off for long answers from what it last knew.",
+    breaks: "A leader cut off for long still answers from its old state.",
     file: "src/coordinator/leader/leader-lease.ts",
     edits: [
       {
@@ -348,7 +346,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "forgets-what-is-unconfirmed",
-    breaks: "A new leader does not send again what its predecessor's agents may never have got.",
+    breaks: "A new leader does not resend unconfirmed assignments of its predecessor.",
     file: "src/coordinator/leader/dispatcher.ts",
     edits: [
       {
@@ -359,7 +357,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "jumps-with-the-wall-clock",
-    breaks: "Journal time follows a wall clock that was set to another day.",
+    breaks: "Journal time follows a wall clock set to a different day.",
     file: "src/coordinator/leader/journal-clock.ts",
     edits: [
       {
@@ -370,7 +368,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "campaigns-below-others",
-    breaks: "A standby that holds less of the journal than another one takes the lead.",
+    breaks: "A standby campaigns although another standby holds more of the journal.",
     file: "src/coordinator/announcements.ts",
     edits: [
       {
@@ -381,7 +379,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "leads-on-unheard",
-    breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
+    breaks: "An unreachable leader renews its term, and no standby can take over.",
     file: "src/coordinator/leader/isolation.ts",
     edits: [{ find: "if (isLate || !isDeaf) {", replace: "if (isLate || !isDeaf || term > 0) {" }],
   },
@@ -400,7 +398,7 @@ export const mutants: readonly Mutant[] = [
   // --- agents, as the leader sees them ------------------------------------------------------------------
   {
     name: "expires-agents-at-fail-over",
-    breaks: "Whoever a new leader has not heard yet counts as silent for H.",
+    breaks: "An agent not yet heard by a new leader counts as silent for H.",
     file: "src/coordinator/requests/presence.ts",
     edits: [
       {
@@ -415,7 +413,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "loses-agents-too-soon",
-    breaks: "Three lost heartbeats lose an agent and all it runs.",
+    breaks: "After three lost heartbeats an agent and its attempts count as lost.",
     file: "src/coordinator/requests/presence.ts",
     edits: [
       {
@@ -426,7 +424,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "loses-agents-too-late",
-    breaks: "A dead agent keeps what it ran for six times H.",
+    breaks: "A dead agent keeps its attempts for six times H.",
     file: "src/coordinator/requests/presence.ts",
     edits: [
       {
@@ -437,7 +435,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "never-sends-again",
-    breaks: "An assignment that was lost on the wire stays lost.",
+    breaks: "An assignment lost on the wire is never sent again.",
     file: "src/coordinator/requests/presence.ts",
     edits: [
       {
@@ -449,7 +447,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "frees-a-place-at-the-time-out",
     breaks:
-      "A timed-out attempt that still runs no longer counts: its agent is given more than it has places.",
+      "A timed-out attempt that still runs does not count: its agent gets more tasks than its capacity.",
     file: "src/core/decide-attempt.ts",
     edits: [
       {
@@ -460,8 +458,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "frees-a-place-twice",
-    breaks:
-      "A place is free when its attempt times out, and free once more when the late result confirms that.",
+    breaks: "Capacity is freed when an attempt times out, and again when the late result arrives.",
     file: "src/state/agent-rows.ts",
     edits: [
       {
@@ -473,7 +470,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "says-ok-to-a-late-result",
-    breaks: "The result of an attempt that was given to somebody else is acknowledged as if it counted.",
+    breaks: "A late result is acknowledged as counted, though the task was assigned to another agent.",
     file: "src/core/decide-attempt.ts",
     edits: [
       {
@@ -484,7 +481,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "one-attempt-too-many",
-    breaks: "A task that may run once may run twice.",
+    breaks: "A task limited to one attempt may run twice.",
     file: "src/core/retry.ts",
     edits: [
       { find: "row.failures + 1 >= row.spec.maxAttempts", replace: "row.failures >= row.spec.maxAttempts" },
@@ -492,8 +489,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "fences-the-later",
-    breaks:
-      "A fenced process whose join was not answered asks again, and fences the one that was started later.",
+    breaks: "A fenced process with an unanswered join joins again, and fences the process started later.",
     file: "src/core/decide-agent.ts",
     edits: [
       {
@@ -536,7 +532,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "forgets-a-timer-at-fail-over",
-    breaks: "Whoever leads after it began at a snapshot does not end tasks at their deadlines.",
+    breaks: "A leader that started from a snapshot does not end tasks at their deadlines.",
     file: "src/core/snapshot/tasks.ts",
     edits: [
       {
@@ -549,7 +545,7 @@ export const mutants: readonly Mutant[] = [
   // --- submitting ---------------------------------------------------------------------------------------
   {
     name: "cancels-in-word-only",
-    breaks: "A cancelled task that runs goes on, and ends completed.",
+    breaks: "A cancelled running task goes on, and ends as completed.",
     file: "src/core/decide.ts",
     edits: [
       {
@@ -561,7 +557,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "takes-a-conflict-for-a-duplicate",
-    breaks: "Another task under a used id is acknowledged, and never runs.",
+    breaks: "A different task under a used id is acknowledged, and never runs.",
     file: "src/core/decide.ts",
     edits: [
       {
@@ -574,7 +570,7 @@ export const mutants: readonly Mutant[] = [
   // --- the agent's side ---------------------------------------------------------------------------------
   {
     name: "re-joins-when-fenced",
-    breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
+    breaks: "Two processes of the same id fence each other for ever.",
     file: "src/agent/signals.ts",
     edits: [
       {
@@ -585,7 +581,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "starts-an-attempt-again",
-    breaks: "An assignment that is sent again after its result was answered runs again.",
+    breaks: "An assignment resent after the answer to its result runs again.",
     file: "src/agent/attempt-ledger.ts",
     edits: [
       {
@@ -596,7 +592,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "drops-an-unanswered-result",
-    breaks: "A result whose answer was lost is not sent again.",
+    breaks: "A result with a lost answer is not sent again.",
     file: "src/agent/result-outbox.ts",
     edits: [
       {
@@ -607,8 +603,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "stalls-what-waits",
-    breaks:
-      "A prefetched attempt is taken back as stalled while it waits for a place, and may start all the same.",
+    breaks: "A prefetched attempt is revoked as stalled while it waits for capacity, and may start anyway.",
     file: "src/coordinator/requests/presence.ts",
     edits: [
       {
@@ -623,7 +618,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "outlives-its-lease",
-    breaks: "An agent that is cut off runs on beside whoever was given its tasks.",
+    breaks: "An isolated agent goes on running tasks already assigned to other agents.",
     file: "src/agent/lease-watch.ts",
     edits: [
       {
@@ -634,7 +629,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "assigns-to-the-silent",
-    breaks: "An assignment that was on its way for long begins just before its agent is given up.",
+    breaks: "A long-delayed assignment starts just before its agent is declared lost.",
     file: "src/coordinator/requests/outbox.ts",
     edits: [
       {
@@ -645,7 +640,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "holds-nothing-back",
-    breaks: "An agent lists only attempts that run: one whose result is on its way counts as lost.",
+    breaks: "An agent lists only running attempts: an attempt with an unanswered result counts as lost.",
     file: "src/agent/attempt-ledger.ts",
     edits: [
       {
@@ -659,13 +654,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: "settles-doubt-unread",
     breaks:
-      "A submit that was refused unread is reported as refused, though an earlier attempt brought it in.",
+      "A submit refused without a read is reported as refused, though an earlier attempt stored the task.",
     file: "src/client/submission.ts",
     edits: [{ find: "if (isKnownNew) this.#doubt = undefined;", replace: "this.#doubt = undefined;" }],
   },
   {
     name: "calls-the-unknown-refused",
-    breaks: "A submit whose fate nobody knows is reported as refused.",
+    breaks: "A submit with an unknown outcome is reported as refused.",
     file: "src/client/submit-queue.ts",
     edits: [
       {

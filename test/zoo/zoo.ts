@@ -1,6 +1,6 @@
-// `npm run zoo`: plants each bug in turn and counts the seeds that the simulator takes to find it. Exits 1 when one of
-// them is not found, or when something is found where none is planted. The one thing to know: a seed that the code as
-// it is fails, too, finds nothing.
+// `npm run zoo`: plants each bug in turn and counts the seeds until the simulator finds the bug. Exits 1 when a bug is
+// not found, or when the unchanged code has a finding. A seed that fails on the unchanged code, too, does not count as
+// a find.
 
 import { spawn } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
@@ -18,39 +18,39 @@ import { mutants } from "./mutants.ts";
 const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--without FAULTS]
                    [--threads N] [--json] | --list
 
-  --only     these bugs, by name; \`none\` is the code as it is
-  --seeds    as many at most for each (default 500)
+  --only     bugs to plant, by name; \`none\` is the unchanged code
+  --seeds    maximum number of seeds per bug (default 500)
   --from     first seed (default 1)
-  --for      virtual minutes of a seed until everything heals (default 2)
-  --without  leave out faults, with commas between
-  --threads  as many bugs at once (default: one for each core)
-  --json     one line for each, for programs
-  --list     the bugs, with what each breaks
+  --for      virtual minutes per seed until every fault heals (default 2)
+  --without  faults to leave out, separated by commas
+  --threads  bugs hunted at once (default: one per core)
+  --json     one JSON line per bug
+  --list     print the bugs and their consequences
 
-Ends with 1 when a bug was not found, or something was found in the code as it is.
+Exit code 1 if a bug was not found, or if the unchanged code has a finding.
 
   $ npm run zoo -- --seeds 100                          every bug, some 25 minutes on 2 cores
-  $ npm run zoo -- --only accepts-seq-0,none            one, and the code as it is
+  $ npm run zoo -- --only accepts-seq-0,none            one bug, and the unchanged code
   $ npm run zoo -- --only ignores-a-rival --from 101 --seeds 400
   $ npm run zoo -- --list`;
 
-/** Bundles find their packages here. */
+/** Bundles lie here, where Node finds their packages. */
 const cageFolder = resolve(import.meta.dirname, "../../node_modules/.cache/zoo");
-/** The code as it is. */
+/** The unchanged code. */
 const untouched: Mutant = {
   name: "none",
-  breaks: "Nothing: this is the code as it is.",
+  breaks: "Nothing: the unchanged code.",
   file: "src/sim/fault/run-seed.ts",
   edits: [],
 };
-/** A bug can make a seed go on for ever. */
+/** A bug can make a seed run for ever. */
 const HUNT_MS_MAX = 15 * 60_000;
 
 interface Hunted {
   readonly name: string;
   readonly breaks: string;
   readonly seconds: number;
-  /** Undefined when the hunt itself ended without a word. */
+  /** Undefined when the hunt ended without a result. */
   readonly caught: Catch | undefined;
 }
 
@@ -85,7 +85,7 @@ if (values.help) {
   }
 }
 
-/** A hunt of no seeds at all would find nothing, and look like good news. @throws UsageError */
+/** A hunt of no seeds would find nothing and look like success. @throws UsageError */
 function checkFlags(): void {
   const isCount = (text: string) => /^\d{1,9}$/.test(text);
   if (!isCount(values.seeds) || Number(values.seeds) === 0)
@@ -98,7 +98,7 @@ function checkFlags(): void {
   if (unknown !== undefined) throw new UsageError(`--without: there is no fault ${unknown}`);
 }
 
-/** @returns whether every planted bug was found, and nothing else */
+/** @returns whether every planted bug was found, and nothing in the unchanged code */
 async function visit(animals: readonly Mutant[]): Promise<boolean> {
   await mkdir(cageFolder, { recursive: true });
   await bundle("test/zoo/hunt.ts", cageOf(untouched), untouched);
@@ -124,7 +124,7 @@ async function hunt(mutant: Mutant): Promise<Hunted> {
   return { name, breaks, seconds: (performance.now() - startedMs) / 1_000, caught };
 }
 
-/** Goes on behind seeds that the code as it is fails, too. */
+/** Continues after seeds that fail on the unchanged code, too. */
 async function huntFrom(from: number, seedsMax: number, mutant: Mutant): Promise<Catch | undefined> {
   let seeds = 0;
   while (seeds < seedsMax) {
@@ -167,7 +167,7 @@ function tell({ name, breaks, seconds, caught }: Hunted, done: number, all: numb
   if (values.json) return console.log(JSON.stringify({ name, breaks, seconds, ...caught }));
   const how =
     caught === undefined
-      ? "the hunt ended without a word"
+      ? "the hunt ended without a result"
       : caught.found === undefined
         ? `not found in ${caught.seeds} seeds`
         : `${caught.seeds} seeds: ${caught.found.check} (seed ${caught.found.seed}): ${caught.found.sentence}`;

@@ -1,6 +1,6 @@
-// Which code ran a seed: a seed takes the same course only on the same code. Not the version of the package alone, for
-// between two releases it stays the same; and of the code only what a simulation imports, for what the rest of the
-// command line prints changes no seed.
+// The version of the code that runs seeds: a seed repeats its run only on the same code. The package's version alone
+// does not suffice, for it stays the same between releases. Only files that a simulation imports count: the rest of the
+// command line changes no seed.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -8,12 +8,15 @@ import { dirname, extname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageVersion } from "../version.ts";
 
-/** What runs a seed: TypeScript here, JavaScript where it is built. */
+/** The module that runs seeds: TypeScript in the source tree, JavaScript in the build. */
 const entry = join(import.meta.dirname, `../../sim/fault/run-seed${extname(fileURLToPath(import.meta.url))}`);
-/** Hex digits of the hash that are shown and kept. */
+/** Hex digits of the hash to show and keep. */
 const HASH_DIGITS = 12;
 
-/** Of the package, and a hash of the files that run: `0.1.0+1f0c5a9be2d4`. Packages count by the package's version. */
+/**
+ * The package's version and a hash of the files that run: `0.1.0+1f0c5a9be2d4`. Dependencies count only through the
+ * package's version.
+ */
 export function codeVersion(file = entry): string {
   const hash = createHash("sha256");
   const textByPath = importedBy(file);
@@ -22,8 +25,10 @@ export function codeVersion(file = entry): string {
   return `${packageVersion()}+${hash.digest("hex").slice(0, HASH_DIGITS)}`;
 }
 
-/** The file and all that it imports by path, with their texts. Types are among them in TypeScript, where nobody hunts
- *  seeds for long. */
+/**
+ * The file and all its direct and indirect imports, by path, with their texts. In TypeScript, imports of types count
+ * too; long hunts run on the build.
+ */
 function importedBy(file: string): ReadonlyMap<string, string> {
   const textByPath = new Map<string, string>();
   const waiting = [file];

@@ -1,8 +1,8 @@
-// A client's operation as one line of text: `at 2.000 s: k1 set-project acme creditWeight=2`.
+// A client's operation of a seed on one line, in the form of faults: `at 2.000 s: k1 set-project acme creditWeight=2`.
 
 import type { Operation } from "../../sim/fault/workload.ts";
 
-/** Every field of the operation, because a file of operations may hold any. */
+/** Shows every parameter, known or not: a file of operations may hold any. */
 export function operationText({ atMs, client, does, ...asked }: Operation): string {
   const words = Object.values(asked)
     .filter((value) => value !== undefined)

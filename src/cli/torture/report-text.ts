@@ -1,5 +1,5 @@
-// What a run of the fault simulator found, in words: each seed that failed with what happens in it and how to run it
-// again, and the run as a whole.
+// The findings of a run of the fault simulator as text: each failed seed with its faults and the command to repeat it,
+// and the summary of the run.
 
 import { duration } from "../../audit/describe.ts";
 import { type Fault, faultText } from "../../sim/fault/fault.ts";
@@ -13,9 +13,9 @@ import type { SeedTerms } from "./request.ts";
 
 type View = Pick<Output, "colors">;
 
-/** Findings of one seed that are shown: the first is the cause, or near it. */
+/** Findings to show per seed: the first is the cause or near the cause. */
 const FINDINGS_SHOWN = 5;
-/** A run of so many seeds has met everything, or does not test what it says. */
+/** A run of at least as many seeds should reach every state; otherwise the run tests less than promised. */
 const LONG_RUN_SEEDS = 100;
 const LONG_SEED_MS = 60_000;
 
@@ -29,7 +29,7 @@ export interface RunSummary {
   readonly batches: number;
   readonly tasks: number;
   readonly occurrences: Partial<Record<Occurrence, number>>;
-  /** Of a long run, what the faults that were not left out bring about; else empty. */
+  /** For a long run, states that its faults should have reached; empty for a short run. */
   readonly neverReached: readonly Occurrence[];
 }
 
@@ -57,7 +57,7 @@ export function summaryOf(reports: readonly SeedReport[], terms: SeedTerms): Run
   };
 }
 
-/** The command that runs a seed again. */
+/** The command to run a seed again. */
 export function commandOf(seed: number, { forMs, without, profile }: SeedTerms): string {
   const faults = without.length === 0 ? "" : ` --without ${without.join(",")}`;
   const faultModel = profile === "outside" ? " --profile outside" : "";
@@ -66,9 +66,9 @@ export function commandOf(seed: number, { forMs, without, profile }: SeedTerms):
 
 export interface Failure {
   readonly schedule: readonly Fault[];
-  /** What clients do: only where it is not all that the seed draws, for that is too much to read. */
+  /** Operations of the clients, only for a reduced seed: all operations of a seed are too many to read. */
   readonly operations?: readonly Operation[] | undefined;
-  /** Repeats it. */
+  /** The command to repeat the failure. */
   readonly command: string;
   readonly view: View;
 }
@@ -105,31 +105,31 @@ export function summaryText(summary: RunSummary, { colors }: View): string {
     failed.length === 0
       ? colors.green(`${counted(seeds, "seed")}, none failed`)
       : colors.red(`${counted(seeds, "seed")}, ${failed.length} failed: ${failed.join(", ")}`),
-    `${duration(virtualMs)} of virtual time, ${Math.round(speed)} × real time a core: ` +
+    `${duration(virtualMs)} of virtual time, ${Math.round(speed)} × real time per core: ` +
       `${counted(tasks, "task")}, ${formatCount(batches)} batches, ${counted(events, "event")}`,
     ...(reached.length === 0 ? [] : ["", "reached", ...reached]),
     ...(neverReached.length === 0
       ? []
-      : ["", colors.red(`never reached, though so many seeds should: ${neverReached.join(", ")}`)]),
+      : ["", colors.red(`never reached, though a run of this length should: ${neverReached.join(", ")}`)]),
   ].join("\n");
 }
 
 export interface Interruption {
-  /** Seeds that ended in this run. */
+  /** Seeds finished in the run. */
   readonly ran: number;
-  /** Of how many; undefined where time decides. */
+  /** Seeds to run; undefined if the time is the limit. */
   readonly count: number | undefined;
-  /** The file that keeps what was run. */
+  /** The file with the finished seeds. */
   readonly state: string | undefined;
   readonly view: View;
 }
 
-/** Of a run that Ctrl-C ended: how far it came, and how to go on. */
+/** After Ctrl-C: how far the run came, and how to continue. */
 export function interruptedText(summary: RunSummary, { ran, count, state, view }: Interruption): string {
   const goOn =
     state === undefined
-      ? "to go on where a run was interrupted, keep what was run with --state FILE"
-      : `the same command goes on: what ${state} holds is not run again`;
+      ? "to continue an interrupted run, record finished seeds with --state FILE"
+      : `run the same command to continue: finished seeds in ${state} are not run again`;
   return [
     view.colors.yellow(
       `interrupted: ${count === undefined ? counted(ran, "seed") : `${ran} of ${counted(count, "seed")}`} run`,

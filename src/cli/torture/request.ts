@@ -1,4 +1,4 @@
-// What was asked of `waggle torture`, as values; each refusal says what would do.
+// The flags of `waggle torture` as values; each refusal names valid input.
 
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
@@ -25,10 +25,10 @@ export interface TortureFlags {
   readonly threads?: number;
 }
 
-/** What every seed of one command has in common. */
+/** The terms common to every seed of a command. */
 export type SeedTerms = Pick<SeedRequest, "forMs" | "without" | "profile">;
 
-/** A few seeds show that it works; they take about a minute. */
+/** A few seeds as a quick check; they take about a minute. */
 const SEEDS_DEFAULT = 20;
 /** Long enough for several leaders, short enough for many seeds. */
 const FOR_MS_DEFAULT = 120_000;
@@ -60,7 +60,7 @@ export function termsOf({ for: forMs = FOR_MS_DEFAULT, without = [], profile }: 
   return profile === "outside" ? { ...terms, profile } : terms;
 }
 
-/** @param count of seeds; undefined: as many as there is time for */
+/** @param count of seeds; undefined: as many as the time allows */
 export function threadsOf(
   { threads = availableParallelism() }: TortureFlags,
   count: number | undefined,
@@ -75,23 +75,21 @@ export function countOf(flags: TortureFlags, known: ReadonlySet<number>): number
     : undefined;
 }
 
-/** Whether a seed is among those that were asked for. */
+/** Whether the flags include a seed. */
 export function asksFor(flags: TortureFlags): (seed: number) => boolean {
   if (flags.minutes !== undefined) return (seed) => seed >= (flags.seed ?? 0);
   const asked = new Set(seedsOf(flags));
   return (seed) => asked.has(seed);
 }
 
-/** The seeds that are not known, in order, for as long as there is time. @throws UsageError where flags contradict */
+/** The unknown seeds in order, until the time is over. @throws UsageError where flags contradict */
 export function requestsOf(
   flags: TortureFlags,
   terms: SeedTerms,
   known: ReadonlySet<number>,
 ): Iterable<SeedRequest> {
   if (flags.seeds !== undefined && (flags.seed !== undefined || flags.minutes !== undefined))
-    throw new UsageError(
-      "--seeds says which seeds: leave it out, or --seed, which runs one, and --minutes, which runs as many as fit",
-    );
+    throw new UsageError("--seeds says which seeds to run: use it without --seed and --minutes");
   return untilTime(flags, terms, known);
 }
 
@@ -108,7 +106,7 @@ function* untilTime(
   }
 }
 
-/** One seed, several, or with `--minutes` all from `--seed` on. */
+/** A single seed, several, or with `--minutes` all from `--seed` on. */
 function seedsOf({ seed, seeds, minutes }: TortureFlags): Iterable<number> {
   if (minutes !== undefined) return everySeed(seed);
   if (seed !== undefined) return [seed];
@@ -119,10 +117,10 @@ function* everySeed(from = 0): Generator<number> {
   for (let seed = from; seed <= limits.seedMax; seed += 1) yield seed;
 }
 
-/** A seed with the faults and operations of a file that `--shrink` wrote. @throws UsageError */
+/** A seed with the faults and operations of a file written by `--shrink`. @throws UsageError */
 export function scheduledSeed(flags: TortureFlags, file: string, { cwd }: Shell): ScheduledSeed {
   const { seed, seeds, minutes, state } = flags;
   if ([seed, seeds, minutes, state].some((given) => given !== undefined))
-    throw new UsageError("--schedule says which seed: leave out --seed, --seeds, --minutes and --state");
+    throw new UsageError("--schedule includes its seed: leave out --seed, --seeds, --minutes and --state");
   return readSchedule(resolve(cwd, file), file);
 }

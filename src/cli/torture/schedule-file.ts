@@ -1,5 +1,5 @@
-// The file of a shrunk seed: `--shrink` writes the remaining faults and operations, `--schedule` runs the file. Unknown
-// faults and operations are refused, because a fault without an effect would let the seed pass.
+// A seed with its remaining faults and operations: `--shrink` writes the file and `--schedule` runs it. Unknown faults
+// and operations are refused: a fault without effect would make the seed pass.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
@@ -50,7 +50,7 @@ const doings = {
   acquire: true,
 } satisfies Record<Operation["does"], true>;
 
-/** Clients check the other fields. */
+/** The client checks the parameters of an operation itself. */
 const operationSchema = z.looseObject({
   atMs: ms,
   client: z.string(),
@@ -69,16 +69,16 @@ const fileSchema = z.strictObject({
 
 export interface ScheduledSeed {
   readonly request: SeedRequest;
-  /** Version of the code that wrote the file. Other code may give the seed a different course. */
+  /** Version of the code that wrote the file; the seed may run differently on different code. */
   readonly version: string;
 }
 
-/** @throws UsageError if the file is unreadable, or `--shrink` did not write the file */
+/** @throws UsageError when the file cannot be read or `--shrink` did not write it */
 export function readSchedule(path: string, file: string): ScheduledSeed {
   try {
     const parsed = fileSchema.safeParse(JSON.parse(textIn(readFileSync(path), file)));
     if (!parsed.success)
-      throw new Error(`it is not what \`waggle torture --shrink\` writes: ${why(parsed.error)}`);
+      throw new Error(`\`waggle torture --shrink\` did not write it: ${why(parsed.error)}`);
     const { version, ...request } = parsed.data as unknown as SeedRequest & { readonly version: string };
     requireNodes(request);
     return { request, version };
@@ -87,7 +87,7 @@ export function readSchedule(path: string, file: string): ScheduledSeed {
   }
 }
 
-/** @throws UsageError if writing fails */
+/** @throws UsageError when the file cannot be written */
 export function writeSchedule(path: string, file: string, { request, version }: ScheduledSeed): void {
   try {
     writeFileSync(path, `${JSON.stringify({ version, ...request }, undefined, 1)}\n`);
@@ -104,7 +104,7 @@ function why({ issues }: z.ZodError): string {
   return `${place === "" ? "" : `${place}: `}${first.message}${known}`;
 }
 
-/** Each fault and operation names a node of the seed. */
+/** Refuses a fault or an operation of an unknown node. */
 function requireNodes(request: SeedRequest): void {
   const { coordinators, agents, clients } = nodesOf(planOf(request).workload);
   const nodes = new Set([LEADER, STANDBY, BUSY, ...coordinators, ...agents, ...clients]);

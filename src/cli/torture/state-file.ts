@@ -1,6 +1,6 @@
-// Which seeds were run already, so that a long run can be interrupted and gone on with: one JSON line a seed, written
-// as it ends. A last line that was cut off by a crash is a seed to run again, and so is one of another version of the
-// code: a seed takes the same course on the same code alone. A file of anything else is left as it is.
+// The file of finished seeds, with which a long run can be interrupted and continued: one JSON line per seed, written
+// when the seed ends. A last line cut off by a crash is a seed to run again. So is a line of a different version of the
+// code, for a seed repeats its run only on the same code. A file with unknown content is left unchanged.
 
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { z } from "zod";
@@ -16,7 +16,7 @@ import type { SeedTerms } from "./request.ts";
 const count = z.int().min(0);
 const ms = z.number().min(0);
 
-/** What tells a line of ours, and whose it is. */
+/** The fields that identify a line of a state file, its version and its terms. */
 const lineSchema = z.looseObject({
   version: z.string(),
   forMs: ms,
@@ -28,7 +28,7 @@ const lineSchema = z.looseObject({
   virtualMs: ms,
 });
 
-/** …and what else counts of it: another version of the code may have noted other things. */
+/** The other fields: the line must be of the same version, for other versions may record different fields. */
 const ownLineSchema = lineSchema.extend({
   without: z.array(z.enum(Object.keys(faultKinds) as FaultKind[])),
   findings: z.array(z.strictObject({ check: z.string(), sentence: z.string(), atMs: ms })),
@@ -44,7 +44,7 @@ type Line = SeedTerms & SeedReport & { readonly version: string };
 
 export interface StateRead {
   readonly reports: readonly SeedReport[];
-  /** Seeds of other versions of the code. */
+  /** Seeds of different versions of the code. */
   readonly leftOut: number;
 }
 
@@ -52,19 +52,25 @@ export class StateFile {
   readonly #path: string;
   readonly #name: string;
   readonly #own: { readonly terms: SeedTerms; readonly version: string };
-  /** Behind these a crash left a line without its end: it goes when the next seed is noted. */
+  /**
+   * Bytes of whole lines, if a crash left an incomplete line behind them. The next `note` cuts the incomplete line off.
+   */
   #wholeBytes: number | undefined;
 
-  /** @param name as the user gave it
-   *  @param own of the seeds that count; `version` of the code (code-version.ts) */
+  /**
+   * @param name as given by the user
+   * @param own terms of the seeds that count, and `version` of the code (code-version.ts)
+   */
   constructor(path: string, name: string, own: { readonly terms: SeedTerms; readonly version: string }) {
     this.#path = path;
     this.#name = name;
     this.#own = own;
   }
 
-  /** What stands in the file; nothing where there is none.
-   *  @throws UsageError where something else stands in it, or seeds that ran on other terms */
+  /**
+   * The reports in the file; none if the file does not exist.
+   * @throws UsageError where the file holds unknown content, or seeds of different terms
+   */
   read(): StateRead {
     if (!existsSync(this.#path)) return { reports: [], leftOut: 0 };
     const { texts, torn, wholeBytes } = this.#lines();
@@ -76,13 +82,16 @@ export class StateFile {
     const other = lines.find((line) => !isSame(line, terms));
     if (other === undefined) return { reports: lines.map(reportOf), leftOut: all.length - lines.length };
     throw new UsageError(
-      `${this.#name} holds seeds of ${termsText(other)}, and these are of ${termsText(terms)}; name another file, or the ` +
+      `${this.#name} holds seeds of ${termsText(other)}, but this run has ${termsText(terms)}; name a different file, or use the ` +
         "same --for, --profile and --without",
       { field: "state" },
     );
   }
 
-  /** Before the first seed is run, whose report would be lost. @throws UsageError where it cannot be written */
+  /**
+   * Call before the first seed: a failure later would lose a report. @throws UsageError where the file cannot be
+   * written
+   */
   requireWritable(): void {
     try {
       closeSync(openSync(this.#path, "a"));
@@ -91,7 +100,7 @@ export class StateFile {
     }
   }
 
-  /** @throws UsageError where it cannot be written */
+  /** @throws UsageError where the file cannot be written */
   note(report: SeedReport): void {
     const { terms, version } = this.#own;
     try {
@@ -123,8 +132,8 @@ export class StateFile {
     if (parsed.success) return parsed.data as unknown as Line;
     const field = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new UsageError(
-      `line ${number} of ${this.#name} is no seed that \`waggle torture --state\` noted` +
-        `${field === "" ? "" : ` (see its ${field})`}; name another file`,
+      `line ${number} of ${this.#name} is not a seed written by \`waggle torture --state\`` +
+        `${field === "" ? "" : ` (see its ${field})`}; name a different file`,
       { field: "state" },
     );
   }

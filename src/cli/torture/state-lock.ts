@@ -1,5 +1,5 @@
-// The lock of a state file: one run at a time notes seeds in the file. Two runs would run the same seeds, and might cut
-// off each other's lines. The lock is a folder beside the file, as for a journal, so a killed run leaves no lock.
+// Locks a state file for a single run: two runs would run the same seeds, and could cut off each other's lines. The
+// lock is a folder beside the file, locked like the folder of a journal, so a killed run leaves no lock.
 
 import { mkdir, realpath, rmdir } from "node:fs/promises";
 import { WaggleError } from "../../errors.ts";
@@ -7,9 +7,11 @@ import { type FolderLock, lockFolder } from "../../journal/file/folder-lock.ts";
 import { fileError } from "../file-error.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** @param path of a file that is there
- *  @param name as the user gave it
- *  @throws UsageError naming the process that holds it */
+/**
+ * @param path of an existing file
+ * @param name as given by the user
+ * @throws UsageError naming the process with the lock
+ */
 export async function lockStateFile(path: string, name: string): Promise<FolderLock> {
   const folder = `${await realpath(path)}.lock`;
   try {
@@ -24,12 +26,12 @@ export async function lockStateFile(path: string, name: string): Promise<FolderL
 
 async function release(folder: string, lock: FolderLock): Promise<void> {
   await lock.release();
-  await rmdir(folder).catch(() => undefined); // the next one has it already
+  await rmdir(folder).catch(() => undefined); // the next run already holds the folder
 }
 
 function heldError(name: string, pid: number): UsageError {
   return new UsageError(
-    `process ${pid} keeps its seeds in ${name}, as one run at a time may; wait for it, or name another file`,
+    `process ${pid} uses the state file ${name}, and only one run at a time may; wait for its end, or name a different file`,
     { field: "state" },
   );
 }

@@ -1,4 +1,4 @@
-// A version of the code is another one as soon as a file that a seed runs is.
+// The version of the code changes with every file that a seed runs.
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { codeVersion } from "../../../src/cli/torture/code-version.ts";
 import { packageVersion } from "../../../src/cli/version.ts";
 
-it("is the package's, and changes with what is imported and with nothing else", () => {
+it("starts with the package's version and changes only with imported files", () => {
   const folder = mkdtempSync(join(tmpdir(), "waggle-code-"));
   const entry = join(folder, "sim", "run-seed.js");
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
@@ -29,6 +29,6 @@ it("is the package's, and changes with what is imported and with nothing else", 
   rmSync(folder, { recursive: true });
 });
 
-it("is that of the code that runs, with what coordinators and the core are made of", () => {
+it("covers the entry of a seed by default", () => {
   expect(codeVersion()).toBe(codeVersion(join(import.meta.dirname, "../../../src/sim/fault/run-seed.ts")));
 });

@@ -1,4 +1,4 @@
-// A run as a whole: it is red when a seed failed, and when a long one never met what its faults bring about.
+// The report of a run: a failed seed makes the run red, and so does a state that a long run never reached.
 
 import { describe, expect, it } from "vitest";
 import { failureText, summaryOf, summaryText } from "../../../src/cli/torture/report-text.ts";
@@ -18,7 +18,7 @@ function theReports(count: number, reached: readonly Occurrence[]): SeedReport[]
 
 const view = { colors: { red: String, green: String, bold: String } as never };
 
-it("a failure shows the faults and operations that are left of it", () => {
+it("a failure shows its remaining faults and operations", () => {
   const [report] = theReports(1, []);
   const found = {
     ...(report as SeedReport),
@@ -46,20 +46,20 @@ it("a failure shows the faults and operations that are left of it", () => {
 });
 
 describe("a long run", () => {
-  it("that met everything is green", () => {
+  it("is green if it reached every state", () => {
     expect(summaryOf(theReports(100, occurrenceNames), terms).neverReached).toEqual([]);
   });
 
-  it("is told what it never met", () => {
+  it("names the states never reached", () => {
     const reached = occurrenceNames.filter((name) => name !== "deposed" && name !== "tail-cut");
     const summary = summaryOf(theReports(100, reached), terms);
     expect(summary.neverReached).toEqual(["tail-cut", "deposed"]);
     expect(summaryText(summary, view)).toContain(
-      "never reached, though so many seeds should: tail-cut, deposed",
+      "never reached, though a run of this length should: tail-cut, deposed",
     );
   });
 
-  it("need not meet what only a fault that is left out brings about, and all the rest", () => {
+  it("may miss only the states of a fault left out", () => {
     const without = ["gap"] as const;
     expect(summaryOf(theReports(100, []), { ...terms, without }).neverReached).toEqual(
       occurrenceNames.filter((name) => name !== "gap-made"),
@@ -67,7 +67,7 @@ describe("a long run", () => {
   });
 });
 
-it("a short run, or one of short seeds, need not meet anything", () => {
+it("a short run, or a run of short seeds, may miss every state", () => {
   expect(summaryOf(theReports(99, []), terms).neverReached).toEqual([]);
   expect(summaryOf(theReports(100, []), { ...terms, forMs: 30_000 }).neverReached).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
+// The checkers find nothing in a true history, and each checker finds its violation in a history broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { refOfKey } from "../../../src/ids.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe("a true history", () => {
-  it("has nothing to find", () => {
+  it("has no violations", () => {
     expect(checkHistory(recorded, { mustAllHaveEnded: false })).toEqual([]);
   });
 
@@ -53,7 +53,7 @@ describe("a true history", () => {
     ]);
   });
 
-  it("is still true with questions that nobody answered", () => {
+  it("stays true with unanswered requests", () => {
     const unanswered = recorded.observations.map((observed): Observation => {
       if (observed.kind === "told" || observed.kind === "assigned" || observed.kind === "call")
         return observed;
@@ -64,38 +64,38 @@ describe("a true history", () => {
   });
 });
 
-describe("what is broken on purpose", () => {
-  it("an accepted task that has not ended, where all must have", () => {
+describe("a violation planted on purpose", () => {
+  it("an accepted task without an end, though every task must have ended", () => {
     expect(checkHistory(recorded, { mustAllHaveEnded: true }).map(({ sentence }) => sentence)).toEqual([
       expect.stringContaining("submit default/waiting"),
     ]);
   });
 
-  it("an accepted task that is not in the journal", () => {
+  it("an accepted task missing in the journal", () => {
     expectOnly({ observations: [...recorded.observations, anAccepted({ task: "lost" })] }, "P1 accepted");
   });
 
-  it("an acceptance that names a batch before the submission", () => {
+  it("an acceptance naming a batch before the submission", () => {
     const submittedIdx = lineOf(recorded).taskById.get("default/waiting")?.submittedIdx ?? 0;
     const observed = anAccepted({ task: "default/waiting", at: { term: 1, idx: submittedIdx - 1 } });
     expectOnly({ observations: [...recorded.observations, observed] }, "P1 accepted", "P2 accepted");
   });
 
-  it("a task accepted as new though it was there before it was asked", () => {
+  it("a task accepted as new though submitted before the request left", () => {
     const late = anAccepted({ task: "default/waiting", sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() });
     expectOnly({ observations: [...recorded.observations, late] }, "P1 accepted", "P2 accepted");
   });
 
-  it("other content accepted under the same id", () => {
+  it("different content accepted under the same id", () => {
     expectOnly(changed("submit", "duplicate", { content: { id: "done", kind: "other" } }), "P6 accepted");
   });
 
-  it("a conflict with the same content, and one with nothing", () => {
+  it("a conflict with the same content, and a conflict without a task", () => {
     expectOnly(changed("submit", "duplicate", { answer: "conflict" }), "P6 conflict");
     expectOnly(changed("submit", "conflict", { task: "nothing" }), "P6 conflict");
   });
 
-  it("a refused task that stands in the journal all the same", () => {
+  it("a refused task found in the journal", () => {
     const refused = recorded.observations.map((observed) =>
       observed.kind === "submit" && observed.task === "default/failed"
         ? without(observed, "answer", { refused: "WAGGLE_BACKPRESSURE" })
@@ -104,7 +104,7 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: refused }, "P5 refused");
   });
 
-  it("a refusal of what was known", () => {
+  it("a refusal of a known task", () => {
     const late = without(anAccepted({ task: "default/done" }), "answer", {
       refused: "WAGGLE_NO_CAPABLE_AGENT",
       sentMs: 1e12,
@@ -113,7 +113,7 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: [...recorded.observations, late] }, "P5 refused");
   });
 
-  it("a round that nobody asked for, or only somebody who was refused", () => {
+  it("a round without a request, or only with a refused request", () => {
     const isOther = ({ kind }: Observation) => kind !== "retry";
     expectOnly({ observations: recorded.observations.filter(isOther) }, "P5 retries");
     const refused = recorded.observations.map((observed) =>
@@ -124,13 +124,13 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: refused }, "P5 retries");
   });
 
-  it("a round that is said to be opened and was not, and one that is refused though nothing kept it", () => {
+  it("a round answered as opened but missing, and a round refused without reason", () => {
     expectOnly(changed("retry", "retried", { round: 3 }), "P5 answers");
     expectOnly(changed("retry", "conflict", { task: "default/failed" }), "P5 answers");
     expectOnly(changed("retry", "unknown-task", { task: "default/done" }), "P5 answers");
   });
 
-  it("an outcome of the round before, to who knew that the next one had begun", () => {
+  it("an outcome of the previous round, though the next round was known", () => {
     const cancelled = {
       project: "default",
       task: "dropped",
@@ -149,7 +149,7 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: [...recorded.observations, observed] }, "P5 answers");
   });
 
-  it("a round that is opened twice, after a completion, or with other work", () => {
+  it("a round opened twice, after a completion, or with different work", () => {
     const faultsWith = (change: (event: Event) => readonly Event[]) =>
       new CommittedLog(edited(change)).faults.join("; ");
     const whereRetried = (change: (event: Extract<Event, { type: "TaskRetried" }>) => readonly Event[]) =>
@@ -177,13 +177,13 @@ describe("what is broken on purpose", () => {
     expect(faultsWith(afterDone)).toContain("opens round 2 of done, which is completed in round 1");
   });
 
-  it("an answer of a batch that is not there, or of another term", () => {
+  it("an answer from a missing batch, or from a batch of a different term", () => {
     const { idx } = lastPosition();
     expectOnly(changed("query", undefined, { at: { term: 1, idx: idx + 1 } }), "P12 positions");
     expectOnly(changed("query", undefined, { at: { term: 2, idx } }), "P12 positions");
   });
 
-  it("an answer from before what was known", () => {
+  it("an answer from before the newest known batch", () => {
     const late = {
       kind: "await",
       node: "late",
@@ -196,23 +196,28 @@ describe("what is broken on purpose", () => {
   });
 
   it.each([
-    ["await", "unknown-task", { task: "default/done" }, "a task that is known is said to be unknown"],
-    ["await", "live", { task: "unknown" }, "a task that is not there is said to live"],
-    ["cancel", "unknown-task", { task: "default/done" }, "a cancellation is told that the task is unknown"],
+    ["await", "unknown-task", { task: "default/done" }, "a known task is answered as unknown"],
+    ["await", "live", { task: "unknown" }, "a missing task is answered as live"],
+    ["cancel", "unknown-task", { task: "default/done" }, "a cancellation is answered as of an unknown task"],
     ["cancel", "cancelled", { task: "default/done" }, "a cancellation wins over a completion"],
     [
       "cancel",
       "ended",
       { task: "default/dropped", at: { term: 1, idx: 1 } },
-      "a task has ended before it did",
+      "a task is answered as ended before its end",
     ],
-    ["cancel", "conflict", { round: 2 }, "a cancellation of the present round is told of another round"],
-    ["query", "unknown-task", { task: "default/waiting" }, "a query does not find what is there"],
+    [
+      "cancel",
+      "conflict",
+      { round: 2 },
+      "a cancellation of the current round is answered as a conflict of rounds",
+    ],
+    ["query", "unknown-task", { task: "default/waiting" }, "a query does not find a submitted task"],
     [
       "result",
       "ok",
       { outcome: "completed", result: "other" },
-      "a result is recorded otherwise than it was taken",
+      "a result is recorded with different content than accepted",
     ],
     ["result", "stale-token", { token: "first" }, "the right token is called stale"],
   ] as const)("%s %s, changed: %s", (kind, answer, change, _sentence) => {
@@ -220,7 +225,7 @@ describe("what is broken on purpose", () => {
     expect(names(changed(kind, answer, more))).toContain("P5 answers");
   });
 
-  it.each(["stale", "gone"] as const)("a result that was recorded is answered %s", (answer) => {
+  it.each(["stale", "gone"] as const)("a recorded result is answered %s", (answer) => {
     const results = recorded.observations.filter(
       (observed) =>
         observed.kind === "result" && observed.answer === "ok" && observed.task === "default/done",
@@ -232,7 +237,7 @@ describe("what is broken on purpose", () => {
     );
   });
 
-  it("a state that the task was not in", () => {
+  it("a state in which the task never was", () => {
     const queries = recorded.observations.filter(
       (observed) => observed.kind === "query" && typeof observed.answer === "object",
     );
@@ -246,7 +251,7 @@ describe("what is broken on purpose", () => {
     }
   });
 
-  it("an outcome that is not the journal's, in an answer or told unasked", () => {
+  it("an outcome that contradicts the journal, in an answer or a notification", () => {
     for (const change of [{ result: "another" }, { state: "failed" }, { attempts: 2 }, { agent: "a2" }]) {
       const observations = recorded.observations.map((observed): Observation => {
         if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
@@ -256,7 +261,7 @@ describe("what is broken on purpose", () => {
     }
   });
 
-  it("an end that is said to be no longer kept, before the record was moved on beyond it", () => {
+  it("an end answered as no longer kept, though the audit still keeps the batch", () => {
     const observations = recorded.observations.map((observed): Observation => {
       if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
       const { project, task, state, attempts } = observed.outcome;
@@ -275,12 +280,12 @@ describe("what is broken on purpose", () => {
     };
     expect(names({ observations, journal: trimmed(endedIdx + 1) })).not.toContain("P5 answers");
     expect(names({ observations, journal: trimmed(endedIdx) })).toContain("P5 answers");
-    // What was lost is put on record later.
+    // The journal records a loss later.
     const late = { isLate: true };
     expect(names({ observations, journal: trimmed(endedIdx + 1, late) })).toContain("P5 answers");
     const lost = { ...late, reason: "lost" };
     expect(names({ observations, journal: trimmed(endedIdx + 1, lost) })).not.toContain("P5 answers");
-    // A full journal is purged before that is put on record next.
+    // A full journal is purged before its next record says so.
     const short = { ...late, reason: "storage-short" };
     expect(names({ observations, journal: trimmed(endedIdx + 1, short) })).not.toContain("P5 answers");
     expect(names({ observations, journal: trimmed(endedIdx, short) })).toContain("P5 answers");
@@ -290,32 +295,32 @@ describe("what is broken on purpose", () => {
     );
   });
 
-  it("an attempt that the journal did not give", () => {
+  it("an attempt missing in the journal", () => {
     for (const change of [{ agent: "a2" }, { token: "other" }, { attempt: 9 }, { task: "unknown" }])
       expect(names(changed("assigned", undefined, change))).toEqual(["P4 assigned"]);
   });
 
-  it("a second outcome, a second submission, an attempt too many", () => {
+  it("a second outcome, a second submission, or an attempt out of order", () => {
     const again = (type: Event["type"]) => ({ journal: withRepeated(type) });
     expect(names(again("TaskCompleted"))).toContain("P2 task-lives");
     expect(names(again("TaskSubmitted"))).toContain("P2 task-lives");
     expect(names(again("TaskAssigned"))).toContain("P2 task-lives");
   });
 
-  it("more attempts that count than a task allows", () => {
+  it("more counted attempts than a task allows", () => {
     const ofNone = (event: Event): Event =>
       event.type === "TaskSubmitted" ? { ...event, task: { ...event.task, maxAttempts: 0 } } : event;
     expect(names({ journal: edited((event) => [ofNone(event)]) })).toContain("P3 attempts");
   });
 
-  it("more attempts than an agent has places", () => {
+  it("more attempts than an agent's capacity", () => {
     const journal = edited((event) =>
       event.type === "AgentJoined" ? [{ ...event, maxConcurrent: 0 }] : [event],
     );
     expect(names({ journal })).toContain("P7 capacity");
   });
 
-  it("a program that is told no by every call, though the task was accepted", () => {
+  it("a program whose every call is refused, though the task was accepted", () => {
     const call = { kind: "call", node: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
     const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };
     const { observations } = recorded;
@@ -331,7 +336,7 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: [...observations, no, copy as Observation] });
   });
 
-  it("a fenced life that joins again", () => {
+  it("a fenced session that joins again", () => {
     const life = { agent: "a1", incarnation: "a1-1" };
     const left = { type: "AgentLeft", ...life, reason: "fenced" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
@@ -340,7 +345,7 @@ describe("what is broken on purpose", () => {
     expect(names({ journal: journal([joined, left]) })).not.toContain("P4 lives");
   });
 
-  it("a life that was assigned something, ended and joins again, unless its agent was forgotten", () => {
+  it("an ended session with assignments that joins again, unless the agent was forgotten", () => {
     const life = { agent: "a9", incarnation: "a9-1" };
     const assigned = { type: "TaskAssigned", task: "none", attempt: 1, ...life } as unknown as Event;
     const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
@@ -352,7 +357,7 @@ describe("what is broken on purpose", () => {
     expect(wrongIn([assigned, left, forgotten, joined])).toBe(0);
   });
 
-  it("an attempt that counts as lost though its agent goes on", () => {
+  it("an attempt declared lost though its agent keeps running", () => {
     const lost = edited((event) =>
       event.type === "TaskFailed"
         ? [{ ...event, type: "TaskDeadLettered", failure: { class: "lost", error: "" } } as unknown as Event]
@@ -361,7 +366,7 @@ describe("what is broken on purpose", () => {
     expect(names({ journal: lost })).toContain("P4 lives");
   });
 
-  it("more slots granted than there are", () => {
+  it("more slots granted than the resource has", () => {
     const grant = { agent: "a1", incarnation: "a1-1", handle: "h", resources: ["gpu", "gpu"] };
     const events = [
       { type: "ResourceConfigured", resource: "gpu", settings: { slots: 1 } },
@@ -371,7 +376,7 @@ describe("what is broken on purpose", () => {
     expect(names({ journal })).toContain("P7 capacity");
   });
 
-  it("readers that hold different batches, or states", () => {
+  it("readers with different batches or states", () => {
     const at = (change: Partial<Reading>) => ({
       readings: recorded.readings.map((reading) => (reading.idx === 4 ? { ...reading, ...change } : reading)),
     });
@@ -393,7 +398,7 @@ function expectOnly(change: Partial<Recorded>, ...expected: string[]): void {
   expect(names(change)).toEqual(expected);
 }
 
-/** The last observation of a kind and with an answer, changed. */
+/** The history with its last observation of a kind and an answer changed. */
 function changed(
   kind: Observation["kind"],
   answer: string | undefined,
@@ -433,7 +438,7 @@ function lastPosition() {
   return { term: 1, idx };
 }
 
-/** Another journal, whole in itself: its events changed, its chain made anew. @param more events of its last batch */
+/** The journal with changed events and a new, valid chain. @param more events for the last batch */
 function edited(change: (event: Event) => readonly Event[], more: readonly Event[] = []): LineRecord[] {
   let prev = "";
   return recorded.journal.map(({ bytes }, at) => {
@@ -450,7 +455,7 @@ function edited(change: (event: Event) => readonly Event[], more: readonly Event
   });
 }
 
-/** The journal with these events at its end. */
+/** The journal with the given events at its end. */
 function withAtEnd(events: readonly Event[]): LineRecord[] {
   return edited((event) => [event], events);
 }

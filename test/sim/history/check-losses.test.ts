@@ -1,4 +1,4 @@
-// Outside the fault model: a loss that nobody reports is found, and so is an answer that the log contradicts.
+// Outside the fault model: an unreported loss is found, and so is an answer that contradicts the log.
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkLosses } from "../../../src/sim/history/check-losses.ts";
@@ -10,7 +10,7 @@ beforeAll(async () => {
   recorded = await recordHistory();
 });
 
-/** The history, with the log cut to so many batches, all decided before anything was asked. */
+/** The history with the log cut to its first batches, all decided before the first request. */
 function found(
   kept: number,
   isReported: boolean,
@@ -22,17 +22,17 @@ function found(
 }
 
 describe("a history outside the fault model", () => {
-  it("has nothing to find where nothing was lost", () => {
+  it("has no violations without a loss", () => {
     expect(found(recorded.journal.length, false)).toEqual([]);
   });
 
-  it("may lack acknowledged batches if a node reported that, and not in silence", () => {
+  it("may lack acknowledged batches only if a node reported the loss", () => {
     const kept = recorded.journal.length - 3;
     expect(found(kept, true)).toEqual([]);
     expect(found(kept, false)).toEqual(["never-silent"]);
   });
 
-  it("is of another journal where the batch of an answer was decided after the answer", () => {
+  it("comes from an older journal if the batch of an answer was decided after the answer", () => {
     const journal = recorded.journal.map((record) => ({ ...record, decidedMs: Number.MAX_SAFE_INTEGER }));
     const { observations } = recorded;
     expect(checkLosses({ observations, journal, isReported: false }).map(({ checker }) => checker)).toContain(
@@ -40,7 +40,7 @@ describe("a history outside the fault model", () => {
     );
   });
 
-  it("holds an answer of a batch that is there against the log, whatever was lost", () => {
+  it("compares an answer from a kept batch with the log, whatever was lost", () => {
     const lie = (observations: readonly Observation[]) =>
       observations.map((observed) =>
         observed.kind === "query" && typeof observed.answer === "object"

@@ -1,5 +1,5 @@
-// A short true history for the checkers' tests: a production coordinator, a client and an agent whose wires are
-// recorded, and every kind of question and answer in it.
+// A short true history for the checkers' tests: a production coordinator, a client and an agent with recorded
+// connections. It holds every kind of request and answer.
 
 import { swarmId } from "../../../src/ids.ts";
 import { decodeRecord, hashOf } from "../../../src/journal/records.ts";
@@ -41,8 +41,8 @@ function recording(hub: MemoryHub, node: string, observations: Observation[]): R
   });
 }
 
-/** `done` completes, `failed` fails for good, `dropped` is cancelled while it runs, and completes in
- *  its second round, `waiting` stays queued. */
+/** `done` completes, `failed` fails for good, `dropped` is cancelled while running and completes in
+ *  the second round, `waiting` stays queued. */
 async function live(connect: (node: string) => RecordingTransport): Promise<void> {
   const client = new WireNode(connect("client"));
   const agent = new WireAgent(connect("agent"), "a1", { maxConcurrent: 1 });
@@ -92,7 +92,7 @@ function query(client: WireNode, task: string): Promise<unknown> {
   return client.ask(subjects.query("default", "task"), { task });
 }
 
-/** Of round 1. */
+/** Cancels round 1 of tasks. */
 function cancel(client: WireNode, tasks: readonly string[]): Promise<unknown> {
   return client.ask(subjects.project("default", "cancel"), {
     tasks: tasks.map((task) => ({ task, round: 1 })),
@@ -105,7 +105,7 @@ function retry(client: WireNode, tasks: readonly string[]): Promise<unknown> {
   });
 }
 
-/** What a standby that followed would say it read, and what state it had. */
+/** The readings of a standby that followed the journal: a hash and a state per batch. */
 function readingsOf(journal: readonly LineRecord[]): Reading[] {
   const replay = new Replay();
   return journal.map(({ bytes }) => {
@@ -116,7 +116,7 @@ function readingsOf(journal: readonly LineRecord[]): Reading[] {
   });
 }
 
-/** Where the journal of the history submits, opens, ends: for tests that move things about. */
+/** The log of the history, for tests that change its order. */
 export function lineOf({ journal }: Recorded): CommittedLog {
   return new CommittedLog(journal);
 }
