@@ -51,7 +51,7 @@ export class LogReader {
     let prev: string | undefined;
     const first = await this.#holding(next);
     if (first === undefined && (await this.#live()).length > 0)
-      throw new MissingRecordsError(`batch ${from} stands in no segment that is kept`);
+      throw new MissingRecordsError(`batch ${from} is in no kept segment`);
     for (let live = first; live !== undefined; ) {
       const before = next;
       const last = await this.#lastIdxIn(live);
@@ -64,7 +64,7 @@ export class LogReader {
         next += 1;
         if (next > last) break;
       }
-      if (next === from) throw new MissingRecordsError(`batch ${from} is not found just now`);
+      if (next === from) throw new MissingRecordsError(`batch ${from} is not found at present`);
       const following = await this.#holding(next);
       live = next === before || following?.number === live.number ? undefined : following;
     }

@@ -92,7 +92,7 @@ export function bringUpTo(
   const known = log.recent.at(idx) ?? opened?.recent.at(idx - opened.tail.idx - 1);
   if (log.tail.idx >= idx && idx > 0 && known !== undefined && known !== hash)
     throw new JournalDamagedError(
-      `the journal holds another batch ${idx} than the one that this coordinator acknowledged as the leader`,
+      `batch ${idx} in the journal differs from batch ${idx} as this coordinator acknowledged it while leading`,
     );
   while (log.tail.idx < idx) {
     const next = log.tail.idx + 1;
@@ -100,7 +100,7 @@ export function bringUpTo(
     const batch = bytes === undefined ? undefined : decodeRecord(bytes);
     if (bytes === undefined || batch?.kind !== "batch")
       throw new JournalDamagedError(
-        `the journal lost batch ${next}, which this coordinator acknowledged as the leader and holds no more`,
+        `the journal lost batch ${next}, which this coordinator acknowledged as the leader and no longer holds in memory`,
       );
     log.takeCommitted(batch, hashOf(bytes));
   }
@@ -162,7 +162,7 @@ async function readFromBase(first: LiveSegment, { journal, clock }: LogDeps): Pr
 async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay> {
   if (first.opened.tail.idx > 0)
     throw new JournalDamagedError(
-      `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no base that can be read says what was before it`,
+      `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no readable base holds the state before`,
     );
   const replay = new Replay();
   replay.enter(first, first.position);
@@ -210,7 +210,7 @@ async function isHeldWhole(held: Replay, journal: JournalReader): Promise<boolea
   const { found } = await inspect(journal.segment(place.segment), { ...place, recordHash });
   if (found === "same" || found === "longer" || found === "damaged") return found !== "damaged";
   throw new JournalDamagedError(
-    `segment ${place.segment} is ${found}: it does not hold record ${place.position} as it was read`,
+    `segment ${place.segment} is ${found}: record ${place.position} is not the record read before`,
   );
 }
 

@@ -208,7 +208,7 @@ async function fold(
   const [first] = path;
   if (!isFromBase && first.opened.tail.idx > 0)
     throw new JournalDamagedError(
-      `the journal begins at segment ${first.number} behind batch ${first.opened.tail.idx}, and no base that can be read says what was before it`,
+      `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no readable base holds the state before`,
     );
   const log = isFromBase ? await readBase(journal.segment(first.number), first, clock) : new Replay();
   if (!isFromBase) log.enter(first, first.position);

@@ -108,7 +108,7 @@ export class SegmentWriter {
     const record = decodeRecord(found);
     const isForeign = record === undefined || record.life !== this.#options.life;
     if (!isForeign || this.#position === 0)
-      throw new SegmentLostError(number, `another record stands at position ${this.#position + 1}`);
+      throw new SegmentLostError(number, `position ${this.#position + 1} holds a different record`);
     this.#position += 1;
     return false;
   }

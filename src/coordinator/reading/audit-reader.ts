@@ -219,7 +219,7 @@ function notFound(idx: number): JournalDamagedError {
 }
 
 function notFoundYet(idx: number): MissingRecordsError {
-  return new MissingRecordsError(`batch ${idx} is not found just now`);
+  return new MissingRecordsError(`batch ${idx} is not found at present`);
 }
 
 /** A page holds every batch, even without an event for its reader: indexes stay contiguous. */

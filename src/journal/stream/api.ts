@@ -1,6 +1,6 @@
-// The JetStream API, as far as a journal needs it: streams, their records, and consumers.
-// Records are read with STREAM.MSG.GET, which the stream's leader answers. Direct get is answered by any replica, which
-// may not know the newest record.
+// The part of the JetStream API for a journal: streams, records, and consumers.
+// Records are read with STREAM.MSG.GET, answered by the stream's leader. Direct get is not used: any replica may
+// answer, even without the newest record.
 
 import { z } from "zod";
 import { UnreachableError } from "../../errors.ts";
@@ -26,7 +26,7 @@ export function isStreamMissing(error: unknown): boolean {
   return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
 }
 
-/** True if the server answered that it cannot read a stored record. */
+/** True if the server answered "stored record is unreadable". */
 export function isUnreadable(error: unknown): boolean {
   return error instanceof StreamApiError && error.errCode === apiCodes.streamFailed;
 }
@@ -40,7 +40,7 @@ export const apiCodes = {
   messageNotFound: 10037,
   offForAccount: 10039,
   noStorage: 10047,
-  /** An error of the server's own; for a record: its store is damaged there. */
+  /** An internal error of the server; for a record: the store is damaged. */
   streamFailed: 10051,
   messageTooLarge: 10054,
   streamNameInUse: 10058,
@@ -48,7 +48,7 @@ export const apiCodes = {
   subjectsOverlap: 10065,
   wrongLastSequence: 10071,
   off: 10076,
-  /** `maximum bytes exceeded` or a full disk, among other failures to store. */
+  /** Failures to store, among them `maximum bytes exceeded` and a full disk. */
   storeFailed: 10077,
 } as const;
 
@@ -64,7 +64,7 @@ export interface StreamReport {
 
 export type StreamConfig = Readonly<Record<string, unknown>>;
 
-/** The servers that keep a stream in a cluster. */
+/** The servers with a replica of a stream, in a cluster. */
 export type StreamCluster = z.infer<typeof clusterSchema>;
 
 /** By position; the first at or behind a position with a subject; or the last with a subject. */
@@ -90,9 +90,9 @@ const clusterSchema = z.object({
         /** False from 10 s of silence on. */
         current: z.boolean().default(false),
         offline: z.boolean().default(false),
-        /** Nanoseconds since its last message. */
+        /** Nanoseconds since the replica's last message. */
         active: z.number().default(0),
-        /** Records that it has yet to take. */
+        /** Number of records the replica is behind. */
         lag: z.number().default(0),
       }),
     )
@@ -102,7 +102,7 @@ const configSchema = z.record(z.string(), z.unknown());
 const reportSchema = z.object({
   config: configSchema,
   state: z.object({ last_seq: z.number(), messages: z.number(), bytes: z.number() }),
-  /** For people only, so a server that words it differently does no harm. */
+  /** For people only, so an unexpected format is ignored. */
   cluster: clusterSchema.optional().catch(undefined),
 });
 const createdSchema = z.object({ config: configSchema });
@@ -131,7 +131,7 @@ export class StreamApi {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Names of the streams with a subject that matches `subject`, which may have wildcards. */
+  /** Names of all streams with a subject matching `subject`. Wildcards are permitted. */
   async names(subject: string): Promise<string[]> {
     const names: string[] = [];
     for (;;) {
@@ -148,17 +148,17 @@ export class StreamApi {
     return { lastSeq: state.last_seq, records: state.messages, bytes: state.bytes, config, cluster };
   }
 
-  /** The settings as the server made them. */
+  /** Creates a stream. @returns the settings chosen by the server */
   async create(stream: string, config: StreamConfig): Promise<StreamConfig> {
     return (await this.#call(`STREAM.CREATE.${stream}`, createdSchema, config)).config;
   }
 
-  /** Removes a stream with all its records. */
+  /** Removes a stream and all records in it. */
   async remove(stream: string): Promise<void> {
     await this.#call(`STREAM.DELETE.${stream}`, doneSchema);
   }
 
-  /** Undefined when the stream has no such record. */
+  /** Undefined if the stream has no matching record. */
   async record(stream: string, question: RecordQuestion): Promise<StreamRecord | undefined> {
     try {
       const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
@@ -170,14 +170,14 @@ export class StreamApi {
     }
   }
 
-  /** Bytes that this account may store, replicas counted; undefined without a limit. */
+  /** The account's storage limit in bytes, replicas counted; undefined without a limit. */
   async storageMax(): Promise<number | undefined> {
     const { max_storage } = (await this.#call("INFO", accountSchema)).limits;
     return max_storage > 0 ? max_storage : undefined;
   }
 
-  /** A consumer that delivers from `fromSeq` on. It lives in the memory of one server, so it may vanish; the reader
-   *  then makes another. */
+  /** Creates a consumer to deliver records from `fromSeq` on. A consumer is in the memory of one server and may vanish;
+   *  the reader then creates a new consumer. */
   async createConsumer(stream: string, name: string, fromSeq: number): Promise<void> {
     const config = {
       name,
@@ -193,13 +193,13 @@ export class StreamApi {
     await this.#call(`CONSUMER.CREATE.${stream}.${name}`, doneSchema, request);
   }
 
-  /** Removes a consumer, without waiting. The server removes it by itself if this message is lost. */
+  /** Removes a consumer, without waiting. If the message is lost, the server removes the idle consumer by itself. */
   forgetConsumer(stream: string, name: string): void {
     const subject = `$JS.API.CONSUMER.DELETE.${stream}.${name}`;
     void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: this.#timeoutMs });
   }
 
-  /** Requests records, which arrive at `inbox`. */
+  /** Requests records; the answers arrive at `inbox`. */
   pull(
     stream: string,
     name: string,
@@ -242,7 +242,7 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
   });
 }
 
-/** Why there is no answer, in words. */
+/** The error for a request without an answer. */
 export function unansweredError(failure: RequestFailure, timeoutMs: number): UnreachableError {
   switch (failure) {
     case "no-responders":

@@ -1,22 +1,22 @@
-// What a stream's answer to an append proves. Pure. Only the expected position, from this stream and not called a
-// duplicate, is an acknowledgement. A refusal counts only if the server compared positions. Every other answer proves
-// nothing.
+// Decides the outcome of an append from JetStream's answer. Pure. An acknowledgement must name the right stream and the
+// expected position, and must not be marked as a duplicate. A refusal counts only if the server compared positions. All
+// further answers prove nothing.
 
 import { z } from "zod";
 import { headOf } from "../../cut-text.ts";
 import type { AppendOutcome } from "../journal.ts";
 import { apiCodes } from "./api.ts";
 
-/** A message with this header is stored at exactly that position + 1, or not at all. `Nats-Msg-Id` is never sent:
- *  2.10.27 can answer `{"seq":0,"duplicate":true}` for a message that it never stored. */
+/** The header makes the server store the message at exactly `expected + 1`, or not at all. `Nats-Msg-Id` is never sent:
+ *  nats-server 2.10.27 can answer `{"seq":0,"duplicate":true}` for a message never stored. */
 export function appendHeaders(expected: number): Record<string, string> {
   return { "Nats-Expected-Last-Sequence": String(expected) };
 }
 
-/** Bytes that those headers add to a message at most; they count against the server's max payload. */
+/** Upper bound on the bytes of the headers, which count against the server's max payload. */
 export const APPEND_HEADERS_BYTES = 64;
 
-/** Descriptions of `storeFailed` that mean a lack of room; the second is the operating system's. */
+/** Descriptions of `storeFailed` for a lack of space: JetStream's own, and the operating system's. */
 const NO_ROOM = /^maximum |no space left on device/;
 const noRoomCodes: ReadonlySet<number> = new Set([
   apiCodes.accountResources,
@@ -36,7 +36,7 @@ type Answer = z.infer<typeof answerSchema>;
 
 const decoder = new TextDecoder();
 
-/** Never `missing`: a stream that is gone does not answer. @param data the answer's bytes */
+/** Never `missing`: a removed stream does not answer. @param data the answer's bytes */
 export function readAppendAnswer(
   data: Uint8Array,
   expected: { readonly stream: string; readonly position: number },
@@ -48,8 +48,7 @@ export function readAppendAnswer(
   return positionIn(answer, expected.stream) === expected.position ? { kind: "stored" } : unproven(text);
 }
 
-/** The position that a stream acknowledges, of an append without an expected one; undefined when it acknowledges
- *  none. */
+/** The position in the acknowledgement of an append without expected position; undefined without acknowledgement. */
 export function acknowledgedPosition(data: Uint8Array, stream: string): number | undefined {
   return positionIn(parse(decoder.decode(data)) ?? {}, stream);
 }
@@ -70,7 +69,7 @@ function parse(text: string): Answer | undefined {
   try {
     return answerSchema.parse(JSON.parse(text));
   } catch {
-    return undefined; // it proves nothing; the text is kept in the cause
+    return undefined; // proves nothing; the text is kept in the cause
   }
 }
 

@@ -1,5 +1,5 @@
-// Opens a swarm's journal on a server with JetStream, and inspects its streams for `waggle doctor`. Waits a while for
-// servers that fail over. Creates nothing: the first coordinator that leads creates the first segment.
+// Opens a swarm's journal on a server with JetStream, and inspects the streams for `waggle doctor`. During a failover
+// it waits for a while. Creates nothing: the first leader creates the first segment.
 
 import { systemClock, systemRandom } from "../../clock.ts";
 import { BrokerError, InvalidConfigError, UnreachableError, WaggleError } from "../../errors.ts";
@@ -24,7 +24,7 @@ export interface StreamsOptions {
 }
 
 export interface OpeningOptions extends StreamsOptions {
-  /** Servers that keep each new segment. Default: as many as keep the newest one, or 1. */
+  /** Number of replicas of each new segment. Default: as for the newest segment, or 1. */
   readonly replicas?: number | undefined;
   /** Bytes of all segments together. Default `limits.journalBytesMax`. Never more than the account may store. */
   readonly bytesMax?: number | undefined;
@@ -76,7 +76,7 @@ export async function inspectStreams(wire: StreamWire, options: StreamsOptions):
   return { segments, maxPayload: checkMaxPayload(wire.maxPayloadBytes) };
 }
 
-/** Undefined when it was removed meanwhile. */
+/** Undefined if the stream was removed meanwhile. */
 async function inspectSegment(
   wire: StreamWire,
   options: StreamsOptions,
@@ -114,7 +114,7 @@ async function patiently<T>(
   }
 }
 
-/** Infinity without a limit, and when this user may not ask. */
+/** Infinity without a limit, and if the user has no permission to ask. */
 async function storageMaxOf(wire: StreamWire): Promise<number> {
   try {
     return (await new StreamApi(wire).storageMax()) ?? Number.POSITIVE_INFINITY;
@@ -144,7 +144,7 @@ function requireReplicas({ servers }: StreamWire, replicas = 1): void {
   );
 }
 
-/** Servers that fail over say it, too: only the last answer counts. */
+/** True if JetStream is off. Servers that fail over may answer so too; only the last answer counts. */
 function isOff(error: UnreachableError): boolean {
   if (!(error instanceof StreamApiError)) return false;
   return error.errCode === apiCodes.off || error.errCode === apiCodes.offForAccount;

@@ -1,12 +1,15 @@
-// The life of one consumer: requests records of a stream and holds them until they are taken. It ends, without a
-// reason, at the first sign that a record may be missing; reader.ts then makes another consumer.
+// The use of one consumer: requests records of a stream, and buffers the records until the reader takes them. The pull
+// ends, without a reason, at the first sign of a missing record; reader.ts then creates a new consumer.
 //
-// Signs: a heartbeat that counts more than arrived or passed over missing records; heartbeats that stay away;
-// heartbeats without a record that the stream is known to have; a request that expired without any record; a server
-// that says the consumer is gone; a broken connection. The reader itself sees a record that was left out.
+// Signs of a missing record:
+//   - a heartbeat counts more records than arrived, or passed over missing records;
+//   - heartbeats fail to arrive, or arrive while a record known to be in the stream does not;
+//   - a request expires without any record;
+//   - the server reports that the consumer is gone, or the connection breaks.
+// The reader notices skipped records by their positions.
 //
-// The stream's leader answers questions, and any of the stream's servers may keep a consumer. A server whose copy of
-// the stream stays behind sends heartbeats and no records, so heartbeats alone do not keep a consumer alive.
+// The stream's leader answers questions, but any server with a replica of the stream may run a consumer. A replica that
+// lags sends heartbeats and no records, so heartbeats alone do not keep a consumer in use.
 
 import type { Clock, Random } from "../../clock.ts";
 import { limits } from "../../limits.ts";
@@ -31,15 +34,15 @@ export interface StreamAccess {
 export interface PullStart {
   /** The consumer's first record. */
   readonly fromSeq: number;
-  /** The first record that was not read before; `fromSeq` or later. */
+  /** The first record not read before; `fromSeq` or later. */
   readonly nextSeq: number;
-  /** The last record that the stream is known to have; 0 when it may have none. */
+  /** The last record known to be in the stream; 0 if unknown. */
   readonly knownTo: number;
   /** As `ReplayOptions.aheadBytes`. */
   readonly aheadBytes?: number | undefined;
 }
 
-/** A record, or the mark that seals the segment. */
+/** A record, or the segment's seal. */
 export interface PulledRecord extends SegmentRecord {
   readonly isSeal: boolean;
 }
@@ -56,7 +59,7 @@ export class StreamPull {
   #records: PulledRecord[] = [];
   #heldBytes = 0;
   #consumerSeq = 0;
-  /** The next record to come; none before it is missing. */
+  /** The next expected record; all earlier records arrived. */
   #nextSeq: number;
   readonly #knownTo: number;
   #isRequested = false;
@@ -93,7 +96,7 @@ export class StreamPull {
     this.#awaitBeat();
   }
 
-  /** The next record, or undefined when this consumer is over or `signal` aborted. */
+  /** The next record; undefined after the consumer's end or if `signal` aborted. */
   async next(signal: AbortSignal): Promise<PulledRecord | undefined> {
     while (!signal.aborted) {
       const record = this.#records.shift();
@@ -115,7 +118,7 @@ export class StreamPull {
     this.#access.api.forgetConsumer(this.#access.stream, this.#name);
   }
 
-  /** One request at a time, and only while the reader takes what came. */
+  /** One request at a time, and only while at most half of a request's bytes are buffered. */
   #request(): void {
     const bytes = this.#requestBytes;
     if (this.#isOver || this.#isRequested || this.#heldBytes > bytes / 2) return;
@@ -141,7 +144,7 @@ export class StreamPull {
     this.#hasBrought = true;
     this.#missedBeats = 0;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
-    const bytes = new Uint8Array(data); // a Buffer's slice is a view that keeps everything that arrived with it
+    const bytes = new Uint8Array(data); // a view would keep the whole network buffer in memory
     this.#records.push({ position: numbers.seq, bytes, isSeal: subject === this.#sealSubject });
     this.#heldBytes += data.length;
     this.#awaited -= 1;
@@ -165,7 +168,7 @@ export class StreamPull {
     this.#request();
   }
 
-  /** Counts heartbeats and not time: after a stall of our own loop, what came is read before the next count. */
+  /** Counts heartbeats and not time: after a stall of the event loop, messages are read before the next count. */
   #beat(): void {
     if (this.#isRequested) this.#missedBeats += 1;
     if (this.#missedBeats > limits.journalHeartbeatsMissedMax) this.#finish();

@@ -1,12 +1,13 @@
-// Reads a segment in order and without gaps, over as many consumers as that takes: servers restart, fail over, and
-// forget consumers.
+// Reads a segment in order and without gaps, over any number of consumers: servers restart, fail over, and forget
+// consumers.
 //
-// Authoritative are the stream's sequences, which are the segment's positions. Each consumer begins at the record read
-// last, to compare it: after a power loss a stream may be shorter and be written differently. A sequence that a
-// consumer leaves out is read by itself: a record that was lost on its way is there, and anything else is a gap.
+// The stream's sequences are authoritative; they are the segment's positions. Each consumer begins at the last record
+// read, to compare it: after a power loss a stream may be shorter and written differently. A sequence skipped by a
+// consumer is requested directly: if the stream has the record, only the delivery failed; if not, there is a gap.
 //
-// A fault (a gap, an end before the next record, no stream) is reported only after it lasted `limits.journalGapMs`: a
-// server that has just taken over may not know its newest records yet. A replay from one server alone looks twice.
+// Faults are a gap, an end before the next record, and a missing stream. A fault is reported only after it lasted
+// `limits.journalGapMs`: after a failover a server may not know the newest records yet. A replay from a single server
+// checks a fault only twice.
 
 import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
@@ -20,11 +21,11 @@ import { sealPosition } from "./seal.ts";
 
 export interface Reading {
   readonly from: number;
-  /** The last record to read. Undefined: reads until the segment is sealed and read to its end. */
+  /** The last record to read. Undefined: reads to the seal. */
   readonly until?: number;
-  /** Ends the reading when it aborts. */
+  /** An abort ends the reading. */
   readonly signal: AbortSignal;
-  /** Time without progress after which the reading throws why. Default: never. */
+  /** After no progress for so many ms, the reading throws the reason. Default: never. */
   readonly patienceMs?: number;
   readonly aheadBytes?: number | undefined;
 }
@@ -52,7 +53,7 @@ export async function* readSegment(access: StreamAccess, reading: Reading): Asyn
         const { position, bytes, isSeal } = found;
         if (position === previous?.position) requireSame(access, previous, found);
         if (position < next) continue;
-        if (position > next || isSeal) break; // looked at from the next beginning
+        if (position > next || isSeal) break; // checked by the next `begin`
         previous = { position, bytes };
         yield previous;
         retry.reset();
@@ -66,8 +67,8 @@ export async function* readSegment(access: StreamAccess, reading: Reading): Asyn
   }
 }
 
-/** How long a fault is endured. One server alone knows its records, so a replay from it needs a second look only; a
- *  follower waits for a coordinator to answer the fault. */
+/** Grace period of a fault. A single server knows all records, so a replay checks a fault only twice. A follower waits
+ *  longer, for a coordinator to respond to the fault. */
 function faultPeriod({ clock, wire }: StreamAccess, { until }: Reading): GracePeriod {
   const isSure = wire.servers === "one" && until !== undefined;
   return isSure

@@ -1,5 +1,5 @@
-// When to ask a stream again that does not answer: soon, then later, and at once when the connection changes; and when
-// to give up.
+// When to repeat a question to a stream without an answer: soon, then later, and at once after a change of the
+// connection; and when to give up.
 
 import { firstValueFrom, NEVER, Observable } from "rxjs";
 import { Aborts } from "../../abort.ts";
@@ -15,7 +15,7 @@ export interface RetryOptions {
   readonly random: Random;
   /** Ends any pause. */
   readonly signal?: AbortSignal | undefined;
-  /** Time without progress after which a pause throws. Default: never. */
+  /** After no progress for so many ms, a pause throws. Default: never. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export class Retry {
     this.#progressAt = options.clock.monotonicMs();
   }
 
-  /** There was progress. */
+  /** Call at each progress. */
   reset(): void {
     this.#failures = 0;
     this.#progressAt = this.#options.clock.monotonicMs();

@@ -1,5 +1,5 @@
-// How full the journal is: the bytes of all its segments as last counted, plus appends since. JetStream bounds each
-// stream by itself, so the bound over all segments is kept here, by each process that appends.
+// How full the journal is: the bytes of all segments at the last count, plus later appends. JetStream can bound a
+// single stream only, so each appending process enforces the bound on all segments.
 
 import { limits } from "../../limits.ts";
 import type { JournalUsage } from "../journal.ts";
@@ -11,7 +11,7 @@ export class Room {
   readonly #count: () => Promise<number>;
   #bytes = 0;
 
-  /** @param count bytes of all segments as the server has them */
+  /** @param count asks the server for the bytes of all segments */
   constructor(bytesMax: number, count: () => Promise<number>) {
     this.#bytesMax = bytesMax;
     this.#count = count;
@@ -25,7 +25,7 @@ export class Room {
     return { bytes: this.#bytes, bytesMax: this.#bytesMax, remedy };
   }
 
-  /** Why a record does not fit; undefined when it fits. */
+  /** The reason to refuse a record; undefined if the record fits. */
   refusal(size: number): string | undefined {
     if (this.#bytes + size <= this.#bytesMax) return undefined;
     void this.usage().catch(() => undefined); // counts again for the next append, which may fit

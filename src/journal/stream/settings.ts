@@ -1,6 +1,5 @@
-// The settings of a segment's stream: what to create it with, and whether the server's settings are the same. They are
-// read back because older servers silently ignore settings they do not know, and because a stream may have been made or
-// edited by hand. Pure.
+// The settings of a segment's stream: for its creation, and to compare with the server's settings. Settings are read
+// back because older servers silently ignore unknown settings, and users may create or edit a stream by hand. Pure.
 
 import { WaggleError } from "../../errors.ts";
 import type { SwarmId } from "../../ids.ts";
@@ -13,13 +12,13 @@ export interface SegmentId {
   readonly number: number;
 }
 
-/** One line of `waggle doctor`. */
+/** A line of `waggle doctor`. */
 export interface SettingCheck {
   readonly setting: string;
   readonly wanted: string;
   readonly found: string;
   readonly ok: boolean;
-  /** What to do when it is not ok. */
+  /** How to repair the setting if not ok. */
   readonly advice: string;
 }
 
@@ -27,7 +26,7 @@ export function streamNameOf({ swarm, number }: SegmentId): string {
   return `WAGGLE_${swarm}_${number}`;
 }
 
-/** The segment's number; undefined for any other stream. */
+/** The segment's number; undefined if the stream is not a segment of the swarm. */
 export function segmentNumberIn(stream: string, swarm: SwarmId): number | undefined {
   const prefix = `WAGGLE_${swarm}_`;
   const digits = stream.startsWith(prefix) ? stream.slice(prefix.length) : "";
@@ -39,7 +38,7 @@ export function streamConfigOf(id: SegmentId, replicas: number): StreamConfig {
   return { name: streamNameOf(id), ...fixedSettings(id), num_replicas: replicas };
 }
 
-/** A setting that the server does not mention counts as `unmentioned`. */
+/** A setting absent from the server's answer counts as `unmentioned`. */
 function fixedSettings({ swarm, number }: SegmentId) {
   const { segment, segmentOpened, segmentSealed } = subjectsOf(swarm);
   return {
@@ -61,7 +60,7 @@ function fixedSettings({ swarm, number }: SegmentId) {
   } as const;
 }
 
-/** Must not be set; not sent at creation, because older servers do not know all of them. */
+/** Must not be set; not sent at creation, because older servers do not know all the names. */
 const absentSettings = [
   "sealed",
   "mirror",
@@ -84,7 +83,7 @@ const immutableSettings: ReadonlySet<string> = new Set([
   "persist_mode",
 ]);
 
-/** All settings, correct ones too. @param found the stream's `config` from the server */
+/** One check per setting, correct or not. @param found the stream's `config` from the server */
 export function checkSettings(found: StreamConfig, id: SegmentId): SettingCheck[] {
   const stream = streamNameOf(id);
   const check = (setting: string, text: string, isWanted: (value: unknown) => boolean): SettingCheck => ({
@@ -122,7 +121,7 @@ export function checkMaxPayload(found: number): SettingCheck {
   };
 }
 
-/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS when a check is not ok. @param what the stream or the server */
+/** @throws WaggleError WAGGLE_JOURNAL_SETTINGS when a check is not ok. @param what names the stream or the server */
 export function requireSettings(what: string, checks: readonly SettingCheck[]): void {
   const wrong = checks.filter(({ ok }) => !ok);
   if (wrong.length === 0) return;
@@ -132,7 +131,7 @@ export function requireSettings(what: string, checks: readonly SettingCheck[]): 
   throw new WaggleError("WAGGLE_JOURNAL_SETTINGS", `${what} cannot keep a journal. ${lines.join(". ")}.`);
 }
 
-/** The value that a server means when it leaves a setting out. */
+/** The value of a setting absent from the server's answer. */
 function unmentioned(wanted: unknown): unknown {
   if (typeof wanted === "boolean") return false;
   return typeof wanted === "number" ? 0 : undefined;

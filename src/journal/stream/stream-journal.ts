@@ -1,4 +1,4 @@
-// The journal as JetStream streams, one per segment, over one connection (wire.ts). Opening it: opening.ts and nats.ts.
+// The journal as JetStream streams, one per segment, over one connection (wire.ts). Opened by opening.ts and nats.ts.
 
 import { Aborts } from "../../abort.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../clock.ts";
@@ -18,9 +18,9 @@ import type { StreamWire } from "./wire.ts";
 export interface StreamJournalOptions {
   readonly wire: StreamWire;
   readonly swarm: SwarmId;
-  /** Of segments that this journal creates. */
+  /** Number of replicas of each new segment. */
   readonly replicas: number;
-  /** Of all segments together. */
+  /** Bound on all segments together. */
   readonly bytesMax: number;
   /** Default: the system's. */
   readonly clock?: Clock;
@@ -56,7 +56,7 @@ export class StreamJournal implements Journal {
     return numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
   }
 
-  /** One handle for each segment: it remembers how far the segment is known to be open. */
+  /** The only handle of a segment: the handle remembers up to which position no seal is stored. */
   segment(number: number): Segment {
     const known = this.#segments.get(number);
     if (known !== undefined) return known;
@@ -103,8 +103,8 @@ export class StreamJournal implements Journal {
     await this.#options.wire.close();
   }
 
-  /** Settings of the stream, new or found. Two coordinators may create it at the same time. Nats-server 2.9.10 may then
-   *  refuse the subjects before it knows the name, so that answer is asked about again. */
+  /** Settings of the stream, new or found. Two coordinators may create a stream at the same time. Nats-server 2.9.10
+   *  may then report overlapping subjects before `info` finds the stream, so the creation is repeated. */
   async #createStream(id: { readonly swarm: SwarmId; readonly number: number }): Promise<StreamConfig> {
     const { wire, replicas, clock = systemClock, random = systemRandom } = this.#options;
     const stream = streamNameOf(id);
@@ -139,7 +139,7 @@ export class StreamJournal implements Journal {
     return bytes.reduce((sum, each) => sum + each, 0);
   }
 
-  /** 0 when the segment was removed meanwhile. */
+  /** 0 if the segment was removed meanwhile. */
   async #bytesOf(number: number): Promise<number> {
     try {
       return (await this.#api.info(streamNameOf({ swarm: this.#options.swarm, number }))).bytes;
@@ -184,7 +184,7 @@ function createError(stream: string, cause: StreamApiError): WaggleError {
   );
 }
 
-/** A client cannot check this: permissions are the server's secret. */
+/** A client cannot check permissions: the server does not report them. */
 const ANY_CLIENT = "Unless the server gives its users permissions, any client of it can write anything.";
 
 function durabilityOf(replicas: number): Durability {

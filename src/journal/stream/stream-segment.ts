@@ -1,5 +1,5 @@
-// A segment of the journal as a JetStream stream. How it is sealed: seal.ts. The stream is the authority; a handle
-// remembers the seal it has seen, and how far it knows the segment to be open.
+// A segment of the journal as a JetStream stream, sealed as in seal.ts. The stream is authoritative. A handle remembers
+// a found seal, and up to which position the segment holds no seal.
 
 import type { Aborts } from "../../abort.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
@@ -30,12 +30,12 @@ import type { Room } from "./room.ts";
 import { sealPosition } from "./seal.ts";
 
 export interface SegmentAccess extends StreamAccess {
-  /** Of the readers, which ask again sooner. */
+  /** For readers, with a shorter time-out. */
   readonly readerApi: StreamApi;
   readonly room: Room;
   /** Aborts when the journal is closed. */
   readonly closed: AbortSignal;
-  /** Any number of readers ends with it. */
+  /** Links the signals of any number of readers. */
   readonly aborts: Aborts;
 }
 
@@ -45,7 +45,7 @@ export class StreamSegment implements Segment {
   readonly number: number;
   readonly #access: SegmentAccess;
   readonly #absence: GracePeriod;
-  /** No seal is at or before this position. */
+  /** Positions up to `#openTo` hold no seal. */
   #openTo = 0;
   #sealedAt: number | undefined;
 
@@ -55,8 +55,8 @@ export class StreamSegment implements Segment {
     this.#absence = new GracePeriod(access.clock, limits.streamMissingMs, limits.lossLooksMin);
   }
 
-  /** A description that ends before the seal is of a server that does not know its newest records yet, so it is asked
-   *  for again, until it must be true: then the stream was cut. The word of the only server is true at once. */
+  /** During a failover a server may report an end before the seal. The question is then repeated. If the answer
+   *  lasts for `limits.journalGapMs`, the stream lost its end. The answer of a single server is final. */
   async end(): Promise<SegmentEnd | undefined> {
     const { api, stream, clock, wire } = this.#access;
     const cut = new GracePeriod(clock, limits.journalGapMs, limits.lossLooksMin);
@@ -65,7 +65,7 @@ export class StreamSegment implements Segment {
       const report = await this.#ifThere(() => api.info(stream));
       if (report === undefined) return undefined;
       const { lastSeq, records, bytes } = report;
-      const sealedAt = await this.#seal(); // behind the description, so that no record of that is behind the seal
+      const sealedAt = await this.#seal(); // asked after `info`, so that no counted record follows the seal
       const isCurrent = sealedAt === undefined || sealedAt <= lastSeq || wire.servers === "one";
       if (isCurrent || cut.isBelieved()) {
         const position = Math.min(lastSeq, (sealedAt ?? Number.POSITIVE_INFINITY) - 1);
@@ -144,14 +144,14 @@ export class StreamSegment implements Segment {
     }
   }
 
-  /** Sent when it is called, so that appends leave in the order of the calls. */
+  /** Sends before returning, so that appends leave in the order of the calls. */
   #publish(subject: string, bytes: Uint8Array, headers?: Record<string, string>): Promise<RequestOutcome> {
     const timeoutMs = limits.appendTimeoutMs;
     const options = headers === undefined ? { timeoutMs } : { timeoutMs, headers };
     return this.#access.wire.ask(subject, bytes, options);
   }
 
-  /** An append that was stored behind the seal, or refused because of it, is `sealed`. */
+  /** `sealed` if the record was stored after the seal, or refused because of the seal. */
   async #unlessSealed(outcome: AppendOutcome, position: number): Promise<AppendOutcome> {
     if (outcome.kind !== "stored" && outcome.kind !== "refused") return outcome;
     if (outcome.kind === "refused" || position - 1 > this.#openTo) {
@@ -167,13 +167,13 @@ export class StreamSegment implements Segment {
     return outcome;
   }
 
-  /** The position of the seal, once there is one. @throws UnreachableError */
+  /** The position of the seal; undefined if the segment is not sealed. @throws UnreachableError */
   async #seal(): Promise<number | undefined> {
     this.#sealedAt ??= await this.#ifThere(() => sealPosition(this.#access));
     return this.#sealedAt;
   }
 
-  /** @param unreadable what to throw when the record is damaged */
+  /** @param unreadable the error to throw for a damaged record */
   async #record(
     question: RecordQuestion,
     unreadable: JournalDamagedError,
@@ -184,7 +184,7 @@ export class StreamSegment implements Segment {
     });
     if (found === undefined) return undefined;
     const { position, bytes, subject } = found;
-    if (subject === this.#access.subjects.segmentSealed(this.number)) return undefined; // #seal may not find it yet
+    if (subject === this.#access.subjects.segmentSealed(this.number)) return undefined; // though #seal may not find the seal yet
     const sealedAt = (await this.#seal()) ?? Number.POSITIVE_INFINITY;
     return position < sealedAt ? { position, bytes } : undefined;
   }
@@ -199,9 +199,9 @@ export class StreamSegment implements Segment {
     }
   }
 
-  /** Undefined when there is no such stream, for sure: at once by the word of the only server, and by a cluster's after
-   *  it said so for `limits.streamMissingMs`. Servers that fail over say it of streams that exist.
-   *  @throws UnreachableError, StreamApiError; without `patient`, StreamApiError while it is not sure */
+  /** Undefined if the stream is certain not to exist. "Stream not found" from a single server is final. Servers that
+   *  fail over may answer so for existing streams, so a cluster must repeat the answer for `limits.streamMissingMs`.
+   *  @throws UnreachableError, StreamApiError; without `patient`, StreamApiError as long as the absence is uncertain */
   async #ifThere<T>(ask: () => Promise<T>, { patient = true } = {}): Promise<T | undefined> {
     const retry = this.#retry();
     for (;;) {
@@ -222,7 +222,7 @@ export class StreamSegment implements Segment {
     }
   }
 
-  /** Asks once. False also when it is not sure yet. */
+  /** Asks once. False if the stream exists or the absence is uncertain. */
   async #isMissing(): Promise<boolean> {
     const { api, stream } = this.#access;
     const look = this.#ifThere(() => api.info(stream), { patient: false });

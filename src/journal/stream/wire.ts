@@ -1,22 +1,22 @@
-// What a journal in JetStream needs of a connection to NATS: a port, so that the rules of answers, pulls and settings
-// stand in files that know no client library. nats.ts implements it, and so does the simulator.
+// The port from the journal to a connection to NATS. The rules of answers, pulls and settings use only the port, not a
+// client library. Implemented by nats.ts and by the simulator.
 
 import type { RequestOutcome } from "../../transport/transport.ts";
 
 export interface StreamWire {
-  /** Largest message the server takes, headers included; of the server connected last. */
+  /** Largest message accepted by the current or last server, headers included. */
   readonly maxPayloadBytes: number;
-  /** `one`: a server in no cluster keeps all streams, so its "stream not found" is final. `cluster`: servers that fail
-   *  over may say it of streams that exist; a server without JetStream passes requests on. */
+  /** `one`: a single server has all streams, so the answer "stream not found" is final. `cluster`: servers that fail
+   *  over may answer so for existing streams; a server without JetStream passes requests on. */
   readonly servers: "one" | "cluster" | "without-jetstream";
   readonly status: "connected" | "reconnecting" | "closed";
-  /** Sent before it returns, so that requests leave in the order of the calls. Never throws: no answer is a value, and
-   *  comes at once when the connection breaks. */
+  /** Sends before returning, so that requests leave in the order of the calls. Never throws: a missing answer is a
+   *  value, and a broken connection ends the wait at once. */
   ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome>;
   publish(subject: string, data: Uint8Array, reply: string): void;
   /** A fresh inbox. `handler` must not throw. */
   listen(handler: (message: StreamMessage) => void): Listening;
-  /** Calls `listener` at each change of `status`. Returns a function that stops it. */
+  /** Calls `listener` at each change of `status`. Returns a function to unsubscribe. */
   onStatus(listener: () => void): () => void;
   close(): Promise<void>;
 }
