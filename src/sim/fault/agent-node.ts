@@ -1,5 +1,5 @@
-// A simulated machine that runs an agent: the production session and runner, with handlers that do what their task
-// orders and what the agent's character adds. It is started again when it has ended.
+// A simulated machine that runs an agent: the production session and runner. Handlers follow the orders in the task's
+// payload and the agent's character. The machine restarts an ended agent.
 
 import { type Agent, startAgent } from "../../agent/agent.ts";
 import {
@@ -20,11 +20,11 @@ import { type Life, type MachineClock, newMachine } from "./life.ts";
 import { type Orders, ordersOf } from "./payload.ts";
 import type { Character } from "./workload.ts";
 
-/** How long it takes to be started again after it ended of its own accord, ms. */
+/** Delay before a restart after the process ended by itself, ms. */
 const RESTART_MS = 1_000;
-/** What a handler takes once all is well, unless its orders say otherwise, ms. */
+/** Duration of a handler after all faults heal, unless the orders say otherwise, ms. */
 const HEALED_MS = 10;
-/** Longest that a handler waits for slots, ms. */
+/** Longest wait of a handler for slots, ms. */
 const ACQUIRE_MS = 20_000;
 
 export class AgentNode {
@@ -35,9 +35,9 @@ export class AgentNode {
   readonly #random: SeededRandom;
   readonly #watch: HandlerWatch;
   readonly #lives = new Set<Life>();
-  /** Handlers that listen to nobody: freed when all is well. */
+  /** Handlers that ignore their signal, freed when all faults heal. */
   readonly #deaf = new Set<() => void>();
-  /** Until when two processes ran under its id, virtual ms. */
+  /** Until when two processes ran under the agent's id, virtual ms. */
   #twinsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: SeededRandom }) {
@@ -50,13 +50,15 @@ export class AgentNode {
     this.machine = newMachine();
   }
 
-  /** The newest; undefined while none runs. */
+  /** The newest session; undefined while no process runs. */
   get life(): Life | undefined {
     return [...this.#lives].at(-1);
   }
 
-  /** Whether one of its processes is this life of the agent, or asks to be, and has not given it up for another that it
-   *  has no place for yet (docs/adr/0021-an-agent-offers-free-capacity.md). */
+  /**
+   * Whether a process runs the given session or tries to join with it. A session replaced by a newer one without free
+   * capacity does not count (docs/adr/0021-an-agent-offers-free-capacity.md).
+   */
   isRunning(incarnation: Incarnation): boolean {
     const { maxConcurrent } = this.#character;
     return [...this.#lives].some(
@@ -64,12 +66,12 @@ export class AgentNode {
     );
   }
 
-  /** Unless it runs. */
+  /** Starts the agent unless a process runs. */
   start(): void {
     if (this.#lives.size === 0) this.startTwin();
   }
 
-  /** Another process under the same id, whether or not one runs; where one does, over a way of its own. */
+  /** Starts a process under the same id, whether or not another runs. A second process has a link of its own. */
   startTwin(): void {
     const link = this.#lives.size === 0 ? this.id : `${this.id}/twin`;
     const life = this.#habitat.newLife(this.id, this.machine);
@@ -95,13 +97,13 @@ export class AgentNode {
     for (const life of [...this.#lives]) this.#end(life, forMs);
   }
 
-  /** Its process is started anew, and another one under its id after `ms`. */
+  /** Restarts the process, and starts a second process under the same id after `ms`. */
   usurp(ms: number): void {
     this.crash(0);
     this.#habitat.engine.after(ms, "usurp", () => this.startTwin());
   }
 
-  /** Everything that hangs goes on. */
+  /** Frees every hanging handler. */
   heal(): void {
     for (const wake of [...this.#deaf]) wake();
   }
@@ -131,7 +133,7 @@ export class AgentNode {
       const orders = ordersOf(task.payload);
       const { signal } = context;
       const startedMs = this.#habitat.engine.nowMs;
-      // Of two processes the earlier, too, joins anew when it has lapsed, and takes the id from the later.
+      // With two processes, the earlier one also joins anew after its lease lapsed, and takes the id back.
       const isSuperseded = () => this.#lives.size > 1 || this.#twinsUntilMs >= startedMs;
       const { id, project, attempt } = task;
       const start = {
@@ -162,7 +164,7 @@ export class AgentNode {
     try {
       return await this.#obey(orders, task, context, life);
     } finally {
-      if (this.#random.chance(0.8)) await slot.release(); // the others are forgotten
+      if (this.#random.chance(0.8)) await slot.release(); // the remaining slots are forgotten
     }
   }
 
@@ -195,7 +197,7 @@ export class AgentNode {
     return `done ${task.id}`;
   }
 
-  /** Until all is well, or `signal` aborts. */
+  /** Waits until all faults heal or `signal` aborts. */
   async #hang(context: HandlerContext, signal: AbortSignal | undefined): Promise<void> {
     if (this.#habitat.hasHealed) return;
     await new Promise<void>((resolve) => {

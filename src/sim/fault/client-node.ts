@@ -1,5 +1,5 @@
-// A simulated program that uses the swarm: does what the workload says it does, keeps what it was told, and, started
-// again after a crash, does again what it does not know the outcome of, or has forgotten it.
+// A simulated program that uses the swarm: it carries out the operations of the workload and keeps the outcomes. After
+// a crash it repeats the operations without a known outcome, or has forgotten them.
 
 import type { Agent } from "../../agent/agent.ts";
 import { connect } from "../../client/connect.ts";
@@ -13,26 +13,26 @@ import type { Habitat } from "./habitat.ts";
 import { type Life, type MachineClock, newMachine } from "./life.ts";
 import type { ClientCharacter, Operation } from "./workload.ts";
 
-/** Longest that it waits for slots, ms. */
+/** Longest wait for slots, ms. */
 const ACQUIRE_MS = 15_000;
-/** What changes nothing that an operator would have to put right. */
+/** Operations without a setting for the operator to restore. */
 const HARMLESS: readonly Operation["does"][] = ["submit", "cancel", "retry", "query", "await", "acquire"];
 
 export class ClientNode {
   readonly id: string;
   readonly machine: MachineClock;
-  /** Tasks whose end it still waits for. */
+  /** Tasks whose outcome the client still awaits. */
   readonly awaited = new Set<string>();
   readonly #character: ClientCharacter;
   readonly #habitat: Habitat;
   readonly #retries: boolean;
-  /** Begun, and their outcome not known. */
+  /** Operations begun, without a known outcome. */
   readonly #open = new Set<Operation>();
   #life: Life | undefined;
   #swarm: Swarm | undefined;
   #agent: Promise<Agent> | undefined;
 
-  /** @param retries whether it waits where there is no room for many tasks at once, too; default: it does */
+  /** @param retries whether a submit of many tasks waits while the swarm has no room; default: true */
   constructor(character: ClientCharacter, habitat: Habitat, { retries } = { retries: true }) {
     this.id = character.id;
     this.#retries = retries;
@@ -41,15 +41,17 @@ export class ClientNode {
     this.machine = newMachine();
   }
 
-  /** What it asks for and has not been told to be accepted or refused: it goes on asking. */
+  /** Tasks submitted without an answer yet: the client keeps submitting them. */
   get submitting(): readonly string[] {
     return [...this.#open].flatMap((operation) =>
       operation.does === "submit" ? operation.tasks.map(({ id = "" }) => id) : [],
     );
   }
 
-  /** Whether what an operator has to put right may still come from it: it asks for that, or will once it runs, or
-   *  copies of what it sent are on their way. */
+  /**
+   * Whether an operation that the operator must undo may still arrive: an open operation, also of a stopped client, or
+   * a copy of a sent request on its way.
+   */
   get isMeddling(): boolean {
     const { engine } = this.#habitat;
     const isAsking = [...this.#open].some(({ does }) => !HARMLESS.includes(does));
@@ -89,7 +91,7 @@ export class ClientNode {
     this.#habitat.engine.after(forMs, "start", () => this.start());
   }
 
-  /** Does it now, or when it runs again. */
+  /** Carries out the operation now, or after the next start. */
   do(operation: Operation): void {
     this.#open.add(operation);
     this.#begin(operation);
@@ -150,7 +152,7 @@ export class ClientNode {
     }
   }
 
-  /** Most tasks that are drawn have completed or live: of those it is told so. */
+  /** Most drawn tasks have completed or are live, so most retries are refused. */
   async #retry(task: string, project: string, swarm: Swarm): Promise<void> {
     await swarm.retry(task, { project });
     this.#keep(swarm.task(task, { project }));
@@ -172,7 +174,7 @@ export class ClientNode {
     }
   }
 
-  /** An unknown outcome is asked again, with the same id. */
+  /** Submits again with the same id while the outcome is unknown. */
   async #untilKnown(task: TaskRequest, swarm: Swarm): Promise<TaskHandle> {
     for (;;) {
       const refused = this.#call(task);
@@ -189,7 +191,7 @@ export class ClientNode {
     }
   }
 
-  /** Notes a call to submit a task. Returns what to tell when it was refused. */
+  /** Records a call to submit a task. Returns a function to report a refusal. */
   #call({ id = "", project = "" }: TaskRequest): (error: WaggleError) => void {
     const { engine, history } = this.#habitat;
     const task = taskKey({ project, task: id });
@@ -216,7 +218,7 @@ export class ClientNode {
     );
   }
 
-  /** As an agent that runs no tasks, under an id that no machine's name is in. */
+  /** Acquires slots as an agent without tasks, under an id unlike any machine's. */
   async #acquire(resources: readonly string[], holdMs: number, swarm: Swarm): Promise<void> {
     const life = this.#life;
     this.#agent ??= swarm.agent({ id: `${this.id}-slots`, kinds: [], handler: () => undefined });
@@ -233,7 +235,7 @@ export class ClientNode {
   }
 }
 
-/** α that a resource is given with so many slots: the policy's with one, fixed with an even number, else moving. */
+/** α of a resource by its slots: the policy's α for one slot, fixed for an even number, else auto-tuned. */
 function alphaBeside(slots: number): ResourcePatch {
   return slots === 1 ? { alpha: null } : { alpha: slots / 10, autoTune: slots % 2 === 1 };
 }

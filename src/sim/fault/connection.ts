@@ -1,6 +1,6 @@
-// One life's connection to the simulated server: the transport that production code is given. It behaves as a
-// connection to NATS does: publishes may be lost, subscriptions may not while the connection lasts, and when it
-// breaks everything open ends as `disconnected` and it tries again by itself.
+// The connection of a process to the simulated server: the transport of the production code. It behaves like a
+// connection to NATS: publishes may be lost, but subscriptions last as long as the connection. When the connection
+// breaks, all open requests end as `disconnected`, and the connection reconnects by itself.
 
 import { InvalidMessageError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -29,16 +29,16 @@ interface Deps {
   readonly life: Life;
   readonly link: Link;
   readonly server: Server;
-  /** Where coordinators tell each other what they know. */
+  /** The subject on which coordinators announce how much of the journal they hold. */
   readonly coordinatorSubject: string;
-  /** How long the server takes to notice that the life has ended, ms. */
+  /** Delay until the server notices the end of the process, ms. */
   readonly lingerMs: number;
 }
 
 export class Connection implements Transport {
   readonly inboxPrefix = "_INBOX";
   readonly maxPayloadBytes = limits.maxPayloadBytesDefault;
-  /** Told of a request that the network delivers a second time. */
+  /** Called with a request that the network delivers a second time. */
   onCopy: ((message: Message) => void) | undefined;
   readonly #deps: Deps;
   readonly #inbox: ReplyInbox;
@@ -48,7 +48,7 @@ export class Connection implements Transport {
   readonly #listeners = new Listeners<[ConnectionStatus]>();
   readonly #flushes = new Set<(error: Error) => void>();
   #status: ConnectionStatus = "connected";
-  /** Counts the connections made, so that what was on its way over a broken one is lost with it. */
+  /** Counts connections: messages on their way are lost when the connection breaks. */
   #epoch = 1;
 
   constructor(deps: Deps) {
@@ -126,12 +126,12 @@ export class Connection implements Transport {
     if (this.#status !== "closed") this.#break("closed");
   }
 
-  /** Of every partition. */
+  /** The side of the link in a partition. */
   get side(): string {
     return this.#deps.link.side;
   }
 
-  /** The connection breaks, and is made again as soon as the link allows. */
+  /** Breaks the connection; it reconnects as soon as the link allows. */
   lose(): void {
     if (this.#status !== "connected") return;
     this.#deps.life.after(0, "lost", () => {
@@ -141,7 +141,7 @@ export class Connection implements Transport {
     });
   }
 
-  /** A message for a subscription leaves the server. */
+  /** Carries a message for a subscription from the server. */
   bring(subscription: LiveSubscription, message: Message): void {
     const epoch = this.#epoch;
     const { link, life } = this.#deps;
@@ -199,11 +199,11 @@ export class Connection implements Transport {
     this.#listeners.tell(this.#status);
   }
 
-  /** The server notices at once, or takes its time: meanwhile it believes that somebody listens. */
+  /** The server notices at once or after `lingerMs`; until then it still counts the subscriptions. */
   #vanish(): void {
     const { engine, server, lingerMs } = this.#deps;
     const subscriptions = [...this.#subscriptions];
-    this.#requests.settleAll("disconnected"); // heard by the recorder alone
+    this.#requests.settleAll("disconnected"); // only the recorder hears it
     for (const subscription of subscriptions) subscription.isActive = false;
     engine.after(lingerMs, "gone", () => {
       for (const { interest } of subscriptions) server.remove(interest);
@@ -249,7 +249,7 @@ class LiveSubscription implements Subscriber {
     this.#connection.bring(this, message);
   }
 
-  /** What the handler throws ends the seed: no handler may. */
+  /** An error thrown by the handler ends the seed: no handler may throw. */
   receive(message: Message): void {
     this.#handler(message);
   }

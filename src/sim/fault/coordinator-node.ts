@@ -1,4 +1,4 @@
-// A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
+// A simulated machine that runs a coordinator, and restarts an ended coordinator as an operator's tools would.
 
 import { baseMakerHere } from "../../coordinator/compacting/base-maker.ts";
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
@@ -12,7 +12,7 @@ import { FAST_SHARE, type Life, type MachineClock, newMachine } from "./life.ts"
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
 
-/** How long it takes to be started again after it ended of its own accord, ms. */
+/** Delay before a restart after the coordinator ended by itself, ms. */
 const RESTART_MS = 1_000;
 
 export class CoordinatorNode {
@@ -26,9 +26,9 @@ export class CoordinatorNode {
   #coordinator: Coordinator | undefined;
   #isLeading = false;
   #ledTerm = 0;
-  /** Since when its connection to agents and clients is away, virtual ms. */
+  /** Start of the current break of the connection to agents and clients, virtual ms. */
   #awayFromMs: number | undefined;
-  /** For how long it was at most, in the term that it leads. */
+  /** Longest break of the connection in the term led. */
   #awayMs = 0;
   #restartMs = RESTART_MS;
   #isEnding = false;
@@ -41,7 +41,7 @@ export class CoordinatorNode {
     this.machine = newMachine();
   }
 
-  /** Undefined while it does not run. */
+  /** Undefined while no coordinator runs. */
   get life(): Life | undefined {
     return this.#life;
   }
@@ -50,20 +50,22 @@ export class CoordinatorNode {
     return this.#isLeading;
   }
 
-  /** Up to which batch it has the journal; undefined while it does not run, or was asked to end: what it has ends with
-   *  it. Of one that leads: all, for it leads the newest term, or was deposed and has not heard of it, and then it is
-   *  for its successor to put back what both lose. */
+  /**
+   * The last batch that the coordinator holds. Undefined while none runs, or after a request to stop: the copy ends
+   * with the process. A leader counts as holding all batches. It leads the newest term; or it was deposed unaware, and
+   * its successor restores what both lose.
+   */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined || this.#isEnding) return undefined;
     return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.probe.settledState?.idx ?? 0);
   }
 
-  /** Hash of the last batch that it leads from, unless batches are in flight. */
+  /** Hash of a leader's last batch, unless batches are in flight. */
   get ledHash(): string | undefined {
     return this.#isLeading ? this.#coordinator?.probe.settledHash : undefined;
   }
 
-  /** What it decided and the journal may not have. */
+  /** Batches decided, and not yet known to be in the journal. */
   get pending(): readonly PendingBatch[] {
     return this.#coordinator?.probe.pending ?? [];
   }
@@ -98,16 +100,16 @@ export class CoordinatorNode {
     this.#end(forMs);
   }
 
-  /** Asked to end, as by SIGTERM. */
+  /** Asks the coordinator to stop, as by SIGTERM. */
   stop(forMs: number): void {
     const coordinator = this.#coordinator;
     this.#restartMs = forMs;
     this.#isEnding = coordinator !== undefined;
-    // Asked within its life, so that one that is killed meanwhile does nothing.
+    // Asked within the session, so a coordinator killed meanwhile does nothing.
     if (coordinator !== undefined) this.#life?.after(0, "stop", () => void coordinator.stop());
   }
 
-  /** Notes what it has made of the journal, unless it is busy. */
+  /** Records the coordinator's state at its last batch, unless batches are in flight. */
   read(): void {
     const { settledState: state, settledHash: hash } = this.#coordinator?.probe ?? {};
     if (state === undefined || hash === undefined || state.idx === 0) return;
@@ -144,11 +146,12 @@ export class CoordinatorNode {
     this.#awayFromMs = isConnected ? undefined : (this.#awayFromMs ?? nowMs);
   }
 
-  /** A leader gives up a term only for another coordinator that sealed its segment; or by itself, when no other node
-   *  could reach it for so long. */
+  /**
+   * A leader gives up its term only if another coordinator sealed the segment, or after a long break of its connection.
+   */
   #requireReason(): void {
     const { term } = this.#truth.readOn();
-    const { live } = this.#truth; // opened perhaps, and without a batch yet
+    const { live } = this.#truth; // perhaps opened, without a batch yet
     if (!this.#truth.isWhole || Math.max(term, live?.opened.term ?? 0) > this.#ledTerm) return;
     this.#noteStatus(this.#awayFromMs === undefined);
     const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
@@ -161,9 +164,9 @@ export class CoordinatorNode {
       );
   }
 
-  /** It ended by itself, or never came to run. */
+  /** The coordinator ended by itself, or never started. */
   #ended(error: WaggleError | undefined): void {
-    // One that starts does not wait for a server that does not answer: it is started again.
+    // A starting coordinator does not wait for an unreachable server: the machine restarts it.
     const isTooEarly = this.#coordinator === undefined && error?.code === "WAGGLE_UNREACHABLE";
     if (error !== undefined && !isTooEarly)
       this.#habitat.found("coordinators-go-on", `${this.id} halted: ${textOf(error)}`);
@@ -171,7 +174,7 @@ export class CoordinatorNode {
     this.#end(staysDown ? undefined : this.#restartMs); // outside the fault model an operator decides
   }
 
-  /** @param forMs undefined: it is not started again */
+  /** @param forMs undefined: no restart */
   #end(forMs: number | undefined): void {
     this.#life?.kill();
     this.#life = undefined;

@@ -1,24 +1,24 @@
-// Virtual time: one line of events, each run at its instant and then played to its end, promises included, before
-// the next. Nothing in here or above it asks the real clock, so a seed always takes the same course.
+// Virtual time: a queue of events in one order. Each event runs at its instant and is played to its end, promises
+// included, before the next. No code of the simulation reads the real clock, so a seed always takes the same course.
 //
-// How an event is played to its end: Node runs a tick (`process.nextTick`) asked for within a promise only when no
-// promise has anything left to run. Waiting for one after each event therefore waits for everything that the event
-// set off, at a tenth of what a macrotask costs.
+// How an event is played to its end: Node runs a tick (`process.nextTick`) requested within a promise only when no
+// promise has work left. So a tick after each event waits for all work that the event started, at a tenth of the cost
+// of a macrotask.
 //
-// An event belongs to a life (life.ts) or to the world. What belongs to a life that has ended is dropped; what
-// belongs to one that is paused or slow waits until it is not.
+// An event belongs to a session (life.ts) or to the world. Events of an ended session are dropped; events of a paused
+// or slow session wait.
 
 import { IndexedHeap } from "../../state/indexed-heap.ts";
 import { TraceHash } from "./trace-hash.ts";
 
-/** Who an event belongs to, as the engine sees it. */
+/** The owner of an event, as the engine sees it. */
 export interface Owner {
-  /** Named in the trace. */
+  /** Name in the trace. */
   readonly name: string;
   readonly hasEnded: boolean;
-  /** Virtual ms before which nothing of it runs. */
+  /** Virtual ms before which no event of the owner runs. */
   readonly freeAtMs: number;
-  /** It ran something just now. */
+  /** Called when an event of the owner runs. */
   ran(nowMs: number): void;
 }
 
@@ -26,16 +26,18 @@ interface Planned {
   atMs: number;
   readonly order: number;
   readonly owner: Owner | undefined;
-  /** What kind of event it is, for the trace. */
+  /** Kind of the event, for the trace. */
   readonly label: string;
   readonly run: () => void;
   heapAt: number;
 }
 
-/** So many events of one instant are a loop. What a clogged link held arrives in one: a hundred readings of a journal
- *  that were given up are no loop. */
+/**
+ * More events than this in one instant are a loop. A clogged link frees its messages in one instant: a hundred
+ * abandoned readings of a journal are no loop.
+ */
 const EVENTS_PER_INSTANT = 1_000_000;
-/** Real events (a Ctrl-C, a terminal that draws) get their turn after so many virtual ones. */
+/** Virtual events between turns of real events (a Ctrl-C, a terminal that draws). */
 const EVENTS_PER_BREATH = 4_096;
 
 export class Engine {
@@ -44,7 +46,7 @@ export class Engine {
   #nowMs = 0;
   #orders = 0;
   #events = 0;
-  /** Of the present instant. */
+  /** Events in the current instant. */
   #eventsNow = 0;
 
   /** Virtual ms since the beginning, with fractions. */
@@ -52,12 +54,12 @@ export class Engine {
     return this.#nowMs;
   }
 
-  /** Run so far. */
+  /** Events run so far. */
   get events(): number {
     return this.#events;
   }
 
-  /** Runs something after `ms`, in the name of `owner`. Returns a function that cancels it. */
+  /** Runs a function after `ms`, on behalf of `owner`. Returns a function to cancel. */
   after(ms: number, label: string, run: () => void, owner?: Owner): () => void {
     this.#orders += 1;
     const atMs = this.#nowMs + Math.max(0, ms);
@@ -68,8 +70,10 @@ export class Engine {
     };
   }
 
-  /** Plays everything until virtual time reaches `untilMs`, or `isEnough` says so after an event.
-   *  @throws what an event threw; the reason of `signal` */
+  /**
+   * Plays events until virtual time reaches `untilMs`, or `isEnough` returns true after an event.
+   * @throws an error thrown by an event; the reason of `signal`
+   */
   async run(untilMs: number, isEnough: () => boolean, signal?: AbortSignal): Promise<void> {
     for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
       if (next.atMs > untilMs) break;
@@ -92,7 +96,7 @@ export class Engine {
     if (this.#eventsNow > EVENTS_PER_INSTANT) throw new Error(`time stands still at ${ms} ms`);
   }
 
-  /** @returns whether it ran */
+  /** @returns whether the event ran */
   #play(planned: Planned): boolean {
     const { owner } = planned;
     if (owner?.hasEnded === true) return false;
