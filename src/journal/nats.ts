@@ -91,6 +91,10 @@ class NatsWire implements StreamWire {
     return info.jetstream === true ? "one" : "without-jetstream";
   }
 
+  get serverVersion() {
+    return this.#connection.info?.version ?? "";
+  }
+
   async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
     if (!this.#isConnected) return ended.disconnected;
     const { token, outcome } = this.#requests.open({ timeoutMs: options.timeoutMs });

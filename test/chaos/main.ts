@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { durationIn } from "../../src/config/duration.ts";
 import { limits } from "../../src/limits.ts";
-import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
+import { findNatsServers, keepsReplicas, type NatsServerBinary } from "../support/nats-server.ts";
 import { readFlags } from "../support/script-flags.ts";
 import { codeUnderTest } from "./code-under-test.ts";
 import { type FieldPlan, NotBegunError } from "./field.ts";
@@ -265,7 +265,12 @@ function chosenServers(part: Part, ofAll: readonly Part[]): readonly NatsServerB
       `there is no nats-server ${wanted}, only ${there}; name more in WAGGLE_NATS_SERVERS`,
     );
   }
-  return values.short ? [shortServer(part, ofAll, chosen)] : chosen;
+  const able = part.servers === 1 ? chosen : chosen.filter(keepsReplicas);
+  if (able.length === 0) {
+    console.error(`${part.name}: left out, because three replicas need nats-server 2.10 or newer`);
+    return [];
+  }
+  return values.short ? [shortServer(part, ofAll, able)] : able;
 }
 
 /** @param wanted a whole version or its beginning: `2.10` */

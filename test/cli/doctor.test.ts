@@ -19,7 +19,12 @@ import { MemoryHub } from "../../src/transport/memory.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { type Servers, startServers } from "../chaos/servers.ts";
-import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import {
+  natsServersFor,
+  type RunningNatsServer,
+  replicatingServersFor,
+  startNatsServer,
+} from "../support/nats-server.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { Workplace } from "../support/waggle-process.ts";
 import { leadTerm, swarm } from "./led-terms.ts";
@@ -235,7 +240,9 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       }
     });
   });
+}
 
+for (const { path, version } of replicatingServersFor("doctor on three servers").slice(0, 1)) {
   describe(`three nats-servers ${version}`, () => {
     let servers: Servers | undefined;
     afterEach(() => servers?.stop());

@@ -9,11 +9,11 @@ import type { Journal, Segment } from "../../src/journal/journal.ts";
 import { inspectNatsStreams, openNatsJournal } from "../../src/journal/nats.ts";
 import { type ServerLife, type Servers, startReadyServers } from "../chaos/servers.ts";
 import { within } from "../chaos/within.ts";
-import { natsServersFor } from "../support/nats-server.ts";
+import { replicatingServersFor } from "../support/nats-server.ts";
 import { bytesOf, Follower, filled, linesOf, range } from "./records.ts";
 import { appendSurely, surely } from "./stream-repeats.ts";
 
-const [binary] = natsServersFor("the journal on three servers");
+const [binary] = replicatingServersFor("the journal on three servers");
 const SLOW_TEST_MS = 120_000;
 const POLL = { timeout: 30_000, interval: 200 };
 const RECORDS = 40;

@@ -74,6 +74,7 @@ export class StreamWorld {
 export class WireTap implements StreamWire {
   readonly maxPayloadBytes: number;
   readonly servers: StreamWire["servers"];
+  readonly serverVersion: string;
   /** Where each consumer began. */
   readonly begun: number[] = [];
   /** Records whose next delivery is lost. */
@@ -92,6 +93,7 @@ export class WireTap implements StreamWire {
   constructor(wire: SimStreamWire, line: ManualLine) {
     this.maxPayloadBytes = wire.maxPayloadBytes;
     this.servers = wire.servers;
+    this.serverVersion = wire.serverVersion;
     this.#wire = wire;
     this.#line = line;
   }

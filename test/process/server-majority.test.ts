@@ -10,10 +10,10 @@ import { swarmId } from "../../src/ids.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import { type Servers, startReadyServers } from "../chaos/servers.ts";
 import { StreamAdmin } from "../chaos/stream-admin.ts";
-import { natsServersFor } from "../support/nats-server.ts";
+import { replicatingServersFor } from "../support/nats-server.ts";
 import { Workplace } from "../support/waggle-process.ts";
 
-const [binary] = natsServersFor("a majority of servers");
+const [binary] = replicatingServersFor("a majority of servers");
 /** Median about 7 s, at most 17.5 s with up-to-date replicas (docs/reliability.md). */
 const NEXT_ACCEPT_MS_MAX = 45_000;
 /** For a majority that returned; lagging replicas may take a minute. */

@@ -76,6 +76,19 @@ export function natsServersFor(suite: string): NatsServerBinary[] {
   return [];
 }
 
+/** Whether `waggle up --replicas 3` accepts the version. */
+export function keepsReplicas({ version }: NatsServerBinary): boolean {
+  return Number(version.split(".")[1]) >= 10;
+}
+
+/** The servers that keep a journal on three replicas: 2.10 and newer. As `natsServersFor`. */
+export function replicatingServersFor(suite: string): NatsServerBinary[] {
+  const servers = findNatsServers().filter(keepsReplicas);
+  if (servers.length > 0) return servers;
+  skipSuite(suite, `${suite}: no nats-server of 2.10 or newer on the PATH or in WAGGLE_NATS_SERVERS`);
+  return [];
+}
+
 /** Resolves when the server accepts connections. @throws Error with its log if the server exits first, or is not ready
  *  in time */
 export async function startNatsServer(options: NatsServerOptions): Promise<RunningNatsServer> {

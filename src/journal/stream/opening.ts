@@ -46,13 +46,13 @@ export interface JournalInspection {
  *  replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or the journal is one
  *  of an earlier version */
 export async function openStreamJournal(wire: StreamWire, options: OpeningOptions): Promise<StreamJournal> {
-  requireReplicas(wire, options.replicas);
   const { segments, maxPayload } = await inspectStreams(wire, options);
   requireSettings("this NATS server", [maxPayload]);
   for (const found of segments)
     if (found.kind === "there") requireSettings(`the stream ${found.stream}`, found.settings);
   const newest = segments.findLast((found) => found.kind === "there");
   const { swarm, replicas = Number(newest?.report.config["num_replicas"] ?? 1) } = options;
+  requireReplicas(wire, replicas);
   const bytesMax = Math.min(
     options.bytesMax ?? limits.journalBytesMax,
     Math.floor((await storageMaxOf(wire)) / replicas),
@@ -135,13 +135,26 @@ function refuseOldJournal(names: readonly string[], swarm: SwarmId): void {
   );
 }
 
-function requireReplicas({ servers }: StreamWire, replicas = 1): void {
-  if (replicas <= 1 || servers !== "one") return;
+function requireReplicas({ servers, serverVersion }: StreamWire, replicas: number): void {
+  if (replicas <= 1) return;
+  if (losesReplicatedRecords(serverVersion))
+    throw new InvalidConfigError(
+      `replicas: nats-server ${serverVersion} may lose acknowledged records of a replicated stream when the stream's leader ` +
+        "is killed; update the servers to 2.10 or newer, or leave --replicas out",
+      { field: "replicas" },
+    );
+  if (servers !== "one") return;
   throw new InvalidConfigError(
     `replicas: this NATS server is not in a cluster, so the journal cannot be kept on ${replicas} servers; leave --replicas ` +
       "out, or name a cluster of NATS servers with --nats",
     { field: "replicas" },
   );
+}
+
+/** Before 2.10 (docs/adr/0025). */
+function losesReplicatedRecords(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return version !== "" && (major < 2 || (major === 2 && minor < 10));
 }
 
 /** True if JetStream is off. Servers that fail over may answer so too; only the last answer counts. */

@@ -9,6 +9,8 @@ export interface StreamWire {
   /** `one`: a single server has all streams, so the answer "stream not found" is final. `cluster`: servers that fail
    *  over may answer so for existing streams; a server without JetStream passes requests on. */
   readonly servers: "one" | "cluster" | "without-jetstream";
+  /** Version of the connected server: `2.10.27`. Empty when the server does not say. */
+  readonly serverVersion: string;
   readonly status: "connected" | "reconnecting" | "closed";
   /** Sends before returning, so that requests leave in the order of the calls. Never throws: a missing answer is a
    *  value, and a broken connection ends the wait at once. */

@@ -32,6 +32,7 @@ export interface SimStreamWireOptions {
 export class SimStreamWire implements StreamWire {
   readonly maxPayloadBytes: number;
   readonly servers: StreamWire["servers"];
+  readonly serverVersion = "2.10.0";
   readonly #options: SimStreamWireOptions;
   readonly #requests: OpenRequests;
   readonly #inboxes = new Map<string, (message: StreamMessage) => void>();
