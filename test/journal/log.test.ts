@@ -103,10 +103,10 @@ describe("a log that is read anew by the leader that acknowledged it", () => {
     expect(() => bringUpTo(parted, acknowledged, (idx) => bytes.get(idx))).toThrow(JournalDamagedError);
     append(2);
     const longer = await read();
-    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow("batch 4 in the journal differs");
     await next(true);
     const ofBase = await read();
-    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow("another batch 4");
+    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow("batch 4 in the journal differs");
   });
 });
 
