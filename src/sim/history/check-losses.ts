@@ -24,10 +24,17 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
     const { decidedMs = Number.POSITIVE_INFINITY } = journal[idx - 1] ?? {};
     return idx > 0 && (log.at(idx)?.term !== term || decidedMs > (observed.heardMs ?? decidedMs));
   };
+  /** The attempt stood in a lost batch: `stale` tells its agent that no leader knows the attempt any more. */
+  const isOfLostAttempt = (observed: Observation): boolean =>
+    observed.kind === "result" &&
+    observed.answer === "stale" &&
+    log.taskById.get(observed.task)?.attempts.has(observed.attempt) !== true;
   const isOfLeader = (observed: Observation) => !("stale" in observed && observed.stale === true);
   const lost = observations.find((observed) => isOfLeader(observed) && isOfLostBatch(observed));
   const kept = observations.flatMap((observed) =>
-    isOfLostBatch(observed) || observed.kind === "assigned" ? unanswered(observed) : [observed],
+    isOfLostBatch(observed) || isOfLostAttempt(observed) || observed.kind === "assigned"
+      ? unanswered(observed)
+      : [observed],
   );
   const silent = "speaks of a batch that the journal lost, and nobody reported it";
   return [

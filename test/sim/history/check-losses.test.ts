@@ -40,6 +40,15 @@ describe("a history outside the fault model", () => {
     );
   });
 
+  it("may answer a result as stale if the attempt was in a lost batch", () => {
+    const lateResult = (observations: readonly Observation[]) => {
+      const [result] = observations.filter((observed) => observed.kind === "result");
+      const stale = { ...result, attempt: 77, answer: "stale" } as Observation;
+      return [...observations, stale];
+    };
+    expect(found(recorded.journal.length, false, lateResult)).toEqual([]);
+  });
+
   it("compares an answer from a kept batch with the log, whatever was lost", () => {
     const lie = (observations: readonly Observation[]) =>
       observations.map((observed) =>
