@@ -1,11 +1,11 @@
-// Announcements of the other coordinators on the subject `coordinator`: present coordinators, and their positions in
-// the journal. A coordinator with fewer batches does not campaign, so that a coordinator with more batches can restore
-// lost records.
+// Announcements of peer coordinators on the subject `coordinator`: present coordinators, and their positions in the
+// journal. A coordinator with fewer batches does not campaign, so that a coordinator with more batches can restore lost
+// records.
 //
-// The rule: an announcement counts for 2·T after its arrival, by the monotonic clock. So a coordinator that died
-// delays an election by at most 2·T. Any client may publish announcements, so the journal must confirm them. It is
-// read to its end five times, T apart. If it never shows the announced records, no coordinator waits any longer until
-// the journal goes on (docs/adr/0012-a-journal-that-loses-records.md).
+// The rule: an announcement counts for 2·T after its arrival, by the monotonic clock. So a dead coordinator delays an
+// election by at most 2·T. Any client may publish announcements, so the journal must confirm them: it is read to the
+// end five times, T apart. If the announced records never appear, no coordinator waits any longer until the journal
+// grows (docs/adr/0012-a-journal-that-loses-records.md).
 //
 // While the journal is full, or has less room than the leader announces to need, an announcement of the leader counts
 // like an append for T. Announcements decide nothing else.
@@ -47,7 +47,7 @@ export class Announcements {
   readonly #heardById = new Map<string, Heard>();
   #wait: Wait | undefined;
 
-  /** Notes an announcement. A coordinator that leaves is no standby any more; its position still counts. */
+  /** Notes an announcement. A leaving coordinator is no longer a standby; its position still counts. */
   note(announcement: CoordinatorHeartbeat, monotonicMs: number): void {
     if (announcement.leaves === true) {
       const known = this.#heardById.get(announcement.id);
@@ -115,7 +115,7 @@ export class Announcements {
     return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);
   }
 
-  /** Coordinators heard within `withinMs` that have not left. */
+  /** Coordinators heard within `withinMs`, except for those gone. */
   present({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const all = [...this.#heardById];
     return all.flatMap(([id, { hasLeft, monotonicMs }]) =>

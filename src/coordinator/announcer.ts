@@ -1,6 +1,6 @@
-// A coordinator's part on the subject `coordinator`. It announces its id and its position in the journal, for other
-// coordinators and for clients that watch for a new term. It notes the announcements of others, and answers when
-// asked. Not here: conclusions from announcements (announcements.ts).
+// A coordinator's part on the subject `coordinator`. The announcer publishes the coordinator's id and position in the
+// journal, for peer coordinators and for clients watching for a new term. The announcer notes the announcements of
+// peers, and answers questions. Not here: conclusions from announcements (announcements.ts).
 
 import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -16,7 +16,7 @@ import type { Announcements } from "./announcements.ts";
 const INBOX_LENGTH = 12;
 
 export interface AnnouncerDeps {
-  /** Of this coordinator. */
+  /** Id of the announcing coordinator. */
   readonly id: string;
   readonly subjects: Subjects;
   readonly transport: Transport;
@@ -27,9 +27,9 @@ export interface AnnouncerDeps {
   /** Position in the journal; for a leader, the committed position. */
   readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
-  /** Size of the batch that has no room in the journal, for a leader. */
+  /** For a leader: the size of a batch without room in the journal. */
   readonly neededBytes: () => number | undefined;
-  /** A standby announced that it cannot read a segment. */
+  /** Called when a standby announces an unreadable segment. */
   readonly onUnreadable: (segment: number) => void;
 }
 
@@ -48,7 +48,7 @@ export class Announcer {
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
 
-  /** Asks whether another coordinator is present. To be called before `takePart`, or the coordinator would answer
+  /** Asks whether a peer coordinator is present. To be called before `takePart`, or the coordinator would answer
    *  itself. */
   async greet(): Promise<JournalPoint | undefined> {
     const { transport, subjects } = this.#deps;
@@ -59,7 +59,7 @@ export class Announcer {
     return announcement.ok ? announcement.value : { term: 0, idx: 0 }; // a coordinator of another version, perhaps
   }
 
-  /** Asks all other coordinators for their positions, and notes the answers within `ms`.
+  /** Asks all peer coordinators for their positions, and notes the answers within `ms`.
    *  @param awaited ids of coordinators: the wait ends early once all have answered or left. Default: unknown */
   async ask(ms: number, awaited?: readonly string[]): Promise<void> {
     const { transport, subjects, random, clock } = this.#deps;
@@ -87,7 +87,7 @@ export class Announcer {
     });
   }
 
-  /** @returns whether the message is an announcement of another coordinator */
+  /** @returns true if the message is an announcement of a peer */
   #note({ data }: Message): boolean {
     const { id, clock, announcements } = this.#deps;
     const announcement = decode(data, coordinatorHeartbeatSchema);

@@ -1,5 +1,5 @@
-// A coordinator: a process that follows the journal, takes the lead when the leader is silent, and leads. The chart
-// machines/coordinator.ts runs it; here are the actions of each state.
+// A coordinator: follows the journal, takes the lead when the leader is silent, and leads. The chart
+// machines/coordinator.ts decides the state; coordinator.ts holds the actions of each state.
 //
 //   restoring    reads the log from its newest base.                      (journal/log.ts)
 //   following    reads on, and notices a silent leader.                   (following/)
@@ -49,17 +49,17 @@ import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
-  /** Name of this process for people; the journal records it as the term's leader. */
+  /** Name of the process for people, recorded in the journal as the term's leader. */
   readonly id: string;
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
-  /** How the journal is kept short. Absent: it grows. */
+  /** How to keep the journal short. Absent: the journal grows. */
   readonly compaction?: CompactionOptions;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** T of this coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
+  /** T of the coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
   readonly leaderTimeoutMs?: number;
 }
 
@@ -67,7 +67,7 @@ export type Role = "standing-by" | "leading" | "halted" | "stopped";
 
 /** For checkers in tests and simulations. Production code reads nothing here. */
 export interface CoordinatorProbe {
-  /** The state, read-only, until it changes. Undefined while batches are in flight. */
+  /** The state, read-only, valid until the next change. Undefined while batches are in flight. */
   readonly settledState: SwarmState | undefined;
   /** Hash of the newest batch in `settledState`; empty before the first batch, undefined with the state. */
   readonly settledHash: string | undefined;
@@ -81,7 +81,8 @@ export interface Coordinator {
   /** Silence after which the coordinator takes the lead, ms: T of the followed term, and the jitter. */
   readonly silenceMsMax: number;
   readonly probe: CoordinatorProbe;
-  /** Resolves with the term when the coordinator leads, at once if it leads already. Rejects when it ends before. */
+  /** Resolves with the term when the coordinator leads, at once if already leading. Rejects if the coordinator ends
+   *  before. */
   whenLeading(): Promise<Term>;
   /** Resolves at the end: with the error of a halted coordinator, with undefined for a stopped one. */
   readonly closed: Promise<WaggleError | undefined>;
@@ -105,7 +106,7 @@ class RunningCoordinator implements Coordinator {
   readonly #options: CoordinatorOptions;
   readonly #life: string;
   readonly #subjects: Subjects;
-  /** Of this coordinator's terms. */
+  /** Times of the coordinator's own terms. */
   readonly #timing: Timing;
   readonly #actor: ActorRefFrom<typeof coordinatorMachine>;
   readonly #role = new BehaviorSubject<Role>("standing-by");
@@ -121,12 +122,12 @@ class RunningCoordinator implements Coordinator {
   readonly #emptyLog = new Replay();
   readonly #seen = { highest: 0 };
   #log: Replay | undefined;
-  /** The last batch committed by this coordinator before it was deposed, until the log is read again.
+  /** After a deposed leader's term, until the log is read again: the last batch committed in the term.
    *
    *  The state of a deposed leader contains batches in flight, and the next leader may leave them out. So the state
    *  is dropped, and the log is read again. If the journal lost its end meanwhile, the batches up to
-   *  `#acknowledged` come from `#recentBatches`, and announcements tell other coordinators so. Batches in flight
-   *  are dropped, because no answer left for them. */
+   *  `#acknowledged` come from `#recentBatches`, and announcements report `#acknowledged` to peer coordinators.
+   *  Batches in flight are dropped, because no answer was sent for them. */
   #acknowledged: ChainTail | undefined;
   /** The live segment with a silent or absent leader; 0 where no segment was live. */
   #silentSegment = 0;
@@ -134,11 +135,11 @@ class RunningCoordinator implements Coordinator {
   #leader: Leader | undefined;
   #cancelHeartbeat: (() => void) | undefined;
   #hasStarted = false;
-  /** No other coordinator answered at the start. */
+  /** No peer coordinator answered at the start. */
   #wasAlone = false;
 
   constructor(given: CoordinatorOptions) {
-    // Several coordinators may write one log file: each line names its coordinator.
+    // Several coordinators may share a log file: each line names its coordinator.
     const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
     const { journal, clock, logger, random } = options;
     this.#options = options;
@@ -309,7 +310,7 @@ class RunningCoordinator implements Coordinator {
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
   }
 
-  /** A server that takes over may lack records for a while: only lasting damage counts. */
+  /** During a failover a server may lack records for a while: only lasting damage counts. */
   async #readPatiently(signal: AbortSignal, isFirst: boolean): Promise<Replay | undefined> {
     const { journal, clock, random, logger } = this.#options;
     const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
@@ -348,7 +349,7 @@ class RunningCoordinator implements Coordinator {
     return brought;
   }
 
-  /** Tells a leader about its unreadable segment, so that the leader goes on in another segment. */
+  /** Reports an unreadable segment to the leader, and the leader continues in the next segment. */
   async #readSegments(live: LiveSegment): Promise<Replay> {
     const { journal, clock } = this.#options;
     try {
@@ -433,7 +434,7 @@ class RunningCoordinator implements Coordinator {
     };
   }
 
-  /** Whether another coordinator holds more of the log. The wait for an unconfirmed announcement ends some time.
+  /** True if a peer coordinator holds more of the log. The wait for an unconfirmed announcement is bounded.
    *  After a hand-over the log is whole unless a later segment was lost: then only present coordinators are asked. */
   async #isMoreHeld(log: Pick<Replay, "tail" | "closing"> | undefined): Promise<boolean> {
     const own = log?.tail ?? emptyTail;
@@ -522,7 +523,7 @@ class RunningCoordinator implements Coordinator {
 
   // --- other coordinators ---------------------------------------------------------------------------
 
-  /** By T of the followed term; without one, by this coordinator's T. */
+  /** By T of the followed term; without a followed term, by the coordinator's own T. */
   get #followedTiming(): Timing {
     const { leaderTimeoutMs } = this.#heldLog.state;
     return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
@@ -540,7 +541,7 @@ class RunningCoordinator implements Coordinator {
     return this.#announcements.standbys(this.#lately);
   }
 
-  /** Announces this coordinator, for other coordinators and for clients that watch for a new term. */
+  /** Announces the coordinator, to peers and to clients watching for a new term. */
   #heartbeat(): void {
     this.#announcer.announce();
     this.#cancelHeartbeat = this.#options.clock.after(this.#followedTiming.heartbeatMs, () =>

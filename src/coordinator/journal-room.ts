@@ -1,6 +1,6 @@
 // The room of the journal: the usage by the last answer of the storage, plus all bytes stored since. Usage is asked
-// for from time to time, and no caller waits. The added bytes matter in a small journal, which could be full before
-// the next answer.
+// for from time to time, and no caller waits. The added bytes matter in a small journal: the journal could be full
+// before the next answer.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -44,13 +44,13 @@ export class JournalRoom {
     return this.#usage;
   }
 
-  /** Above `limits.journalFullShare` of its bound: no tasks are accepted; results and terms go on. */
+  /** Above `limits.journalFullShare` of the bound: no tasks are accepted; results and terms go on. */
   get isShort(): boolean {
     return this.#isShort;
   }
 
-  /** Above `limits.journalUnassignedShare` of its bound: nothing is assigned, so that the results of running tasks
-   *  fit. */
+  /** Above `limits.journalUnassignedShare` of the bound: nothing is assigned, to leave room for results of running
+   *  tasks. */
   get isTight(): boolean {
     return this.tightUsage !== undefined;
   }

@@ -1,4 +1,4 @@
-// Polls from time to time: when the last look is old, one look at a time, and no caller waits.
+// Polls from time to time: only if the last look is old, with a single look in flight, and no caller waits.
 
 import type { Clock } from "../clock.ts";
 

@@ -1,5 +1,5 @@
-// All times that follow from T, the time-out of leaders. Each coordinator has a T, and announces it with its term. A
-// standby waits by the T of the followed term, so coordinators of different settings may run together.
+// All times derived from T, the time-out of leaders. Each coordinator has a T, and announces T with its term. A standby
+// waits by the T of the followed term, so coordinators of different settings may run together.
 
 import { limits } from "../limits.ts";
 
@@ -8,17 +8,17 @@ export interface Timing {
   readonly timeoutMs: number;
   /** T and the longest jitter: after so much silence a standby campaigns. */
   readonly silenceMsMax: number;
-  /** How long a campaign waits for answers of other coordinators. */
+  /** Maximum wait of a campaign for answers of peer coordinators. */
   readonly askMs: number;
   /** The longest pause between two appends of a leader, and between two announcements of a coordinator. */
   readonly heartbeatMs: number;
-  /** The leader lease: for so long after an acknowledged append was *sent*, no other coordinator can lead. */
+  /** The leader lease: for so long after an acknowledged append was *sent*, no second coordinator can lead. */
   readonly trustMs: number;
-  /** Isolation after which a leader that reaches the journal steps down. */
+  /** Isolation after which a leader steps down, though the journal is reachable. */
   readonly deafMs: number;
   /** Interval of periodic work. */
   readonly pulseMs: number;
-  /** A pulse later than this means that the process stalled: silence is counted from then on. */
+  /** A pulse with a longer delay shows a stalled process: silence is counted from the pulse on. */
   readonly pulseLateMs: number;
 }
 

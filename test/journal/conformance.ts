@@ -163,14 +163,14 @@ export function describeJournal(
         expect(await linesOf(segment.replay(1))).toEqual(filled(1, 3));
       });
 
-      it("refuses the same bytes again, which stand at the position", async () => {
+      it("refuses the same bytes again at the same position", async () => {
         expect(await segment.append(bytesOf("once"), 0)).toEqual({ kind: "stored" });
         expect(await segment.append(bytesOf("once"), 0)).toEqual({ kind: "refused" });
         expect(await segment.read(1)).toEqual({ position: 1, bytes: bytesOf("once") });
         expect(await segment.read(2)).toBeUndefined();
       });
 
-      it("may admit the second of two appends behind a rival that took the position of the first", async () => {
+      it("may admit the second of two appends after a rival took the position of the first", async () => {
         const rivals = rival.segment(1).append(bytesOf("rival"), 0);
         if (journal.sharable) await rivals;
         const first = segment.append(bytesOf("first"), 0);
@@ -231,7 +231,7 @@ export function describeJournal(
         expect((await journal.usage()).bytes).toBeLessThan(before.bytes + 20_000);
       });
 
-      it("answers full at the bound and stores nothing of it", async () => {
+      it("answers full at the bound and stores nothing", async () => {
         await close();
         await world.dispose();
         await begin({ bytesMax: 256 * 1024 });
@@ -501,7 +501,7 @@ export function describeJournal(
         expect(await segment.end()).toMatchObject({ position: 1, isSealed: true });
       });
 
-      it("seals an empty segment, and no other one", async () => {
+      it("seals an empty segment, and no different segment", async () => {
         await journal.create(2);
         expect(await segment.seal()).toBe(true);
         expect(await segment.append(bytesOf("late"), 0)).toEqual({ kind: "sealed" });
@@ -510,7 +510,7 @@ export function describeJournal(
         expect(await journal.segment(2).end()).toMatchObject({ position: 2, isSealed: false });
       });
 
-      it("settles appends that are under way: each is stored below the end, or sealed for good", async () => {
+      it("settles appends in flight: each is stored before the end, or answered sealed", async () => {
         await fill(segment, 5);
         const appends = range(6, 105).map((position) =>
           segment.append(bytesOf(`record ${position}`), position - 1),
@@ -545,7 +545,7 @@ export function describeJournal(
     describe("close", () => {
       beforeEach(() => journal.create(1));
 
-      it("ends appends under way as unknown, unless they were stored", async () => {
+      it("ends appends in flight as unknown, unless stored", async () => {
         const appends = [segment.append(noise(200_000), 0), segment.append(noise(200_000), 1)];
         await journal.close();
         const outcomes = await Promise.all(appends);

@@ -1,5 +1,5 @@
-// The file journal after a crash that cut a file short, and after damage: opening cuts off a torn tail and reports it,
-// and damage is never taken for the end of a segment.
+// The file journal after a crash cut a file short, and after damage. Opening the journal cuts off a torn tail and
+// reports the bytes. Damage is never taken for the end of a segment.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,8 +53,8 @@ async function reopened() {
   return { lines, isSealed: end?.isSealed, recovered: journal.recovered };
 }
 
-describe("a segment that a crash cut short", () => {
-  it("loses the records that are not whole, wherever the file ends, and reports the bytes that were cut off", async () => {
+describe("a segment cut short by a crash", () => {
+  it("loses the incomplete records, wherever the file ends, and reports the bytes cut off", async () => {
     const whole = await written(three);
     const starts = range(0, 3).map((count) => startOf([8, 8, 8], count));
     for (const size of range(startOf([8], 1), whole.length)) {
@@ -84,7 +84,7 @@ describe("a segment that a crash cut short", () => {
     }
   });
 
-  it("stays sealed with bytes behind the seal, which are cut off", async () => {
+  it("stays sealed, and loses bytes after the seal", async () => {
     const whole = await written(three, { isSealed: true });
     writeFileSync(path, noise(60), { flag: "a" });
     expect(await reopened()).toEqual({
@@ -95,7 +95,7 @@ describe("a segment that a crash cut short", () => {
     expect(readFileSync(path)).toEqual(whole);
   });
 
-  it("keeps a prefix of the records, whatever their sizes, and takes the next one", async () => {
+  it("keeps a prefix of the records, whatever their sizes, and accepts the next record", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 6 }),
@@ -120,7 +120,7 @@ describe("a segment that a crash cut short", () => {
     );
   });
 
-  it("is not fooled by a tail of zeros, which a power loss may leave", async () => {
+  it("loses a tail of zeros, as left by a power loss", async () => {
     await written(three);
     writeFileSync(path, Buffer.alloc(4096), { flag: "a" });
     expect(await reopened()).toMatchObject({
@@ -198,7 +198,7 @@ describe("a damaged segment", () => {
     await damaged.close();
   });
 
-  it("can be sealed, and read behind the damage where that is found", async () => {
+  it("can be sealed, and read after the damage if the damage is found", async () => {
     await written([...three, noise(2_000_000), bytesOf("record 5")]);
     flipBit(path, startOf([8], 1) + 3);
     const journal = await openFileJournal({ folder });
@@ -213,7 +213,7 @@ describe("a damaged segment", () => {
     });
   });
 
-  it("is noticed where the proof lies megabytes behind the damage", async () => {
+  it("is noticed even if the proof is megabytes after the damage", async () => {
     await written([bytesOf("record 1"), noise(3_000_000), bytesOf("record 3")]);
     flipBit(path, startOf([8], 1));
     const journal = await openFileJournal({ folder });
@@ -223,7 +223,7 @@ describe("a damaged segment", () => {
     await journal.close();
   });
 
-  it("is noticed where a record was taken out, and where records were put in another order", async () => {
+  it("is noticed if a record was cut out, or the order of records changed", async () => {
     const whole = await written(three);
     const [first, second, third] = range(0, 2).map((at) =>
       whole.subarray(startOf([8, 8, 8], at), startOf([8, 8, 8], at + 1)),
@@ -242,7 +242,7 @@ describe("a damaged segment", () => {
     }
   });
 
-  it("that is sealed keeps its end, and throws where it is read", async () => {
+  it("keeps its end if sealed, and throws when read", async () => {
     await written(three, { isSealed: true });
     flipBit(path, startOf([8], 1) + HEAD_BYTES);
     const journal = await openFileJournal({ folder });
@@ -263,7 +263,7 @@ describe("a damaged segment", () => {
     await journal.close();
   });
 
-  it("is not opened when its header is damaged, of another segment, or something else", async () => {
+  it("is not opened if the header is damaged, of a different segment, or not a header", async () => {
     const whole = await written(three);
     for (const [offset, reason] of [
       [0, "it does not begin as a segment does"],

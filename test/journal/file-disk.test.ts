@@ -114,7 +114,7 @@ describe("a file journal on a disk", () => {
     expect(disk.syncs - alone).toBe(3);
   });
 
-  it("syncs what an earlier process may have written and not synced, before it is read", async () => {
+  it("syncs records of an earlier process before reading them", async () => {
     await fill(journal.segment(1), 1);
     await journal.create(2);
     await journal.segment(2).seal();
@@ -124,7 +124,7 @@ describe("a file journal on a disk", () => {
     expect(disk.syncs - before).toBe(2);
   });
 
-  it("shows no record and no seal that is not synced", async () => {
+  it("returns no record and no seal before the sync", async () => {
     const segment = journal.segment(1);
     await fill(segment, 1);
     const gate = new Gate();
@@ -144,7 +144,7 @@ describe("a file journal on a disk", () => {
     expect((await segment.opened())?.position).toBe(2);
   });
 
-  it("answers full when the disk is full, cuts off what it wrote in part, and goes on when there is room", async () => {
+  it("answers full on a full disk, cuts off a partial write, and continues when the disk has space", async () => {
     const segment = journal.segment(1);
     await fill(segment, 2);
     const { size } = statSync(path);
@@ -164,7 +164,7 @@ describe("a file journal on a disk", () => {
     expect(await reopened()).toEqual({ lines: filled(1, 4), recovered: [] });
   });
 
-  it("creates no segment on a full disk, and leaves nothing of it", async () => {
+  it("creates no segment on a full disk, and leaves no files behind", async () => {
     disk.roomBytes = 10;
     await expect(journal.create(2)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
     expect(await journal.list()).toEqual([1]);
@@ -174,7 +174,7 @@ describe("a file journal on a disk", () => {
     expect(await journal.list()).toEqual([1, 2]);
   });
 
-  it("writes in pieces where the disk takes less at a time", async () => {
+  it("writes in pieces if the disk accepts less at a time", async () => {
     const openFile: OpenJournalFile = async (file, access) => {
       const inner = await openJournalFile(file, access);
       return overridden(inner, {
@@ -215,7 +215,7 @@ describe("a file journal on a disk", () => {
     },
   );
 
-  it("breaks down when the part of a write on a full disk cannot be cut off again", async () => {
+  it("stops writing if a partial write on a full disk cannot be cut off", async () => {
     const segment = journal.segment(1);
     await fill(segment, 1);
     disk.roomBytes = statSync(path).size + 10;
@@ -237,7 +237,7 @@ describe("a file journal on a disk", () => {
     expect(await reopened()).toMatchObject({ lines: filled(1, 1), recovered: [{ cutBytes: 7 }] });
   });
 
-  it("says that the disk failed when a record cannot be read from it", async () => {
+  it("reports a failed disk if a record cannot be read", async () => {
     await fill(journal.segment(1), 2);
     disk.fault = { on: "read", code: "EIO" };
     await expect(journal.segment(1).read(1)).rejects.toThrow(UnreachableError);

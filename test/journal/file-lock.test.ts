@@ -42,7 +42,7 @@ async function aServer(answer: string | undefined) {
 }
 
 describe("the lock of a folder", () => {
-  it("says in lock.json which process has it, and leaves nothing behind", async () => {
+  it("names the holder's process in lock.json, and leaves nothing behind", async () => {
     const lock = await lockFolder(folder);
     expect(JSON.parse(readFileSync(lockPath, "utf8"))).toMatchObject({ pid: process.pid });
     expect(readdirSync(folder)).toEqual(["lock.json"]);
@@ -51,7 +51,7 @@ describe("the lock of a folder", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("is refused while it is held, also to the same process, and free afterwards", async () => {
+  it("is refused while held, even to the same process, and free afterwards", async () => {
     const lock = await lockFolder(folder);
     await expect(lockFolder(folder)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_LOCKED" });
     await expect(lockFolder(folder)).rejects.toThrow(`process ${process.pid} `);
@@ -60,7 +60,7 @@ describe("the lock of a folder", () => {
     await (await lockFolder(folder)).release();
   });
 
-  it("goes to one of many who want it", async () => {
+  it("goes to exactly one of many contenders", async () => {
     for (let round = 0; round < 5; round++) {
       if (round > 0) leaveLock({ port: 1 });
       const attempts = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)));
@@ -71,14 +71,14 @@ describe("the lock of a folder", () => {
     }
   });
 
-  it("is taken over from a holder that is gone", async () => {
+  it("passes from a dead holder to a contender", async () => {
     leaveLock({ port: 1 });
     const lock = await lockFolder(folder);
     expect(JSON.parse(readFileSync(lockPath, "utf8"))).toMatchObject({ pid: process.pid });
     await lock.release();
   });
 
-  it("is taken over from an heir that died while he took it over", async () => {
+  it("passes on from a contender that died while taking over", async () => {
     leaveLock({ port: 1 });
     leaveLock({ port: 1, nonce: HEIR }, `lock.${NONCE}.json`);
     const lock = await lockFolder(folder);
@@ -87,7 +87,7 @@ describe("the lock of a folder", () => {
     await lock.release();
   });
 
-  it("is not taken over from an heir that lives", async () => {
+  it("stays with a live contender that is taking over", async () => {
     const server = await aServer(`waggle journal lock ${HEIR} held by process 4242\n`);
     leaveLock({ port: 1 });
     leaveLock({ port: server.port, nonce: HEIR, pid: 4242 }, `lock.${NONCE}.json`);
@@ -107,7 +107,7 @@ describe("the lock of a folder", () => {
     stranger.close();
   });
 
-  it("counts as held when the port is silent and the process lives, and as free when it does not", async () => {
+  it("counts as held if the port is silent and the process lives, and as free if the process is dead", async () => {
     const silent = await aServer(undefined);
     leaveLock({ port: silent.port, pid: process.ppid });
     await expect(lockFolder(folder)).rejects.toThrow(`process ${process.ppid} `);
@@ -116,7 +116,7 @@ describe("the lock of a folder", () => {
     silent.close();
   });
 
-  it("is left alone by who was late: it passed to somebody else while he asked the dead holder's port", async () => {
+  it("is left alone by a late contender: the lock passed on while the dead holder's port was asked", async () => {
     const silent = await aServer(undefined);
     const live = await aServer(`waggle journal lock ${HEIR} held by process 4242\n`);
     leaveLock({ port: silent.port });

@@ -75,7 +75,7 @@ describe("the folder of a file journal", () => {
       expect(statSync(join(folder, path)).mode & 0o077).toBe(0);
   });
 
-  it("loses a segment that a crash left half created or half removed", async () => {
+  it("loses a segment left half created or half removed by a crash", async () => {
     const journal = await openFileJournal({ folder });
     for (const number of [1, 2, 3]) {
       await journal.create(number);
@@ -95,7 +95,7 @@ describe("the folder of a file journal", () => {
     await again.close();
   });
 
-  it("keeps what another process put where a segment is created", async () => {
+  it("keeps files of a different process in the place of a new segment", async () => {
     const journal = await openFileJournal({ folder });
     const foreign = join(folder, "segments", "1");
     mkdirSync(foreign);
@@ -119,14 +119,14 @@ describe("the folder of a file journal", () => {
     },
   );
 
-  it("that cannot be written is named", async () => {
+  it("is named in the error if not writable", async () => {
     const file = join(folder, "a-file");
     writeFileSync(file, "");
     await expect(openFileJournal({ folder: file })).rejects.toThrow(UnreachableError);
     await expect(openFileJournal({ folder: file })).rejects.toThrow(/a-file.*check the disk/);
   });
 
-  it("is copied by copying it", async () => {
+  it("is a valid journal when copied", async () => {
     const journal = await openFileJournal({ folder });
     await journal.create(1);
     await fill(journal.segment(1), 3);
@@ -173,7 +173,7 @@ describe("the folder of a file journal", () => {
     await journal.close();
   });
 
-  it("refuses a record larger than a reader takes", async () => {
+  it("refuses a record larger than a reader accepts", async () => {
     const journal = await openFileJournal({ folder });
     await journal.create(1);
     const outcome = await journal.segment(1).append(new Uint8Array(8 * 1024 ** 2 + 1), 0);
@@ -183,7 +183,7 @@ describe("the folder of a file journal", () => {
 });
 
 describe("the reader of a file journal", () => {
-  it("reads what another handle writes, and takes no lock", async () => {
+  it("reads the records of a different handle, and takes no lock", async () => {
     const journal = await openFileJournal({ folder });
     const reader = await openFileJournalReader(folder);
     expect(await reader.list()).toEqual([]);
@@ -212,7 +212,7 @@ describe("the reader of a file journal", () => {
     await journal.close();
   });
 
-  it("changes nothing, also where a crash left a torn tail", async () => {
+  it("changes nothing, even with a torn tail after a crash", async () => {
     const journal = await openFileJournal({ folder });
     await journal.create(1);
     await fill(journal.segment(1), 2);

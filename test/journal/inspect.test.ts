@@ -1,4 +1,4 @@
-// Whether a segment holds what was read or written there: each of the answers.
+// Each answer to the question whether a segment still holds the last record read or written.
 
 import { beforeEach, expect, it } from "vitest";
 import { inspect } from "../../src/journal/inspect.ts";
@@ -36,12 +36,12 @@ it.each<[string, () => unknown]>([
   expect(await found()).toBe(what);
 });
 
-it("a record whose hash is not known is as it was while it can be read", async () => {
+it("a record without a known hash counts as unchanged if readable", async () => {
   expect(await found({ position: 3, recordHash: "" })).toBe("same");
   expect(await found({ position: 0, recordHash: "" })).toBe("longer");
 });
 
-it("a server that does not answer says nothing", async () => {
+it("throws without an answer of the server", async () => {
   const journal = new MemoryJournal(store);
   journal.setOffline(true);
   await expect(inspect(journal.segment(1), held)).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });

@@ -1,4 +1,4 @@
-// Which segments make up the log: found by listing, whatever foreign records stand in them.
+// Finds the segments of the log by listing, whatever foreign records the segments hold.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -19,13 +19,13 @@ beforeEach(() => {
 });
 
 describe("the live segment", () => {
-  it("of an empty journal is none, nor of one in which a segment was claimed and never opened", async () => {
+  it("is undefined in an empty journal, and if the only segment was claimed but never opened", async () => {
     expect(await findLive(journal)).toEqual({ numbers: [], live: undefined });
     writer.claim();
     expect(await findLive(journal)).toEqual({ numbers: [1], live: undefined });
   });
 
-  it("is the one with the highest number that is open", async () => {
+  it("is the open segment with the highest number", async () => {
     const tail = writer.begin(2);
     writer.takeLead(tail);
     writer.claim();
@@ -33,7 +33,7 @@ describe("the live segment", () => {
     expect([numbers, live?.number, live?.opened.tail.hash]).toEqual([[1, 2, 3], 2, tail.hash]);
   });
 
-  it("is opened by its claimant alone: a foreign `Opened`, before or behind, opens nothing", async () => {
+  it("is opened by its claimant alone: a foreign `Opened`, before or after, opens nothing", async () => {
     const tail = writer.begin(2);
     const number = writer.claim();
     new Rival(store, "stranger").open(number, tail, 1);
@@ -43,7 +43,7 @@ describe("the live segment", () => {
     expect((await findLive(journal)).live).toMatchObject({ number, position: 3, opened: { life: "writer" } });
   });
 
-  it("names its number: an `Opened` of another segment opens nothing", async () => {
+  it("is not opened by an `Opened` with the number of a different segment", async () => {
     const tail = writer.begin(2);
     const number = writer.claim();
     const opened = store.opened(1)?.bytes ?? new Uint8Array();
@@ -53,7 +53,7 @@ describe("the live segment", () => {
     expect(tail.idx).toBe(2);
   });
 
-  it("whose claim is lost or cannot be read is open all the same", async () => {
+  it("may have lost its claim, or have an unreadable claim", async () => {
     writer.begin(2);
     store.damageRecord(1, 1);
     expect((await findLive(journal)).live?.number).toBe(1);
@@ -62,7 +62,7 @@ describe("the live segment", () => {
     expect((await findLive(journal)).live?.number).toBe(1);
   });
 
-  it("is found though the storage, which lost a record behind, does not find its `Opened` by subject", async () => {
+  it("is found though the storage lost a later record and cannot find the `Opened` by subject", async () => {
     writer.begin(3);
     const whole = journal.segment(1);
     const segment: SegmentReader = {
@@ -77,7 +77,7 @@ describe("the live segment", () => {
     expect(await liveSegment(segment)).toMatchObject({ number: 1, position: 2 });
   });
 
-  it("whose `Opened` cannot be read is none", async () => {
+  it("does not exist if the `Opened` is unreadable", async () => {
     const tail = writer.begin(2);
     writer.takeLead(tail);
     store.damageRecord(2, 2);
@@ -86,7 +86,7 @@ describe("the live segment", () => {
 });
 
 describe("the path to a segment", () => {
-  it("leads over those it continues, from where it may begin", async () => {
+  it("lists all predecessors, from the first permitted segment on", async () => {
     let tail = writer.begin(2);
     for (let n = 0; n < 3; n += 1) {
       const number = writer.takeLead(tail);
@@ -117,7 +117,7 @@ describe("the path to a segment", () => {
 });
 
 describe("the last batch of a segment that is not live", () => {
-  it("is the one of its claimant, whatever foreign records are behind it, and whatever is missing before", async () => {
+  it("is the claimant's last batch, with foreign records after it and missing records before it", async () => {
     const tail = writer.begin(4);
     expect(await lastBatchIdxOf(journal.segment(1))).toBe(tail.idx);
     store.insert(1, Buffer.from("nobody's"));
@@ -127,7 +127,7 @@ describe("the last batch of a segment that is not live", () => {
     expect(await lastBatchIdxOf(journal.segment(1))).toBe(tail.idx - 1);
   });
 
-  it("is none behind a claim, and of another session's batches", async () => {
+  it("is none if only a claim, or only batches of a different session, are stored", async () => {
     expect(await lastBatchIdxOf(journal.segment(1))).toBe(0);
     const tail = writer.begin(2);
     const number = new Rival(store, "other").claim();

@@ -42,7 +42,7 @@ describe("batches", () => {
     expect(await read(from)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].slice(from - 1));
   });
 
-  it("behind the end are none", async () => {
+  it("after the end do not exist", async () => {
     expect(await read(10).catch((error: unknown) => error)).toBeInstanceOf(MissingRecordsError);
   });
 
@@ -55,12 +55,12 @@ describe("batches", () => {
     expect(prev).toBe(tail.hash);
   });
 
-  it("are read one by one, behind a foreign record also", async () => {
+  it("are read by index, after a foreign record too", async () => {
     for (let idx = 1; idx <= 9; idx += 1) expect((await reader.batch(idx))?.idx).toBe(idx);
     expect(await reader.batch(10)).toBeUndefined();
   });
 
-  it("begin where the oldest segment does", async () => {
+  it("begin with the first batch of the oldest segment", async () => {
     expect(await reader.firstIdx()).toBe(1);
     store.remove(1);
     reader.changed();
@@ -69,7 +69,7 @@ describe("batches", () => {
     expect(await reader.batch(2)).toBeUndefined();
   });
 
-  it("of a segment that was removed meanwhile are missed once, and then the segments are listed again", async () => {
+  it("of a segment removed meanwhile are missed once, then the segments are listed again", async () => {
     expect(await read(1)).toHaveLength(9);
     store.remove(1);
     await expect(read(1)).rejects.toThrow();
@@ -77,7 +77,7 @@ describe("batches", () => {
     expect(await read(5)).toEqual([5, 6, 7, 8, 9]);
   });
 
-  it("of a segment that opens later are read once it is said", async () => {
+  it("of a segment opened later are read after `changed`", async () => {
     expect(await read(9)).toEqual([9]);
     const number = writer.claim();
     const { opened } = writer.open(number, tail, number - 1);
@@ -86,7 +86,7 @@ describe("batches", () => {
     expect(await read(9)).toEqual([9, 10]);
   });
 
-  it("that another session wrote into the segment are not taken for its batches", async () => {
+  it("written to the segment by a different session are skipped", async () => {
     const stranger = new Rival(store, "stranger");
     stranger.batch(3, { ...tail, idx: (tail.idx - 3) as typeof tail.idx }, [renewed]);
     stranger.batch(3, tail, [renewed]);

@@ -1,4 +1,4 @@
-// The log over several segments: read from its newest base that can be read, read on, and compared with a copy.
+// The log over several segments: read from the newest readable base, continued, and compared with a local log.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -67,18 +67,18 @@ const baseOf = (number: number) => {
   return (opened?.kind === "opened" ? opened.base : undefined) ?? expect.fail("it has a base");
 };
 
-describe("a log that is read anew by the leader that acknowledged it", () => {
+describe("bringing a log up to the batches that its leader acknowledged", () => {
   /** The bytes of the batches of the first segment, before the journal loses any. */
   const held = () =>
     new Map([3, 4, 5, 6].map((position, at) => [at + 1, store.read(1, position)?.bytes] as const));
 
-  it("is as it was read where it shows all that was acknowledged", async () => {
+  it("changes nothing if the storage has all acknowledged batches", async () => {
     const log = await read();
     bringUpTo(log, tail, () => expect.fail("nothing is missing"));
     expect([log.tail, log.isAhead]).toEqual([tail, false]);
   });
 
-  it("gets back what the journal lost, until the journal shows that again", async () => {
+  it("restores lost batches, and is ahead until the storage has them again", async () => {
     const [acknowledged, bytes] = [tail, held()];
     const { state } = await read();
     store.loseTail(1, 2);
@@ -91,7 +91,7 @@ describe("a log that is read anew by the leader that acknowledged it", () => {
     expect([log.tail, log.isAhead]).toEqual([acknowledged, false]);
   });
 
-  it("is damaged where it parts from that, and where a batch is held no more", async () => {
+  it("throws if the logs differ, and if a lost batch is not in memory", async () => {
     const [acknowledged, bytes] = [tail, held()];
     store.loseTail(1, 2);
     const short = await read();
@@ -103,10 +103,14 @@ describe("a log that is read anew by the leader that acknowledged it", () => {
     expect(() => bringUpTo(parted, acknowledged, (idx) => bytes.get(idx))).toThrow(JournalDamagedError);
     append(2);
     const longer = await read();
-    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow("batch 4 in the journal differs");
+    expect(() => bringUpTo(longer, acknowledged, (idx) => bytes.get(idx))).toThrow(
+      "batch 4 in the journal differs",
+    );
     await next(true);
     const ofBase = await read();
-    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow("batch 4 in the journal differs");
+    expect(() => bringUpTo(ofBase, acknowledged, (idx) => bytes.get(idx))).toThrow(
+      "batch 4 in the journal differs",
+    );
   });
 });
 
@@ -117,7 +121,7 @@ describe("a restart", () => {
     expect((await read()).tail).toEqual(tail);
   });
 
-  it("begins at the newest base: segments before it may be gone", async () => {
+  it("begins at the newest base: earlier segments may be missing", async () => {
     await next(false);
     const number = await next(true);
     const whole = fingerprint((await read()).state);
@@ -145,7 +149,7 @@ describe("a restart", () => {
     },
   );
 
-  it("halts where a segment in between is gone, or ends before the next one begins", async () => {
+  it("halts if a segment of the chain is missing, or ends before the next segment begins", async () => {
     await next(false);
     await next(false);
     store.loseTail(2, 1);
@@ -154,7 +158,7 @@ describe("a restart", () => {
     await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
   });
 
-  it("halts where a record is lost or cannot be read", async () => {
+  it("halts at a lost or unreadable record", async () => {
     store.damageRecord(1, 4);
     await expect(read()).rejects.toBeInstanceOf(JournalDamagedError);
     store.loseRecords(1, 4);
@@ -162,8 +166,8 @@ describe("a restart", () => {
   });
 });
 
-describe("reading on", () => {
-  it("goes through the rest of the segment and those that follow", async () => {
+describe("continuing a local log", () => {
+  it("reads the rest of the segment and all later segments", async () => {
     const held = await read();
     append(2);
     await next(false);
@@ -173,7 +177,7 @@ describe("reading on", () => {
     expect(fingerprint(held.state)).toBe(fingerprint((await read()).state));
   });
 
-  it("needs no segment that was read, nor one before", async () => {
+  it("needs no segment already read", async () => {
     await next(false);
     const held = await read();
     await next(true);
@@ -183,7 +187,7 @@ describe("reading on", () => {
     expect(held.tail).toEqual(tail);
   });
 
-  it("says where what was read could not be read again", async () => {
+  it("reports stored records that a restart could not read", async () => {
     const held = await read();
     store.loseRecords(1, 4);
     append(1);
@@ -191,7 +195,7 @@ describe("reading on", () => {
     expect(held.tail).toEqual(tail);
   });
 
-  it("throws where the log goes on differently, or lost its end", async () => {
+  it("throws if the stored log differs, or lost its end", async () => {
     const held = await read();
     store.loseTail(1, 1);
     await expect(readOn(held, await live(), journal)).rejects.toBeInstanceOf(JournalDamagedError);
@@ -200,8 +204,8 @@ describe("reading on", () => {
   });
 });
 
-describe("a copy compares with the log", () => {
-  it("as its beginning, in its segment or in one before", async () => {
+describe("a local log compares with the stored log", () => {
+  it("as a beginning, in the newest segment or an earlier segment", async () => {
     const held = await read();
     expect(await compare(held, await live(), journal)).toBe("beginning");
     append(2);
@@ -211,7 +215,7 @@ describe("a copy compares with the log", () => {
     expect(await compare(new Replay(), await live(), journal)).toBe("beginning");
   });
 
-  it("as longer where the log lost its end, its newest segment also", async () => {
+  it("as longer if the stored log lost its end, even a whole segment", async () => {
     append(2);
     const held = await read();
     store.loseTail(1, 2);
@@ -227,7 +231,7 @@ describe("a copy compares with the log", () => {
     expect(await compare(more, await live(), journal)).toBe("longer");
   });
 
-  it("as different where they part", async () => {
+  it("as different if the batches of one index differ", async () => {
     const held = await read();
     const { tail: end } = held;
     append(2);
@@ -241,7 +245,7 @@ describe("a copy compares with the log", () => {
     expect(await compare(held, await live(), journal)).toBe("beginning");
   });
 
-  it("as longer than a log that cannot be read to an end which it holds, and not at all with one beyond", async () => {
+  it("as longer than a damaged log that it was read to the end of, otherwise as unreadable", async () => {
     const held = await read();
     append(2);
     const more = await read();
@@ -255,7 +259,7 @@ describe("a copy compares with the log", () => {
 });
 
 describe("a base", () => {
-  it("is read back as it was written, foreign records between its parts or not", async () => {
+  it("is read back unchanged, with or without foreign records between the parts", async () => {
     const log = await read();
     const number = writer.claim();
     store.insert(number, Buffer.from("foreign"));
@@ -284,7 +288,7 @@ describe("a base", () => {
     expect(fingerprint(back.state)).toBe(fingerprint(log.state));
   });
 
-  it("that changed since is not taken for whole", async () => {
+  it("fails the check if a part has changed", async () => {
     const number = await next(true);
     const segment = journal.segment(number);
     await verifyBase(segment, baseOf(number));

@@ -203,7 +203,7 @@ describe("the store in memory", () => {
     expect(store.end(1)).toEqual({ position: 0, bytes: 0, isSealed: false, missing: 0 });
   });
 
-  it("lets a follower go on when lost records are appended again in time, and throws otherwise", async () => {
+  it("lets a follower continue if lost records are appended again in time, and throws otherwise", async () => {
     const { clock, store, segment } = aWorld();
     await fill(segment, 5);
     const follower = new Follower(segment);
@@ -294,7 +294,7 @@ describe("the store in memory", () => {
     await expect(linesOf(segment.replay(1))).rejects.toThrow("record 1 of segment 1 is missing");
   });
 
-  it("damages a record, which then cannot be read, and is not counted as missing", async () => {
+  it("damages a record: unreadable, but not counted as missing", async () => {
     const { store, segment } = aWorld();
     await segment.append(bytesOf("opened"), 0, { isOpened: true });
     await fill(segment, 3, 2);
@@ -310,7 +310,7 @@ describe("the store in memory", () => {
     expect(await linesOf(segment.replay(2))).toEqual(filled(2, 3));
   });
 
-  it("finds the opened record that is left when the last one is lost", async () => {
+  it("finds the earlier opened record if the last opened record is lost", async () => {
     const { store, segment } = aWorld();
     await segment.append(bytesOf("first"), 0, { isOpened: true });
     await segment.append(bytesOf("second"), 1, { isOpened: true });

@@ -1,5 +1,5 @@
-// The journal on three nats-servers with three replicas of each segment, while the server that leads a segment's stream
-// is killed: no record is lost or doubled, and a seal holds.
+// The journal on three nats-servers with three replicas of each segment. The leader of a segment's stream is killed: no
+// record is lost or doubled, and a seal holds.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
@@ -75,7 +75,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
     return leader as ServerLife;
   }
 
-  /** A leader that steps down does not choose its successor: each step has an even chance. */
+  /** A leader cannot choose the successor when stepping down: each step has an even chance. */
   async function letLead(number: number, server: ServerLife): Promise<void> {
     const poll = { ...POLL, message: `${server.name} leads the stream of segment ${number}` };
     const step = async () => {
@@ -86,7 +86,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
     await expect.poll(step, poll).toBe(server.name);
   }
 
-  /** Kills the server that leads the stream and starts it again after `awayMs`. */
+  /** Kills the leader of the stream and restarts the server after `awayMs`. */
   async function loseLeader(number: number, awayMs: number): Promise<void> {
     const leader = await leaderOf(number);
     await leader.kill("SIGKILL");
@@ -154,7 +154,7 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
   );
 
   it(
-    "gives a server that was away under appends and the seal all of its records, also when it leads",
+    "gives a server absent during appends and the seal all records, even if the server leads later",
     async () => {
       await surely(() => journal.create(6));
       const segment = journal.segment(6);

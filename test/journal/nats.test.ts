@@ -1,4 +1,4 @@
-// The journal on real nats-servers: the conformance suite, the settings of its streams, and servers that die.
+// The journal on real nats-servers: the conformance suite, the settings of streams, and servers killed.
 
 import { randomUUID } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -113,7 +113,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
     });
 
     describe("the settings of a segment's stream", () => {
-      it("are created and read back as they must be, sealed too", async () => {
+      it("are created and read back as required, for a sealed segment too", async () => {
         const options = optionsFor(server);
         const journal = await openNatsJournal(options);
         expect(journal.durability.class).toBe("page-cache");
@@ -230,7 +230,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         await journal.close();
       });
 
-      it("is full for a record that the server would cut the connection for", async () => {
+      it("answers full for a record so large that the server would cut the connection", async () => {
         const journal = await openNatsJournal(optionsFor(server));
         await journal.create(1);
         const segment = journal.segment(1);
@@ -239,7 +239,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         await journal.close();
       });
 
-      it("keeps one bound for all segments, and takes records again when a segment was removed", async () => {
+      it("bounds all segments together, and accepts records again after a segment is removed", async () => {
         const journal = await openNatsJournal(optionsFor(server, { bytesMax: 300_000 }));
         for (const number of [1, 2]) {
           await journal.create(number);
@@ -320,7 +320,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
     });
 
     describe("a server in trouble", () => {
-      it("is named when it has no JetStream", async () => {
+      it("is named if it has no JetStream", async () => {
         const bare = await startNatsServer({ binary: path });
         try {
           const opening = openNatsJournal(optionsFor(bare));
@@ -359,7 +359,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         }
       }
 
-      it("bounds the journal by what its account may store", () => {
+      it("bounds the journal by the account's storage limit", () => {
         const accounts =
           "accounts { A { users: [{ user: a, password: a }], jetstream: { max_file: 4000000 } } }";
         return withStore(
@@ -368,7 +368,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         );
       });
 
-      it("answers full when its own storage is at its bound", () =>
+      it("answers full if the server's storage is full", () =>
         withStore(
           (storeDir) => `jetstream { store_dir: "${storeDir}", max_file_store: 1MB }`,
           async (journal) => {
@@ -480,7 +480,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
           expect(await linesOf(journal.segment(2).replay(1))).toEqual(filled(1, 3));
         }));
 
-      it("says that it is back, and proves nothing while it is stopped", () =>
+      it("reports that it is back, and proves nothing while stopped", () =>
         withOwnServer(async (own, journal) => {
           await journal.create(1);
           const segment = journal.segment(1);

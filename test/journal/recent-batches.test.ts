@@ -1,4 +1,4 @@
-// The newest batches in memory: what of them is dropped.
+// The newest batches in memory: uncommitted batches are dropped.
 
 import { expect, it } from "vitest";
 import { RecentBatches } from "../../src/journal/recent-batches.ts";

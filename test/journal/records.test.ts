@@ -1,4 +1,4 @@
-// The form of records: each kind comes back as it was written, and whatever is not whole is foreign.
+// The format of records: each kind is decoded unchanged, and incomplete bytes are foreign.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe("a record", () => {
     else expect(decoded).toEqual(record);
   });
 
-  it("of a batch comes back with its events, and its header without them", () => {
+  it("of a batch is decoded with the events, and the header without the events", () => {
     const events = ['{"type":"TermRenewed"}', '{"type":"X","text":"\\",\\"events\\":[蜂"}'];
     const bytes = encodeBatch(header, events);
     expect(decodeRecord(bytes)).toEqual({
@@ -91,7 +91,7 @@ describe("a record", () => {
     );
   });
 
-  it("that is cut off anywhere is foreign", () => {
+  it("is foreign if cut off at any byte", () => {
     const whole = [...records.map(encodeRecord), encodeBatch(header, ['{"type":"TermRenewed"}'])];
     for (const bytes of whole)
       for (let cut = 0; cut < bytes.length; cut += 1) {

@@ -1,4 +1,4 @@
-// Which records count: those that continue the log. All readers skip the same others, and damage is told from them.
+// A record counts if the record continues the log. All readers skip the same records, and distinguish damage.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -52,7 +52,7 @@ function aBatch(more: object = {}, events: readonly Event[] = [{ type: "TermRene
 }
 
 describe("a replay", () => {
-  it("gives the state that was decided, whatever foreign and superseded records stand between", () => {
+  it("gives the decided state, whatever foreign and superseded records lie between", () => {
     const other = aBatch({ journal: "another" });
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 3 }), { minLength: 8, maxLength: 8 }), (between) => {
@@ -82,7 +82,7 @@ describe("a replay", () => {
     expect(replay.tail.idx).toBe(history.state.idx);
   });
 
-  it("counts foreign records, and no batch that a leader of this journal superseded", () => {
+  it("counts foreign records, but not superseded batches of the journal's leaders", () => {
     const superseded = bytesOf[1] as Uint8Array;
     const { replay, verdicts } = taking([
       ...bytesOf.slice(0, 3),
@@ -98,7 +98,7 @@ describe("a replay", () => {
     expect(replay.foreign).toMatchObject({ count: 2 });
   });
 
-  it("takes a copy before the segment's `Opened` by the chain alone, whoever wrote it", () => {
+  it("accepts a copied batch before the segment's `Opened` by the hash chain alone, from any writer", () => {
     const tail = taking(bytesOf).replay.tail;
     const opened = { ...segmentOfTurns.opened, life: "next", term: term(1), tail };
     const live = { ...segmentOfTurns, opened, position: bytesOf.length + 1 };
@@ -109,7 +109,7 @@ describe("a replay", () => {
     );
   });
 
-  it("knows the writer's own end of a segment, and no foreign one", () => {
+  it("accepts the writer's `Closing`, and no foreign `Closing`", () => {
     const closing = { kind: "closing", segment: 1, life: "a-session", reason: "handing-over" } as const;
     const foreign = encodeRecord({ ...closing, life: "another" });
     expect(taking([...bytesOf, foreign]).replay.closing).toBeUndefined();
@@ -118,7 +118,7 @@ describe("a replay", () => {
 });
 
 describe("damage", () => {
-  it("is a record that is missing", () => {
+  it("is a missing record", () => {
     const replay = new Replay();
     expect(() => replay.take({ position: 1, bytes: bytesOf[0] as Uint8Array })).toThrow(JournalDamagedError);
     replay.enter(segmentOfTurns, 0);
@@ -128,13 +128,13 @@ describe("damage", () => {
     );
   });
 
-  it("is a batch from further on than a leader has in flight", () => {
+  it("is a batch further ahead than a leader may have in flight", () => {
     const idx = (ahead: number) => batchIndex(3 + limits.batchesInFlightMax + ahead);
     expect(taking([...bytesOf.slice(0, 3), aBatch({ idx: idx(0) })]).kinds[3]).toBe("skipped");
     expect(() => taking([...bytesOf.slice(0, 3), aBatch({ idx: idx(1) })])).toThrow(/batches are missing/);
   });
 
-  it("is a segment of another journal", () => {
+  it("is a segment of a different journal", () => {
     const { replay } = taking(bytesOf);
     const opened = { ...segmentOfTurns.opened, journal: "another" };
     expect(() => replay.enter({ ...segmentOfTurns, opened }, 0)).toThrow(JournalDamagedError);
@@ -152,7 +152,7 @@ describe("damage", () => {
   });
 });
 
-it("a replay that goes on from what a leader decided takes the leader's next batch", () => {
+it("a replay continued from a leader's state accepts the leader's next batch", () => {
   const { replay } = taking(bytesOf);
   const { tail } = replay;
   const going = new Replay({ state: replay.state, tail: emptyTail });

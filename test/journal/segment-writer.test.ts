@@ -1,4 +1,4 @@
-// Records appended one after the other until each is known to be stored, or the segment is not the writer's any more.
+// Appends records in order, each until known to be stored, or until the writer has lost the segment.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -75,7 +75,7 @@ describe("a record", () => {
     expect(writer.sentMonotonicMs).toBeGreaterThan(0);
   });
 
-  it("goes behind foreign records, but not the claim", async () => {
+  it("is stored after foreign records, except for the claim", async () => {
     await put(claim("own"));
     store.insert(1, Buffer.from("foreign"));
     store.insert(1, chunk("b", "another"));
@@ -109,7 +109,7 @@ describe("a record", () => {
 });
 
 describe("a segment", () => {
-  it("that is sealed, or holds another record of the writer's own session, is lost", async () => {
+  it("is lost if sealed, or if it holds a different record of the writer's session", async () => {
     await put(claim("own"));
     store.insert(1, chunk("b"));
     await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
@@ -117,20 +117,20 @@ describe("a segment", () => {
     await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
   });
 
-  it("that is removed is lost, and gone", async () => {
+  it("is lost and gone if removed", async () => {
     await put(claim("own"));
     store.loseSegment(1);
     await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: true });
   });
 
-  it("that lost its end is damaged", async () => {
+  it("is damaged if it lost its end", async () => {
     await put(claim("own"));
     await put(chunk("a"));
     store.loseTail(1, 1);
     await expect(put(chunk("b"))).rejects.toBeInstanceOf(JournalDamagedError);
   });
 
-  it("without room says so", async () => {
+  it("reports a full journal", async () => {
     store.bytesMax = 10;
     await expect(put(claim("own"))).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
   });

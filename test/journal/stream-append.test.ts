@@ -1,4 +1,4 @@
-// What an answer to an append proves, and what it does not prove.
+// The outcome of an append by JetStream's answer.
 
 import { describe, expect, it } from "vitest";
 import { readAppendAnswer } from "../../src/journal/stream/append.ts";

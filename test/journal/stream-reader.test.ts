@@ -1,4 +1,4 @@
-// Reading a segment from a stream whose server loses, withholds and forgets. Every case ends with all records once and
+// Reads a segment from a stream while the server loses, withholds and forgets messages. Every case ends with all records once and
 // in order, or with an error that names the missing record.
 
 import { getEventListeners } from "node:events";
@@ -34,7 +34,7 @@ describe("reading a segment from a stream", () => {
     expect(tap.begun).toEqual([1]);
   });
 
-  it("requests more at once when a record does not fit the bytes requested ahead", async () => {
+  it("requests more at once if a record exceeds the bytes requested ahead", async () => {
     const { world, writer, tap, reader } = await aSegment(0);
     for (const [at, size] of [100, 5_000, 100].entries()) await writer.append(new Uint8Array(size), at);
     const positions: number[] = [];
@@ -104,14 +104,14 @@ describe("reading a segment from a stream", () => {
     expect(follower.lines).toEqual(filled(1, 4));
   });
 
-  it("makes a consumer when heartbeats come and a record that the stream has does not", async () => {
+  it("makes a consumer if heartbeats arrive and a stored record does not", async () => {
     const { reader, tap } = await aSegment(5);
     tap.staleConsumers = 1;
     expect(await linesOf(reader.replay(1))).toEqual(filled(1, 5));
     expect(tap.begun).toEqual([1, 1]);
   });
 
-  it("gives up a replay when no consumer delivers what the stream has", async () => {
+  it("gives up a replay if no consumer delivers the stored records", async () => {
     const { reader, tap } = await aSegment(5);
     tap.staleConsumers = Number.POSITIVE_INFINITY;
     const replaying = linesOf(reader.replay(1, { patienceMs: 1_000 }));
@@ -130,7 +130,7 @@ describe("reading a segment from a stream", () => {
     expect(follower.lines).toEqual(filled(4, 4));
   });
 
-  it("waits for the connection and goes on behind the record read last", async () => {
+  it("waits for the connection and continues after the last record read", async () => {
     const { world, writer, reader, tap } = await aSegment(3);
     const follower = new Follower(reader);
     await follower.hasRead(3);
@@ -162,7 +162,7 @@ describe("reading a segment from a stream", () => {
     expect(await linesOf(reader.replay(2))).toEqual(filled(2, 5));
   });
 
-  it("holds no more than a pull and a half while nothing is taken", async () => {
+  it("buffers at most one and a half pulls while the reader takes no records", async () => {
     const { writer, reader, tap } = await aSegment(0);
     const megabyte = new Uint8Array(1_000_000);
     for (const at of range(0, 19)) await writer.append(megabyte, at);
@@ -232,7 +232,7 @@ describe("reading a segment that lost records", () => {
 });
 
 describe("a stream that a cluster does not know", () => {
-  it("is missing only when that was said for long enough, without another answer in between", async () => {
+  it("is missing only after the same answer for long enough, without a different answer in between", async () => {
     const clock = new ManualClock();
     const world = new StreamWorld(clock);
     const segment = world.open({ servers: "cluster" }).segment(7);
@@ -250,7 +250,7 @@ describe("a stream that a cluster does not know", () => {
     expect(await append()).toBe("stored");
   });
 
-  it("is not missing when there is no answer", async () => {
+  it("is not missing without an answer", async () => {
     const { world, journal } = await StreamWorld.withSegment({ servers: "cluster" });
     world.questionFates = [{ verb: "STREAM.INFO", fate: "nobody" }];
     await expect(journal.segment(2).end()).rejects.toThrow(UnreachableError);

@@ -1,5 +1,5 @@
-// Repeats calls of a journal until their outcome is known, as a leader does while a server is away. Gives up with the
-// last answer, so that a test says what it waited for.
+// Repeats calls of a journal until the outcome is known, as a leader does while a server is away. On giving up, the
+// error names the last answer and the expectation.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";

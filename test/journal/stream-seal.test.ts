@@ -1,5 +1,5 @@
-// Sealing a segment whose server acknowledges seals and never shows them, as nats-server 2.9.10 does behind a flipped
-// bit in a stream's newest block.
+// Seals a segment while the server acknowledges seals and never returns them. Nats-server 2.9.10 does so after a
+// flipped bit in a stream's newest block.
 
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
@@ -10,8 +10,8 @@ function forgotten(seals: number): "forget"[] {
   return Array.from({ length: seals }, () => "forget");
 }
 
-describe("a seal that is acknowledged and never shown", () => {
-  it("ends the segment for its handle at the first of its positions", async () => {
+describe("a seal that the server acknowledges and never returns", () => {
+  it("ends the segment for the handle, at the first acknowledged position", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);
@@ -24,7 +24,7 @@ describe("a seal that is acknowledged and never shown", () => {
     expect(world.stream.lastSeq).toBe(3 + limits.sealsUnshownMax);
   });
 
-  it("counts records that were acknowledged and never shown before it", async () => {
+  it("counts earlier records that were acknowledged and never returned", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);
@@ -34,7 +34,7 @@ describe("a seal that is acknowledged and never shown", () => {
     expect(await segment.end()).toMatchObject({ position: 4, isSealed: true });
   });
 
-  it("is repeated until it is shown, when fewer are missing", async () => {
+  it("is repeated until the server returns it, if fewer than the limit are missing", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);
@@ -44,7 +44,7 @@ describe("a seal that is acknowledged and never shown", () => {
     expect(await segment.end()).toMatchObject({ position: 3 + missing, isSealed: true, missing });
   });
 
-  it("does not count where it was not acknowledged", async () => {
+  it("does not count without acknowledgement", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 3);

@@ -1,5 +1,5 @@
-// The production journal over the simulated JetStream, for tests: lines without delay, the fates of the next messages,
-// and what a tap on each connection drops, adds and counts.
+// The production journal over the simulated JetStream, for tests. Connections have no delay. A test sets the fates of
+// the next messages; a tap on each connection drops, adds and counts messages.
 
 import { expect } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
@@ -13,16 +13,16 @@ import { type Line, SimStreamWire } from "../../src/sim/fault/stream-wire.ts";
 
 export interface OpenOptions {
   readonly bytesMax?: number;
-  /** Default: one server, whose "stream not found" is final. */
+  /** Default: a single server. */
   readonly servers?: StreamWire["servers"];
 }
 
 export class StreamWorld {
-  /** Of a message to the server: it arrives so much later a second time, ms. */
+  /** Delay after which each message to the server arrives a second time, ms. */
   copyMs: number | undefined;
   copiesArrived = 0;
   publishFates: PublishFate[] = [];
-  /** Of requests with that verb, in this order. */
+  /** Fates of the next requests per verb, in order. */
   questionFates: { readonly verb: string; readonly fate: QuestionFate }[] = [];
   readonly server: SimJetStream;
   readonly #clock: Clock;
@@ -70,19 +70,19 @@ export class StreamWorld {
   }
 }
 
-/** A connection that may lose deliveries and hear words that the server did not say. */
+/** A connection, able to lose deliveries and to inject messages not sent by the server. */
 export class WireTap implements StreamWire {
   readonly maxPayloadBytes: number;
   readonly servers: StreamWire["servers"];
   readonly serverVersion: string;
   /** Where each consumer began. */
   readonly begun: number[] = [];
-  /** Records whose next delivery is lost. */
+  /** Positions of records; the next delivery of each record is lost. */
   readonly lost = new Set<number>();
   delivered = 0;
   /** Nothing is delivered. */
   isMute = false;
-  /** How many of the next consumers are kept by a server whose copy of the stream stays empty. */
+  /** Number of next consumers to place on a server with an empty replica of the stream. */
   staleConsumers = 0;
   /** In place of `$JS.ACK.<stream>`. */
   ackPrefix: string | undefined;

@@ -1,5 +1,5 @@
-// Messages between a leader's process and the thread of a maker: plain values, because messages are copied. An error
-// loses its class in a copy, and is made again by its code.
+// Messages between a leader's process and the thread of a maker: plain values, because messages are copied. Copying
+// loses an error's class; the receiver restores the class by the error's code.
 
 import { JournalDamagedError, messageOf, WaggleError, type WaggleErrorCode } from "../../errors.ts";
 import type { AppendOutcome } from "../../journal/journal.ts";
@@ -12,11 +12,11 @@ export type JournalPlace =
       readonly kind: "stream";
       readonly connection: Omit<NatsOptions, "signal" | "onError">;
       readonly swarm: string;
-      /** As the leader opened it. */
+      /** As in the leader's settings. */
       readonly replicas?: number | undefined;
       readonly bytesMax?: number;
     }
-  /** The thread reads the files. Only the process that holds the folder's lock writes them. */
+  /** The thread reads the files. Only the holder of the folder's lock writes. */
   | { readonly kind: "file"; readonly folder: string };
 
 export interface ThreadOrder {
@@ -34,7 +34,7 @@ export type Question =
       readonly expected: number;
     };
 
-/** To each question its answer, by `id`. */
+/** The answer to the question with the same `id`. */
 export type Answer = { readonly id: number } & (
   | { readonly value: number | undefined | AppendOutcome }
   | { readonly error: CopiedError }

@@ -1,8 +1,9 @@
-// Segments that were claimed and never opened: a maker or a candidate ended too early. They hold no part of the log,
-// and a part of a base may take the room of the next base.
+// Unfinished segments: claimed but never opened, because a maker or a candidate ended too early. An unfinished segment
+// holds no part of the log, but may hold part of a base, in the way of the next base.
 //
-// The rule: a segment is removed only while a higher number exists. A coordinator that takes the lead uses the number
-// behind its list. If the highest number disappeared, two coordinators with different lists could both open a segment.
+// The rule: a segment is removed only while a higher number exists. A candidate for the lead claims the number after
+// the highest listed number. If the highest number disappeared, two candidates with different lists could both open a
+// segment.
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
@@ -11,8 +12,7 @@ import { claimantOf } from "../../journal/live.ts";
 import { encodeRecord } from "../../journal/records.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
-/** Removes the unfinished segments of a leader above its segment, below a new claim that keeps their numbers in
- *  use.
+/** Removes the unfinished segments of a leader above its segment. A new claim above them keeps the numbers in use.
  *  @param claim number of the new claim, above all existing numbers · @param attempt random, of the new claim
  *  @throws as `SegmentWriter.put`; UnreachableError */
 export async function removeOwnUnfinished(
@@ -42,11 +42,11 @@ export async function removeOwnUnfinished(
   for (const number of own) if (!signal.aborted) await journal.remove(number);
 }
 
-/** Removes a segment below the led one that is not live, unless damage may hide its `Opened`.
+/** Removes a segment below the leader's segment if not live, unless damage may hide its `Opened`.
  *  @throws UnreachableError */
 export async function removeUnopened(journal: Journal, number: number): Promise<void> {
   const segment = journal.segment(number);
-  await segment.seal(); // after the seal it cannot become live
+  await segment.seal(); // a sealed segment cannot become live
   try {
     const end = await segment.end();
     if (end?.missing === 0 && (await segment.opened()) === undefined) await journal.remove(number);

@@ -1,6 +1,6 @@
-// Messages after a commit, in this order: effects to agents and clients (requests/outbox.ts), answers to requests, and
-// live events. Live events save followers of the journal polling: one message per batch and subject `event.<project or
-// _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
+// Messages after a commit, in order: effects to agents and clients (requests/outbox.ts), answers to requests, and live
+// events. Live events save followers of the journal polling: one message per batch and subject
+// `event.<project or _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -39,13 +39,13 @@ export class Dispatcher {
     this.#firstIdx = deps.state.auditFirstIdx;
   }
 
-  /** The first batch that readers find in the journal. */
+  /** The first batch readable in the journal. */
   get firstIdx(): BatchIndex {
     return this.#firstIdx;
   }
 
-  /** An entry for the next turn that sends again what agents have not confirmed: the previous leader may not have
-   *  sent the messages, or the connection lost them. */
+  /** An entry for the next turn, to repeat messages not confirmed by agents: the previous leader may not have sent
+   *  them, or the connection lost them. */
   resend(): InboxEntry {
     let unconfirmed: readonly Effect[] = [];
     return {
@@ -78,7 +78,7 @@ class EventPublisher {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #namesByType = new Map<EventType, { readonly noun: string; readonly verb: string }>();
-  /** By subject: the last batch in this term, oldest first. Followers detect gaps by it. */
+  /** By subject: the last batch in the term, oldest first. Lets followers detect gaps. */
   readonly #lastIdxBySubject = new Map<string, number>();
 
   constructor(transport: Transport, subjects: Subjects) {

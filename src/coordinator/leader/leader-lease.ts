@@ -1,5 +1,5 @@
-// The leader lease. An acknowledged append that was *sent* less than 0.8·T ago proves that no other coordinator can
-// lead by now. An unshared journal needs no proof.
+// The leader lease. An acknowledged append *sent* less than 0.8·T ago proves that no second coordinator can lead by
+// now. An unshared journal needs no proof.
 
 import type { Clock } from "../../clock.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -34,18 +34,18 @@ export class LeaderLease {
     return this.#isYoung(this.#provenMonotonicMs);
   }
 
-  /** Whether the newest batch in flight will prove the lease once it is stored. A batch that was sent long ago may
-   *  have been stored before another coordinator led. */
+  /** True if the newest batch in flight will prove the lease once stored. A batch sent long ago may have been stored
+   *  before a new leader's term, and proves nothing. */
   get willBeProven(): boolean {
     return this.#isYoung(this.#appendedMonotonicMs);
   }
 
-  /** Whether an append was sent so long ago that its acknowledgement proves nothing. */
+  /** True if an append is too old: its acknowledgement proves nothing. */
   isLate(sentMonotonicMs: number): boolean {
     return !this.#isYoung(sentMonotonicMs);
   }
 
-  /** Whether the newest append is so old that another is due, before standbys notice silence. */
+  /** True if the next append is due, before standbys notice silence. */
   get isRenewalDue(): boolean {
     const { journal, clock, timing } = this.#deps;
     return (

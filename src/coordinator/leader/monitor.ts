@@ -1,6 +1,6 @@
-// Observations of the load for people: kinds whose tasks go to one agent too often, and busy agents whose queues wait.
-// No decision reads them, the journal does not record them, and a new leader starts afresh. Fed with committed events
-// and at each pulse; bounded by the limits of both watches.
+// Observations of the load for people: kinds with too many tasks on a single agent, and busy agents with waiting tasks.
+// Decisions do not depend on observations, the journal does not record them, and a new leader starts afresh. Fed with
+// committed events and at each pulse; bounded by the limits of both watches.
 
 import type { Logger } from "pino";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -16,17 +16,17 @@ import type { AgentRow, SwarmState, TaskQueue } from "../../state/state.ts";
 /** An active alert. */
 export interface KindAlert extends ConcentrationAlert {
   readonly kind: Kind;
-  /** Journal time of its beginning. */
+  /** Journal time of the begin. */
   readonly since: Instant;
 }
 
-/** A kind with only one agent. */
+/** A kind with a single agent. */
 export interface SoleAgent {
   readonly kind: Kind;
   readonly agent: AgentId;
 }
 
-/** An alert from its beginning until `limits.concentrationQuietMs` after its condition ended. */
+/** An alert, from its begin until `limits.concentrationQuietMs` after the end of the condition. */
 interface Raised {
   readonly since: Instant;
   heldAt: Instant;
@@ -57,7 +57,7 @@ export class Monitor {
     for (const { event } of recorded) if (event.type === "TaskAssigned") this.#assigned(event);
   }
 
-  /** Looks at the state. @param at journal time, not before the last one */
+  /** Looks at the state. @param at journal time; never decreases */
   pulse(at: Instant): void {
     this.#at = at;
     this.#bottlenecks.observe(at, pressures(this.#state));
@@ -79,7 +79,7 @@ export class Monitor {
     return alerts.sort((a, b) => b.share - a.share || (a.kind < b.kind ? -1 : 1));
   }
 
-  /** Kinds with only one agent: a note, no alert. Most recently assigned first. */
+  /** Kinds with a single agent: a note, no alert. Most recently assigned first. */
   soleAgents(): readonly SoleAgent[] {
     const sole: SoleAgent[] = [];
     for (const [kind, watch] of this.#watchByKind) {
@@ -150,7 +150,7 @@ function* pressures(state: SwarmState): Generator<AgentPressure> {
   }
 }
 
-/** Queues whose tasks wait for an agent, and not for an operator. */
+/** Queues with tasks waiting for an agent, and not for an operator. */
 function waitingQueues(state: SwarmState): ReadonlyMap<Kind, readonly TaskQueue[]> {
   const queuesByKind = new Map<Kind, TaskQueue[]>();
   if (state.isPaused) return queuesByKind;

@@ -1,6 +1,6 @@
-// Answers `project.<p>.query.*`: status, tasks, one task and why it waits, settings, pages of the journal. A leader's
-// answer leaves with the commit of its contents. A standby waits a moment, so that the leader comes first, and marks
-// its answer as stale.
+// Answers `project.<p>.query.*`: status, tasks, a single task with the reason of its wait, settings, pages of the
+// journal. A leader's answer leaves with the commit of its contents. A standby waits a moment, to let the leader answer
+// first, and marks its answer as stale.
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
@@ -57,9 +57,9 @@ export interface QueriesDeps {
   /** Undefined on a standby. */
   readonly leader: () => Leader | undefined;
   readonly recentBatches: RecentBatches;
-  /** The log as far as this coordinator read it. */
+  /** The log, as far as the coordinator has read. */
   readonly log: () => Replay;
-  /** Ids of the standbys that were heard lately. */
+  /** Ids of the standbys heard lately. */
   readonly standbys: () => readonly string[];
 }
 
@@ -71,7 +71,7 @@ interface View {
   readonly state: SwarmState;
   readonly isStale: boolean;
   readonly reader: AuditReader;
-  /** The first batch that readers find in the journal. */
+  /** The first batch readable in the journal. */
   readonly firstIdx: () => BatchIndex;
 }
 
@@ -115,7 +115,7 @@ export class Queries {
     });
   }
 
-  /** Answers a list of tasks. It is made in slices, and leaves with the commit of the newest batch in it. */
+  /** Answers a list of tasks. The list is made in slices, and leaves with the commit of its newest batch. */
   #listTasks(message: Message, reply: string, leader: Leader | undefined): void {
     const query = this.#taskQuery(message);
     if (!query.ok) return this.#send(reply, encode(query));
@@ -155,7 +155,7 @@ export class Queries {
     return { ok: true, value: { filter, project, sort, limit, after, now: this.#now(), bytesMax } };
   }
 
-  /** A stuck leader says why it cannot answer, after a standby had time to answer. */
+  /** A stuck leader refuses with the reason, after a standby had time to answer. */
   #leaveOpen(why: string, reply: string): void {
     if (this.#waiting >= limits.standbyQueriesMax) return;
     this.#waiting += 1;
@@ -319,7 +319,7 @@ export class Queries {
     return { state, isStale: true, reader, firstIdx: () => state.auditFirstIdx };
   }
 
-  /** A standby leaves the query to the leader, which may have more budget to read. */
+  /** A standby leaves the query to the leader: the leader may have more budget to read. */
   #refuse(reply: string, { message, retryAfterMs }: BackpressureError): void {
     const leader = this.#deps.leader();
     if (leader === undefined) return;
@@ -343,7 +343,7 @@ export class Queries {
   }
 }
 
-/** The project of `project.<p>.query.<what>`. Its budget pays for reads. */
+/** The project of `project.<p>.query.<what>`, charged for reads. */
 function projectOf({ subject }: Message): ProjectId {
   return projectId(subject.split(".").at(-3) ?? "");
 }
