@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command `waggle`: starts the compiled command line. Committed, not built, so that npm can link the command before
-// dist exists. Plain JavaScript without dependencies, so that an old Node can print its error.
+// The command `waggle`: starts the compiled command line. Committed, not built: npm links the command before dist
+// exists. Plain JavaScript without dependencies, so that an old Node can print the error.
 
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
-// Reads a segment from a stream while the server loses, withholds and forgets messages. Every case ends with all records once and
-// in order, or with an error that names the missing record.
+// Reads a segment from a stream while the server loses, withholds and forgets messages. Every case ends with
+// all records once and in order, or with an error that names the missing record.
 
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Each .txt beside this file is a story that is played and must come out as it is told. With
-// WAGGLE_TELL_SCENARIOS=1 what really happened is written into the files; the diff is the review.
+// Plays each transcript in test/scenarios (*.txt) and compares the outcome with the transcript. WAGGLE_TELL_SCENARIOS=1
+// writes the real outcome to the files instead; the diff is the review.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
-// Plays a transcript: a text of steps, and of what each step leads to as the journal, agents and coordinators show it.
-// The swarm is the production coordinator on a clock that the steps move; agents send heartbeats by themselves.
+// Plays a transcript: a text of steps, each followed by the outcome as seen in the journal, at agents and coordinators.
+// The swarm is the production coordinator on a clock moved by the steps; agents send heartbeats by themselves.
 //
 //   coordinators c1 c2 compactEvery=20
 //   agents a1 a2 kinds=count,digest max=2
@@ -31,19 +31,19 @@ interface Actor {
   incarnation: string;
   lives: number;
   isSilent: boolean;
-  /** Pushes do not reach it. */
+  /** Pushes do not reach the agent. */
   isDeaf: boolean;
-  /** By number, until its end was reported. */
+  /** By number, until the end is reported. */
   held: Map<number, Assignment>;
   seen: Set<number>;
-  /** Whether it has them, by the handles it lists in its heartbeats. */
+  /** By handle listed in heartbeats: true if the slots are granted. */
   slots: Map<string, boolean>;
 }
 
-/** Said all the time, and about nothing that a story is about. */
+/** Frequent events without interest for a story. */
 const chatter: ReadonlySet<Event["type"]> = new Set(["TermRenewed", "AssignmentsConfirmed"]);
 
-/** The transcript with what really happened in place of what was expected. */
+/** The transcript with the real outcomes in place of the expected outcomes. */
 export async function play(text: string): Promise<string> {
   const stage = new Stage();
   const played: string[] = [];
@@ -86,7 +86,7 @@ class Stage {
     this.#readJournal();
   }
 
-  /** What happened since the last call. */
+  /** All events since the last call. */
   news(): string[] {
     return this.#news.splice(0);
   }
@@ -208,7 +208,7 @@ class Stage {
     });
   }
 
-  /** A fault of the storage, in the segment that is written. */
+  /** A fault of the storage; without `segment`, in the newest segment. */
   #lose({ tail, record, segment }: Record<string, string>): void {
     const newest = this.#store.list().at(-1) ?? 0;
     if (tail !== undefined) this.#store.loseTail(newest, Number(tail));
@@ -286,7 +286,7 @@ class Stage {
     this.#news.push(`  ${actor.id} is told: ${[push.type, ...what].join(" ")}`);
   }
 
-  /** A task is named `t1`, or `acme/ann/t1` with its project and user. */
+  /** A task is named `t1`, or `acme/ann/t1` with project and user. */
   #submit(names: readonly string[], { kind = "count", ...more }: Record<string, string>): void {
     const task = {
       kind,
@@ -308,7 +308,7 @@ class Stage {
     for (const [project, tasks] of byProject) this.#ask(subjects.project(project, "submit"), { tasks });
   }
 
-  /** A handle is named after its agent: `a1-x` is a1's. */
+  /** A handle is named after the agent: `a1-x` is a1's. */
   #acquire(
     [handle = "", ...resources]: readonly string[],
     { weight, timeout }: Record<string, string>,
@@ -342,7 +342,7 @@ class Stage {
     return actor;
   }
 
-  /** The end of a task's newest attempt, reported by the agent that holds it. */
+  /** The end of a task's newest attempt, reported by the holding agent. */
   #report(verb: string, task: string): void {
     const outcomes: Record<string, string> = {
       complete: "completed",
@@ -366,7 +366,7 @@ class Stage {
     throw new Error(`no agent holds ${task} to ${verb}`);
   }
 
-  /** Asks and does not wait: there may be no leader to answer. */
+  /** Asks without waiting: the swarm may have no leader. */
   #ask(
     subject: string,
     message: object,

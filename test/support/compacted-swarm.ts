@@ -1,4 +1,4 @@
-// A swarm in memory whose leader changes its segment after every few events and keeps little of its audit.
+// A swarm in memory. The leader changes its segment after every few events and keeps little of the audit.
 
 import { expect } from "vitest";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";

@@ -1,4 +1,4 @@
-// One transcript of contention.jsonl: a shared resource and the operations on it.
+// A transcript of contention.jsonl: a shared resource and its operations.
 
 export type ContentionOp =
   | { readonly op: "submit"; readonly agent: string; readonly weight: number }

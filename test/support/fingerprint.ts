@@ -1,5 +1,5 @@
-// A swarm's state as one value without cycles: equal states have equal fingerprints, and only they. Order counts
-// where the state keeps an order (maps in their order, heaps in the order of removal).
+// A swarm's state as a value without cycles: only equal states have equal fingerprints. Order counts where the state
+// keeps an order (maps in insertion order, heaps in the order of removal).
 
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
@@ -14,7 +14,7 @@ import {
   type Timer,
 } from "../../src/state/state.ts";
 
-/** For `toEqual`, which shows where two states differ. */
+/** For `toEqual`, to show the difference of two states. */
 export function describeState(state: SwarmState): unknown {
   const { taskById, queueByKey, timers, ...rest } = state;
   return plain({
@@ -33,7 +33,7 @@ export function fingerprint(state: SwarmState): string {
   return JSON.stringify(describeState(state));
 }
 
-/** Members in order of entry, each with the values that decide its turn. Positions in the heaps follow from these. */
+/** Members in order of entry, each with the values deciding its turn. Positions in the heaps follow from the values. */
 function describeQueue({ kindRow, memberByProject, projects: _, ...queue }: TaskQueue): unknown {
   return { ...queue, tick: kindRow.tick, projects: [...memberByProject.values()].map(describeProject) };
 }
@@ -71,7 +71,7 @@ function inOrder<Item extends HeapItem>(
   return [...heap.values()].sort((a, b) => (isBefore(a, b) ? -1 : 1));
 }
 
-/** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. In which order fields were set is no
+/** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. The order of setting fields is no
  *  part of a state. */
 function plain(value: unknown): unknown {
   if (value instanceof Map || value instanceof AgedMap)

@@ -1,4 +1,4 @@
-// Damage as a disk causes it: one flipped bit of a file.
+// Damage as by a disk: flips a bit of a file.
 
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// A gate that stays closed until a test opens it.
+// A gate: callers wait until a test opens the gate.
 
 export class Gate {
   readonly opened: Promise<void>;

@@ -1,4 +1,4 @@
-// A handle of a memory journal whose answers a test can hold back: a record is stored, but its coordinator does not
+// A handle of a memory journal for tests, able to hold back answers: a record is stored, but the coordinator does not
 // know yet.
 
 import { type AnswerFate, MemoryJournal, type RequestFate } from "../../src/journal/memory.ts";

@@ -1,4 +1,4 @@
-// A logger that keeps its messages, for tests of texts for people.
+// A logger with all messages kept, for tests of texts for people.
 
 import { type Logger, pino } from "pino";
 

@@ -1,6 +1,6 @@
 // Real nats-servers for tests: finds the binaries, starts servers on loopback with their own configuration file, and
-// stops them by pid. Not the product's way to start a server (src/broker/), whose servers must outlive the process.
-// Servers of tests must not: the process kills them at its exit.
+// stops servers by pid. The product starts servers elsewhere (src/broker/): they outlive the process. Servers of tests
+// do not: the process kills all servers at its exit.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -12,13 +12,13 @@ import { freePort } from "../../src/broker/free-port.ts";
 import { threadStates } from "./processes.ts";
 import { pathsOf, skipSuite } from "./programs.ts";
 
-/** A server that is not ready within this time never will be: on a damaged store, for example. */
+/** A server not ready by then never will be: on a damaged store, for example. */
 const READY_MS = 60_000;
 const STARTS_MAX = 3;
 
 export interface NatsServerBinary {
   readonly path: string;
-  /** As the binary prints it, without the `v`: `2.9.10`. */
+  /** As printed by the binary, without the `v`: `2.9.10`. */
   readonly version: string;
 }
 
@@ -32,8 +32,8 @@ export interface NatsServerOptions {
   readonly port?: number;
   /** Lines of nats-server configuration, appended: `authorization { token: "x" }`, `max_payload: 1024`. */
   readonly extraConfig?: string;
-  /** The server leads its own process group, which Ctrl-C in this terminal does not reach. Default false: the server
-   *  ends with this process. */
+  /** The server leads its own process group, out of reach of Ctrl-C in the terminal. Default false: the server
+   *  ends with the test process. */
   readonly ownGroup?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface RunningNatsServer {
   readonly pid: number;
   /** The server's log so far, over all starts. */
   log(): string;
-  /** Sends a signal. Resolves at the exit of the process, or at once for signals that do not end it. */
+  /** Sends a signal. Resolves at the exit of the process, or at once for signals that do not end the process. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Kills the process if it runs (SIGKILL), then starts a new one on the same port and store. */
   restart(): Promise<void>;

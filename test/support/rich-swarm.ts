@@ -1,4 +1,4 @@
-// A small swarm in which every field of the state has a telling value: rows of all types, each in several conditions.
+// A small swarm with a telling value in every field of the state: rows of all types, each in several conditions.
 
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
 import {
@@ -82,7 +82,7 @@ function setUp(turns: SlotTurns): void {
   );
 }
 
-/** Projects and kinds that have become idle. */
+/** Projects and kinds, idle after use. */
 function fallIdle(turns: SlotTurns): void {
   const idle = ["i", "j"].map((name) => ({ id: `idle-${name}`, kind: kind(name), project: projectId(name) }));
   turns.turn(join("a5", { kinds: idle.map((each) => each.kind), maxConcurrent: 2 }));
@@ -94,7 +94,7 @@ function fallIdle(turns: SlotTurns): void {
   turns.turn({ type: "LeaveAgent", agent: agentId("a5"), incarnation: incarnation("a5-1") });
 }
 
-/** One agent fails until its suspension. */
+/** An agent fails until its suspension. */
 function learn(turns: SlotTurns): void {
   for (let lesson = 0; lesson < 11; lesson += 1) {
     const ids = ["a", "b", "c", "d"].map((name) => `lesson-${name}${lesson}`);
@@ -124,7 +124,7 @@ function retry(turns: SlotTurns): void {
   turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(failed[0] ?? ""), round: 1 });
 }
 
-/** One user's tasks wait for each other, and a task ends in each of the remaining ways. */
+/** Tasks of a single user wait for each other, and a task ends in each of the remaining ways. */
 function takeTurns(turns: SlotTurns): void {
   const task = (number: number, overrides: Parameters<typeof submit>[0] = {}) =>
     submit({ id: taskId(`n${number}`), kind: kind("n"), ...ofProject(0), ...overrides });
@@ -203,7 +203,7 @@ function holdSlots(turns: SlotTurns): void {
   turns.turn(release("a1-0"), acquire("a2-2", "x", { timeoutMs: 60_000 }));
 }
 
-/** Values that no short history reaches. The invariants still hold. */
+/** Values not reached by a short history. The invariants still hold. */
 export function pokeRareValues({ state }: SlotTurns): void {
   const agent = state.agentById.get(agentId("a1"));
   agent?.suspensionByKind.set(l, { until: instant(state.at + 1), step: 3 });

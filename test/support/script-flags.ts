@@ -1,6 +1,6 @@
-// Handles unknown flags of this repository's scripts: usage and exit code 2 instead of a stack.
+// Handles unknown flags of the repository's scripts: usage and exit code 2 instead of a stack.
 
-/** @param read calls `parseArgs`, whose errors end the process */
+/** @param read calls `parseArgs`; an error ends the process */
 export function readFlags<T>(usage: string, read: () => T): T {
   try {
     return read();

@@ -29,7 +29,7 @@ export function liveOf(store: MemoryJournalStore): LiveSegment {
   throw new Error("no segment is live");
 }
 
-/** Stores a record in the live segment, like a foreign writer. @returns its position */
+/** Stores a record in the live segment, like a foreign writer. @returns the record's position */
 export function insertRecord(store: MemoryJournalStore, bytes: Uint8Array): number {
   return store.insert(liveOf(store).number, bytes);
 }
@@ -53,7 +53,7 @@ export function storedEvents<Type extends EventType>(store: MemoryJournalStore, 
     .filter((event): event is EventOf<Type> => event.type === type);
 }
 
-/** A second coordinator, which acts on the store at once and answers no requests. */
+/** A second coordinator: acts on the store at once, and answers no requests. */
 export class Rival {
   readonly life: string;
   readonly #store: MemoryJournalStore;
@@ -63,7 +63,7 @@ export class Rival {
     this.life = life;
   }
 
-  /** Claims the segment after the highest one. @returns its number */
+  /** Claims the segment after the highest segment. @returns the new number */
   claim(): number {
     const number = (this.#store.list().at(-1) ?? 0) + 1;
     this.#store.create(number);
@@ -84,7 +84,7 @@ export class Rival {
     return number;
   }
 
-  /** The first batch of a term. @param opened hash of the segment's `Opened` @returns its tail */
+  /** The first batch of a term. @param opened hash of the segment's `Opened` @returns the new tail */
   start(number: number, after: ChainTail, opened: string, at?: number): ChainTail {
     const event: Event = {
       type: "TermStarted",
@@ -123,7 +123,7 @@ export class Rival {
     return { opened: hashOf(bytes) };
   }
 
-  /** The batch after a tail, in a segment. @returns its tail */
+  /** The batch after a tail, in a segment. @returns the new tail */
   batch(number: number, after: ChainTail, events: readonly Event[], at = ManualClock.startMs): ChainTail {
     const idx = batchIndex(after.idx + 1);
     const header = {

@@ -1,5 +1,5 @@
-// A swarm in one process for tests: the production coordinator over the memory transport and a memory journal, and
-// nodes that speak the wire message by message.
+// A swarm in one process for tests: the production coordinator over the memory transport and a memory journal. Test
+// nodes speak the wire message by message.
 
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
@@ -82,7 +82,7 @@ interface JoinOptions {
 
 export const silentLogger = pino({ level: "silent" });
 
-/** Every wait is as short as its jitter allows. */
+/** Every wait is as short as the jitter allows. */
 export const noJitter: Random = { ...systemRandom, next: () => 0 };
 
 const roleByCoordinator = new WeakMap<Coordinator, Role>();
@@ -94,7 +94,7 @@ export function roleOf(coordinator: Coordinator): Role {
   return role;
 }
 
-/** Stops a swarm or a coordinator. Lets time pass for a coordinator that cannot write its last record. */
+/** Stops a swarm or a coordinator. Lets time pass for a coordinator unable to write the last record. */
 export async function stopped(running: { stop(): Promise<void> }, clock: ManualClock): Promise<void> {
   const ended = running.stop();
   await clock.advance(limits.handOverMs);
@@ -218,7 +218,7 @@ export class Listening<Message> {
     this.#wake?.();
   }
 
-  /** The next message that was not yet taken; waits for one. */
+  /** The next message not yet taken; waits for a message. */
   async next(): Promise<Message> {
     while (this.all.length <= this.#taken) {
       await new Promise<void>((resolve) => {
@@ -230,7 +230,7 @@ export class Listening<Message> {
   }
 }
 
-/** An agent that does only what a test orders. */
+/** An agent under full control of a test. */
 export class WireAgent extends WireNode {
   readonly id: string;
   readonly group: string;

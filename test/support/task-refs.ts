@@ -8,7 +8,7 @@ export function aRef(id: string, project = "p"): TaskRef {
   return { project: projectId(project), task: taskId(id) };
 }
 
-/** The task with this id in its project; in project `p` if none has one. */
+/** Names the task with the given id in any project. If no project has the task, names `p`. */
 export function refIn(state: SwarmState, id: string): TaskRef {
   const task = taskId(id);
   const [project = projectId("p")] = [

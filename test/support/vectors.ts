@@ -1,5 +1,5 @@
 // Reads test vectors: one JSON object per line. The folder is test/vectors, or VECTORS_DIR if set, so that the same
-// tests can run other vectors of the same form.
+// tests can run further vectors of the same format.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

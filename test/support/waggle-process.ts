@@ -1,4 +1,4 @@
-// The command as a user runs it: `node bin/waggle.js …` in its own folder, as a real process.
+// The command as run by a user: `node bin/waggle.js …` in a fresh folder, as a real process.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 
-/** A command as hints print it here: as started. @param line as after `waggle` */
+/** A command as printed by hints in tests: as started. @param line as after `waggle` */
 export const asHinted = (line: string) => `\`node ${launcher} ${line}\``;
 
 export interface Finished {
@@ -29,8 +29,8 @@ export class Workplace {
     this.#env = env;
   }
 
-  /** @param natsServer a server's binary for `up` on the PATH; without one `up` takes the development broker
-   *  @param env variables besides those of this process */
+  /** @param natsServer a server's binary for `up` on the PATH; undefined: `up` takes the development broker
+   *  @param env variables besides the environment of the test process */
   static async make(natsServer?: string, env: NodeJS.ProcessEnv = {}): Promise<Workplace> {
     const folder = await mkdtemp(join(tmpdir(), "waggle-process-"));
     const path = [
@@ -58,7 +58,7 @@ export class Workplace {
     return running;
   }
 
-  /** Runs a verb to its end. */
+  /** Runs a verb to the end. */
   async run(...args: string[]): Promise<Finished> {
     return await this.start(...args).finished;
   }
@@ -76,7 +76,7 @@ export class Workplace {
   }
 }
 
-/** One process, its output so far, and its end. */
+/** A process, the output so far, and the exit. */
 export class RunningWaggle {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;
