@@ -1,4 +1,4 @@
-// What the simulated nodes share: time, wires, the server and its journal, and where a run's findings go.
+// Shared by the simulated nodes: time, links, the server with its journal, and the findings of the run.
 
 import { type Logger, pino } from "pino";
 import { type SwarmId, swarmId } from "../../ids.ts";
@@ -23,26 +23,26 @@ import type { SimStream } from "./stream.ts";
 import { SimStreamWire } from "./stream-wire.ts";
 import { TermPace } from "./term-pace.ts";
 
-/** Something that must not be. */
+/** A violation found in the run. */
 export interface Finding {
-  /** Which check found it. */
+  /** Name of the check. */
   readonly check: string;
   readonly sentence: string;
-  /** When, virtual ms. */
+  /** Time of the finding, virtual ms. */
   readonly atMs: number;
 }
 
-/** Takes what the nodes log: a line of JSON each, with the node and virtual ms. */
+/** Receives the logs of the nodes: a JSON line per entry, with the node and virtual ms. */
 export interface NodeLog {
   readonly level: string;
   write(line: string): void;
 }
 
-/** How coordinators, clients and agents say in the log that something acknowledged was lost. */
+/** Log texts of coordinators, clients and agents that report a loss of acknowledged records. */
 const LOSS_REPORT = /halted: this coordinator|lost acknowledged records|may be lost/;
-/** How long a server goes on believing in a process that was killed, at most, ms. */
+/** Longest time until the server notices the end of a killed process, ms. */
 const LINGER_MS = 5_000;
-/** How far wall clocks differ to begin with, at most, ms. */
+/** Largest initial difference of wall clocks from true time, ms. */
 const SKEW_MS = 3_000;
 
 export class Habitat {
@@ -51,18 +51,18 @@ export class Habitat {
   readonly occurrences = new Occurrences();
   readonly pace = new TermPace();
   readonly findings: Finding[] = [];
-  /** What nodes asked and were told. */
+  /** The recorded requests of nodes and the answers. */
   readonly history: Observation[] = [];
-  /** Told of all that is added to the history. */
+  /** Called with each new observation. */
   onObserved: (observation: Observation) => void = () => undefined;
   readonly profile: Profile;
-  /** Lines of the log that report a loss. */
+  /** Log lines that report a loss. */
   readonly lossReports: string[] = [];
-  /** What coordinators made of the journal. */
+  /** The states of coordinators along the journal. */
   readonly readings: Reading[] = [];
   readonly swarm: SwarmId = swarmId("torture");
   readonly subjects: Subjects = subjectsOf(this.swarm);
-  /** A record was stored, a segment created or removed. */
+  /** Called when a record is stored, or a segment created or removed. */
   onStored: () => void = () => undefined;
   readonly fates: JournalFates;
   readonly jetStream: SimJetStream;
@@ -71,10 +71,10 @@ export class Habitat {
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
   #livesEver = 0;
-  /** Nothing goes wrong any more: handlers do what they should. */
+  /** True once all faults have healed: from then on handlers work normally. */
   hasHealed = false;
 
-  /** @param log default: nobody hears what the nodes log */
+  /** @param log receives the logs of the nodes; default: none */
   constructor(
     random: SeededRandom,
     log: NodeLog = { level: "silent", write: () => undefined },
@@ -100,7 +100,7 @@ export class Habitat {
     this.jetStream.onChanged = () => this.onStored();
   }
 
-  /** Numbers of the segments that exist, ascending, whatever an answer says. */
+  /** Numbers of the existing segments, ascending, whatever an answer says. */
   segmentNumbers(): readonly number[] {
     const numbers = this.jetStream.streams.map(({ name }) => segmentNumberIn(name, this.swarm));
     return numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
@@ -110,7 +110,7 @@ export class Habitat {
     return this.jetStream.stream(streamNameOf({ swarm: this.swarm, number }));
   }
 
-  /** The newest segment that exists. */
+  /** The newest existing segment. */
   get newestStream(): SimStream | undefined {
     return this.segmentStream(this.segmentNumbers().at(-1) ?? 0);
   }
@@ -128,7 +128,7 @@ export class Habitat {
     return this.#logger.child({ node });
   }
 
-  /** Sets a machine's clocks wrong from the beginning, each in its own way. */
+  /** Sets the clocks of a machine wrong from the beginning, differently per machine. */
   skew(name: string, machine: MachineClock): void {
     const random = this.#random.split(`machine/${name}`);
     machine.wallSkewMs = Math.round(SKEW_MS * (2 * random.fraction() - 1));
@@ -159,7 +159,7 @@ export class Habitat {
     return recording;
   }
 
-  /** A session's way to the journal, over one link. */
+  /** The journal of a process, over a link of its own. */
   newJournal(node: string, life: Life): SimJournal {
     const name = journalOf(node);
     const { jetStream: server, occurrences, swarm } = this;
@@ -184,7 +184,7 @@ export class Habitat {
     );
   }
 
-  /** Another client writes into the newest segment. */
+  /** A foreign client writes into the newest segment. */
   writeForeign(): void {
     this.newestStream?.intrude(Buffer.from("not a record of ours"));
   }
@@ -201,13 +201,13 @@ export class Habitat {
     return link;
   }
 
-  /** Outside the fault model only two promises count, and that nothing escapes. */
+  /** Outside the fault model only two promises count, besides uncaught errors. */
   found(check: string, sentence: string): void {
     if (this.profile === "outside" && !check.startsWith("outside ") && check !== "nothing-escapes") return;
     this.findings.push({ check, sentence, atMs: this.engine.nowMs });
   }
 
-  /** What production code let escape: always a finding. */
+  /** Reports an error that escaped from production code: always a finding. */
   escaped(node: string, error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.found("nothing-escapes", `${node}: ${text}`);

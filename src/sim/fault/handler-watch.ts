@@ -1,8 +1,10 @@
-// Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is
-// worked on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of
-// it may be lost on the way. Whether it ended so is what the journal says: a leader counts a time-out from its
-// decision, in journal time, and the agent hears of that decision once it is stored, however long that takes. It tells
-// its handler to end by its own clock, though: behind that the time-out excuses none.
+// Watches the handlers of all agents (P4). No attempt runs twice in a session, and no session runs more handlers than
+// its capacity. No two handlers work on a task at once while the first may still work.
+//
+// An attempt ended by its own limit is excepted, because the message about its end may be lost. The journal decides
+// whether a limit ended the attempt. The leader counts a time-out from its decision, in journal time, and the agent
+// receives the assignment only after the batch is stored. But the agent also ends the handler by its own clock: after
+// that moment the time-out excuses no overlap.
 
 import type { AgentId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -14,10 +16,9 @@ interface Start {
   readonly attempt: number;
   readonly life: Life;
   readonly signal: AbortSignal;
-  /** Whether another process ran under its agent's id since: when that one joins, its attempts are given away at
-   *  once. */
+  /** Whether another process has run under the agent's id since the start: its join reassigns the attempts at once. */
   readonly isSuperseded: () => boolean;
-  /** After so long of silence the leader may give the task to another whatever the agent does, ms. */
+  /** After so much silence the leader may reassign the task, whatever the agent does, ms. */
   readonly limitMs: number;
 }
 
@@ -25,29 +26,29 @@ interface Run extends Start {
   readonly startedMs: number;
 }
 
-/** That the journal closes an attempt for a limit of its own. */
+/** An attempt closed by the journal at a limit of the attempt. */
 export interface LimitReached {
   readonly task: string;
   readonly attempt: number;
   readonly by: "timed-out" | "stalled";
-  /** The task's. */
+  /** Time-out of the task. */
   readonly timeoutMs: number;
   readonly agent: AgentId;
-  /** When that was decided, virtual ms. */
+  /** Time of the decision, virtual ms. */
   readonly decidedMs: number;
 }
 
-/** What clocks may differ over how long an attempt is silent, and messages take, ms. */
+/** Tolerance for drifting clocks and messages on their way, ms. */
 const SLACK_MS = 1_000;
 
 export class HandlerWatch {
   readonly #habitat: Habitat;
   readonly #runsByTask = new Map<string, Set<Run>>();
-  /** Of each life: what was started in it, and what runs. */
+  /** By session: started attempts and running handlers. */
   readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; readonly running: Set<Run> }>();
 
   readonly #everStarted = new Set<string>();
-  /** By attempt, which of its limits closed it. */
+  /** By attempt: the limit that closed the attempt. */
   readonly #limitByAttempt = new Map<string, LimitReached>();
 
   constructor(habitat: Habitat) {
@@ -58,7 +59,9 @@ export class HandlerWatch {
     return this.#everStarted.has(`${task}#${attempt}`);
   }
 
-  /** Whether handlers that were told to end take all of a life's places: it may wait for one, to join again. */
+  /**
+   * Whether aborted handlers occupy the whole capacity of a session: the agent may then wait for one before it rejoins.
+   */
   isTakenUp(life: Life, places: number): boolean {
     const running = [...(this.#byLife.get(life)?.running ?? [])];
     return running.filter(({ signal }) => signal.aborted).length >= places;
@@ -68,7 +71,7 @@ export class HandlerWatch {
     this.#limitByAttempt.set(`${limit.task}#${limit.attempt}`, limit);
   }
 
-  /** A handler begins. Returns what to call when it has ended. */
+  /** A handler starts. Returns a function to call at its end. */
   started(start: Start, places: number): () => void {
     const { task, attempt, life } = start;
     const run = { ...start, startedMs: this.#habitat.engine.nowMs };
@@ -107,7 +110,7 @@ export class HandlerWatch {
     this.#habitat.found("one-handler-a-task", sentence);
   }
 
-  /** Whether a limit of its own closed an attempt: its silence not too soon, its time-out before its agent's clock. */
+  /** Whether a limit closed the attempt: the silence limit not too early, the time-out before the agent's clock. */
   #isOver({ task, attempt, startedMs, limitMs }: Run): boolean {
     const limit = this.#limitByAttempt.get(`${task}#${attempt}`);
     const ranMs = this.#habitat.engine.nowMs - startedMs;

@@ -1,7 +1,7 @@
-// A NATS server's JetStream as far as a journal of segments speaks to it: any number of streams, and the answers that a
-// real server gives, misleading ones too. The production journal (journal/stream) runs against it in a simulation. Not
-// here: one stream (stream.ts), the way to the server (stream-wire.ts), and when a fault happens (the caller of
-// `StreamFates`).
+// A NATS server's JetStream, limited to the requests of a journal of segments: any number of streams, and the answers
+// of a real server, misleading answers included. The production journal (journal/stream) runs against it in a
+// simulation. Not here: a stream (stream.ts), the link to the server (stream-wire.ts), and the times of faults (the
+// caller of `StreamFates`).
 //
 // Answers follow nats-server 2.9.10, 2.10.27 and 2.15.1.
 
@@ -18,7 +18,7 @@ import {
   wrongLastSequence,
 } from "./stream.ts";
 
-/** What happens to an append. */
+/** The fate of an append. */
 export type PublishFate =
   | "store"
   /** Stored, and the acknowledgement is lost. */
@@ -27,31 +27,31 @@ export type PublishFate =
   | "drop"
   /** Refused because of a record that no majority ever stored. */
   | "refuse-uncommitted"
-  /** `{"seq":0,"duplicate":true}` for a record that was never stored: 2.10.27 can say so. */
+  /** `{"seq":0,"duplicate":true}` for a record never stored: 2.10.27 can answer so. */
   | "false-duplicate"
-  /** Counted and acknowledged, and never found: 2.9.10 behind a flipped bit in its newest block. */
+  /** Counted and acknowledged, but never found: 2.9.10 after a flipped bit in the newest block. */
   | "forget"
   | "full"
-  /** JetStream is not enabled: servers say it while they fail over. */
+  /** JetStream is not enabled: a server's answer during fail-over. */
   | "off"
   | "nobody"
-  /** Held by the server for so long, and handled then; lost in a power loss. */
+  /** Held by the server for `lateMs`, then handled; lost in a power loss. */
   | { readonly lateMs: number };
 
-/** What happens to an API request. */
+/** The fate of an API request. */
 export type QuestionFate =
   | "answer"
-  /** Neither done nor answered. */
+  /** Neither carried out nor answered. */
   | "drop"
-  /** Done, and the answer is lost. */
+  /** Carried out, but the answer is lost. */
   | "unheard"
   | "off"
   | "nobody"
   /** No room for a new stream. */
   | "full"
-  /** The record, or the stream, is there and is not found. */
+  /** The record or stream exists, but the server does not find it. */
   | "not-found"
-  /** Answered by a server that does not know so many of the newest records, or streams, yet. */
+  /** Answered by a server that lacks the newest `staleBy` records or streams. */
   | { readonly staleBy: number }
   /** As `PublishFate`. */
   | { readonly lateMs: number };
@@ -95,7 +95,7 @@ const apiErrors = {
   },
 } as const;
 
-/** All streams of one server, or of one cluster that behaves like one. */
+/** All streams of a server, or of a cluster that behaves like a single server. */
 export class SimJetStream {
   /** A record was stored, a stream was created or removed. */
   onChanged: (stream: SimStream) => void = () => undefined;
@@ -119,20 +119,22 @@ export class SimJetStream {
     return [...this.#streams.values()];
   }
 
-  /** How often the store lost something. A message that left before a loss is lost with it: a copy of a refused append
-   *  would find that very position free. */
+  /**
+   * Number of losses of the store. A message sent before a loss is lost, too: otherwise a copy of a refused append
+   * could find exactly its position free.
+   */
   get losses(): number {
     return this.#losses;
   }
 
   // --- faults ---------------------------------------------------------------------------------------
 
-  /** The process was started again: readers must make new consumers. The disks keep everything. */
+  /** The server process restarted: readers must create new consumers. The disks keep everything. */
   restart(): void {
     for (const stream of this.#streams.values()) stream.forgetConsumers();
   }
 
-  /** A power loss takes a stream that was just created. */
+  /** A power loss takes a newly created stream. */
   loseStream(name: string): void {
     this.#take(name);
     this.#losses += 1;

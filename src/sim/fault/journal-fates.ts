@@ -1,10 +1,10 @@
-// What the faults in effect make of each append and each question to the simulated JetStream.
+// The fate of each append and API request to the simulated JetStream under the active faults.
 
 import type { SeededRandom } from "../random.ts";
 import type { PublishFate, QuestionFate, StreamFates } from "./jetstream.ts";
 import type { Occurrences } from "./occurrences.ts";
 
-/** What goes wrong at present; shares are of appends or questions, in [0, 1]. */
+/** The active faults of the journal; shares are of appends or requests, in [0, 1]. */
 export interface JournalCondition {
   readonly droppedShare: number;
   readonly ackLostShare: number;
@@ -15,13 +15,13 @@ export interface JournalCondition {
   readonly staleShare: number;
   readonly notFoundShare: number;
   readonly isFull: boolean;
-  /** Nobody answers, or a server whose journal is off. */
+  /** The server does not answer (`isAway`), or answers that JetStream is off. */
   readonly isAway: boolean;
   readonly isOff: boolean;
   readonly isUnanswered: boolean;
 }
 
-/** By how many records a stale answer is behind, at most. */
+/** Most records that a stale answer may lack. */
 const STALE_RECORDS = 8;
 
 export class JournalFates implements StreamFates {

@@ -1,9 +1,9 @@
-// Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
-// batch. The truth of a run: what is committed, whatever a coordinator or a client was told.
+// Reads the simulated journal as it grows, folds it as a standby would, and checks the invariants after every batch.
+// The truth of a run: the committed batches, whatever coordinators or clients heard.
 //
-// A batch is true once it stands in its segment behind the one before it. It stays true when the store loses it: a
-// coordinator that holds it goes on from it in the next segment. A base may hold batches that no segment ever held: its
-// leader had them in flight. So what leaders decide is noted, and found again by its hash.
+// A batch is true once its segment stores it after its predecessor. The batch stays true when the store loses it: a
+// coordinator with a copy continues from the batch in the next segment. A base may hold batches never stored in a
+// segment, because they were in flight. So every decided batch is noted, and found again by hash.
 
 import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
@@ -23,45 +23,45 @@ import type { LimitReached } from "./handler-watch.ts";
 import type { Occurrence } from "./occurrences.ts";
 import type { SimStream } from "./stream.ts";
 
-/** A batch that a leader decided, and when it was first seen, virtual ms. */
+/** A batch decided by a leader, with the time of its first sight, virtual ms. */
 interface DecidedBatch {
   readonly bytes: Uint8Array;
   readonly decidedMs: number;
 }
 
-/** The state before a batch. */
+/** The state before a batch, as far as needed. */
 interface Before {
   readonly leader: string;
   readonly term: number;
-  /** When the batch was decided, virtual ms. */
+  /** Time of the decision, virtual ms. */
   readonly decidedMs: number;
 }
 
-/** Of the journal's bound: a leader counts what it stored since it asked, and rather too much. */
+/** Share of the journal's bound: a leader estimates the stored bytes since its last query, rather too high. */
 const CROWDED_SHARE = 0.5;
-/** The invariant that a leader may break while there is hardly any room: nothing is assigned then. */
+/** The invariant that a leader may break while the journal is nearly full: then it assigns nothing. */
 const WORK_CONSERVING = 13;
-/** A leader knows by then that there is room, however long the journal was away, ms. */
+/** Longest time until a leader notices free room, however long the journal was away, ms. */
 const ROOM_KNOWN_MS = 60_000;
-/** Decided batches that are remembered. */
+/** Most decided batches to remember. */
 const NOTED_MAX = 10_000;
 
 export class JournalTruth {
-  /** Called for every session of an agent that the journal counts as lost, with when that was decided, virtual ms. */
+  /** Called for every session declared lost by the journal, with the time of the decision, virtual ms. */
   onLapsed: (lapsed: EventOf<"AgentLeft">, decidedMs: number) => void = () => undefined;
-  /** Called for every attempt that the journal closes for its silence, or at its time-out. */
+  /** Called for every attempt closed by the journal for silence or at its time-out. */
   onLimitReached: (closed: LimitReached) => void = () => undefined;
-  /** What leaders have decided that may not be stored. */
+  /** Batches decided by leaders and perhaps not stored. */
   pending: () => readonly PendingBatch[] = () => [];
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
   #roll = new Roll();
-  /** Of the committed batches, in order. */
+  /** Bytes of the committed batches, in order. */
   #batches: Uint8Array[] = [];
-  /** When each of those was read, virtual ms. */
+  /** Times at which the committed batches were read, virtual ms. */
   #readMs: number[] = [];
-  /** By hash, of what leaders decided. */
+  /** Decided batches by hash. */
   readonly #noted = new Map<string, DecidedBatch>();
   #lastEventType: EventType | undefined;
   #isBroken = false;
@@ -85,7 +85,7 @@ export class JournalTruth {
     return this.#replay.tail;
   }
 
-  /** Of the last batch. */
+  /** Type of the last event of the last batch. */
   get lastEventType(): EventType | undefined {
     return this.#lastEventType;
   }
@@ -95,17 +95,17 @@ export class JournalTruth {
     return this.#batches;
   }
 
-  /** The segment that is read. */
+  /** The current segment. */
   get live(): LiveSegment | undefined {
     return this.#replay.live;
   }
 
-  /** Its number; 0 before the first. */
+  /** Number of the current segment; 0 before the first. */
   get segment(): number {
     return this.#replay.place?.segment ?? 0;
   }
 
-  /** Whether the store holds what it held: the segment goes as far as it was read, without a gap. */
+  /** Whether the store still holds the current segment up to the last batch read, without a gap. */
   get isWhole(): boolean {
     const { place } = this.#replay;
     if (place === undefined) return true;
@@ -113,14 +113,16 @@ export class JournalTruth {
     return stream !== undefined && stream.lastSeq >= place.position && !this.#hasGap(stream, place.position);
   }
 
-  /** Whether the segment that is read is sealed. */
+  /** Whether the current segment is sealed. */
   get isSealed(): boolean {
     const stream = this.#habitat.segmentStream(this.segment);
     return stream?.firstOf(this.#habitat.subjects.segmentSealed(this.segment)) !== undefined;
   }
 
-  /** Every batch up to the one with a hash, from the first; undefined where no leader was seen to decide one of them.
-   *  */
+  /**
+   * Every batch up to the batch with the given hash, from the first on. Undefined if the decision of any batch was
+   * never seen.
+   */
   logUpTo(hash: string): readonly DecidedBatch[] | undefined {
     const log: DecidedBatch[] = [];
     for (let next = hash; next !== ""; ) {
@@ -133,13 +135,13 @@ export class JournalTruth {
     return log;
   }
 
-  /** How many of the last batches were read after an instant, virtual ms. */
+  /** Number of the last batches read after an instant, virtual ms. */
   storedSince(ms: number): number {
     const first = this.#readMs.findIndex((readMs) => readMs > ms);
     return first === -1 ? 0 : this.#readMs.length - first;
   }
 
-  /** Notes a result that comes when another agent has its task already, or had it. */
+  /** Notes a result for a task already assigned to another agent. */
   noteObserved(observation: Observation): void {
     if (observation.kind !== "result" || observation.answer !== "stale") return;
     const { task, attempt, outcome } = observation;
@@ -148,12 +150,12 @@ export class JournalTruth {
       this.#habitat.occurrences.note("result-after-a-new-attempt");
   }
 
-  /** The store lost or changed something. */
+  /** Called when the store lost or changed records. */
   lost(): void {
     this.#isDirty = true;
   }
 
-  /** Reads on to where the journal ends now. Cheap when nothing is new. Returns the state there. */
+  /** Reads up to the end of the journal, cheaply if nothing is new. Returns the state at the end. */
   readOn(): SwarmState {
     for (const { hash, bytes } of this.pending()) this.#note(hash, bytes);
     if (!this.#isDirty || this.#isBroken) return this.state;
@@ -174,7 +176,7 @@ export class JournalTruth {
 
   // --- segments -------------------------------------------------------------------------------------
 
-  /** Live segments behind the one that is read, ascending. */
+  /** Live segments after the current segment, ascending. */
   #following(): LiveSegment[] {
     const found: LiveSegment[] = [];
     for (const number of this.#habitat.segmentNumbers()) {
@@ -196,7 +198,7 @@ export class JournalTruth {
     return liveIn({ position: seq, bytes }, { number }, claim?.kind === "claim" ? claim.life : undefined);
   }
 
-  /** The log goes on in a live segment. */
+  /** Continues the log in a live segment. */
   #enter(live: LiveSegment): void {
     const { tail } = live.opened;
     if (!isSameTail(this.tail, tail)) this.#reach(tail);
@@ -213,7 +215,7 @@ export class JournalTruth {
     this.#readSegment();
   }
 
-  /** Takes the batches that only a base holds; or goes back to where the segment goes on. */
+  /** Takes batches held only by a base, or goes back to the point where the segment continues. */
   #reach(tail: ChainTail): void {
     const missing: Uint8Array[] = [];
     for (let hash = tail.hash; hash !== this.tail.hash; ) {
@@ -227,7 +229,10 @@ export class JournalTruth {
     this.#habitat.occurrences.note("committed-by-a-base");
   }
 
-  /** What stood behind a batch never counted, or was lost: what was answered is held against what is left. */
+  /**
+   * Drops batches after `tail`: they never counted or were lost. Answers are then checked against the remaining
+   * batches.
+   */
   #goBack({ idx, hash }: ChainTail): void {
     const kept = this.#batches.slice(0, idx);
     if (kept.length < idx || (idx > 0 && hashOf(kept.at(-1) ?? new Uint8Array()) !== hash)) return;
@@ -315,8 +320,8 @@ export class JournalTruth {
 
   #check(batch: Batch, bytes: Uint8Array, hash: string): void {
     const { state } = this;
-    // A turn may leave something undone only when it was full, or tasks queued when the journal nearly is. A batch that
-    // renews the term alone may be appended while turns wait.
+    // Only a full turn may leave work undone, or any turn while the journal is nearly full. A batch that only renews
+    // the term may be appended while turns wait.
     const [first, second] = batch.events;
     const isBeat = first?.type === "TermRenewed" && second === undefined;
     const isRoomy = this.#habitat.engine.nowMs - this.#crowdedMs > ROOM_KNOWN_MS;
@@ -363,7 +368,7 @@ export class JournalTruth {
   }
 }
 
-/** Records before the last one that was read which are looked at for damage. */
+/** Number of records before the last record read to check for damage. */
 const GAP_LOOK = 64;
 
 const occurrenceByType: Partial<Record<EventType, Occurrence>> = {

@@ -1,5 +1,5 @@
-// Records what one life asks and is told, for the checkers of histories. What was never answered is recorded when the
-// life ends, and goes no further: nothing of an ended life runs. Notes, too, as whom a life asks to join.
+// Records the requests and answers of a process for the checkers of histories. Unanswered requests are recorded at the
+// end of the process, which then runs nothing more. Also notes the incarnation of each join.
 
 import { decode } from "../../protocol/codec.ts";
 import { joinRequestSchema } from "../../protocol/schemas.ts";

@@ -1,45 +1,45 @@
-// One life of a simulated process: its clock, its chance, and what may be done to it. Whatever the process waits for
-// comes to it as an event of its life, so that once it has ended nothing of it ever runs again, as after a kill.
+// A session of a simulated process: its clock, its randomness and its faults. All inputs of the process arrive as
+// events of the session, so nothing runs after its end, as after a kill.
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Incarnation } from "../../ids.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Engine, Owner } from "./engine.ts";
 
-/** The clocks of one machine: they outlive its processes, and faults set them. */
+/** The clocks of a machine: they outlive processes, and faults set them. */
 export interface MachineClock {
   /** Added to the true wall clock, ms. */
   wallSkewMs: number;
-  /** Of the monotonic clock, per true ms; near 1. Set at virtual 0 or never: it may not jump. */
+  /** Rate of the monotonic clock per true ms, near 1. Set only at virtual 0: the clock may not jump. */
   rate: number;
 }
 
-/** How far a monotonic clock may drift from true time, either way: a share. */
+/** Largest drift of a monotonic clock from true time, in either direction: a share. */
 export const DRIFT = 0.01;
-/** What a timer lasts at most by a slow clock, per ms that it was set for, rounded up. */
+/** Longest duration of a timer by a slow clock, per ms set, rounded up. */
 export const SLOW_MAX = 1 + 2 * DRIFT;
-/** A fast clock's share of true time, at least, rounded down. */
+/** Smallest share of true time counted by a timer on a fast clock, rounded down. */
 export const FAST_SHARE = 1 - 2 * DRIFT;
 
-/** Its clocks are right. */
+/** A machine with correct clocks. */
 export function newMachine(): MachineClock {
   return { wallSkewMs: 0, rate: 1 };
 }
 
-/** What the wall clock shows at virtual 0: a day in 2027. */
+/** The wall clock at virtual 0: a day in 2027. */
 export const WALL_START_MS = 1_800_000_000_000;
 
-/** No timer of Node's is shorter. */
+/** Shortest timer of Node. */
 const TIMER_MS_MIN = 1;
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 export class Life implements Owner {
   readonly name: string;
-  /** When it began, virtual ms. */
+  /** Begin of the session, virtual ms. */
   readonly bornMs: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** As which life of an agent it last asked to join, if it did. */
+  /** Incarnation of the session's last join request, if any. */
   incarnation: Incarnation | undefined;
   readonly #engine: Engine;
   #hasEnded = false;
@@ -48,7 +48,7 @@ export class Life implements Owner {
   #slowMs = 0;
   readonly #onEnd: (() => void)[] = [];
 
-  /** @param random of this life alone */
+  /** @param random of the session alone */
   constructor(name: string, engine: Engine, machine: MachineClock, random: SeededRandom) {
     this.name = name;
     this.bornMs = engine.nowMs;
@@ -68,7 +68,7 @@ export class Life implements Owner {
     return this.#freeAtMs;
   }
 
-  /** Until when it was last paused or slow, virtual ms. */
+  /** End of the last pause or slow event, virtual ms. */
   get heldUntilMs(): number {
     return this.#heldUntilMs;
   }
@@ -79,30 +79,30 @@ export class Life implements Owner {
     this.#heldUntilMs = this.#freeAtMs;
   }
 
-  /** Runs something of this life, unless it ends before. Returns a function that cancels it. */
+  /** Runs a function unless the session ends before. Returns a function to cancel. */
   after(ms: number, label: string, run: () => void): () => void {
     return this.#engine.after(ms, label, run, this);
   }
 
-  /** Calls `run` when the life ends. */
+  /** Calls `run` at the end of the session. */
   onEnd(run: () => void): void {
     this.#onEnd.push(run);
   }
 
-  /** Stops it where it stands. */
+  /** Ends the session at once. */
   kill(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     for (const run of this.#onEnd.splice(0)) run();
   }
 
-  /** Nothing of it runs for so long; what comes meanwhile waits. */
+  /** Pauses the session for `ms`; events wait meanwhile. */
   pause(ms: number): void {
     this.#freeAtMs = Math.max(this.#freeAtMs, this.#engine.nowMs + ms);
     this.#heldUntilMs = this.#freeAtMs;
   }
 
-  /** From now on each of its events takes so long; 0: no time. */
+  /** From now on each event of the session takes `ms`; 0: no time. */
   setSlow(ms: number): void {
     this.#slowMs = ms;
   }

@@ -1,5 +1,5 @@
-// The wire between one process and the server, in both directions. In good weather each message arrives, once, in
-// order, soon. Faults (nemesis.ts) change that for as long as they last.
+// The wire between a process and the server, in both directions. Without faults each message arrives once, in order and
+// soon. Faults (nemesis.ts) change the wire while they last.
 
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
@@ -7,28 +7,28 @@ import type { Engine, Owner } from "./engine.ts";
 
 export type Direction = "up" | "down";
 
-/** What the weather does to the messages of one direction. */
+/** The active faults in one direction of the wire. */
 export interface Condition {
-  /** Of messages, in [0, 1]. */
+  /** Share of lost messages, in [0, 1]. */
   readonly lossShare: number;
   readonly duplicateShare: number;
-  /** Of messages, those that may be overtaken. */
+  /** Share of messages that others may overtake. */
   readonly reorderShare: number;
-  /** Of messages, those that take `lateMs` on average, with a heavy tail. */
+  /** Share of late messages: they take `lateMs` on average, with a heavy tail. */
   readonly lateShare: number;
   readonly lateMs: number;
-  /** Nothing arrives before this virtual instant, ms; then all that was sent does, in order. */
+  /** No message arrives before the instant, virtual ms; then all held messages arrive in order. */
   readonly heldUntilMs: number;
 }
 
-/** Fastest and slowest way of a message in good weather, ms. */
+/** Fastest and slowest delivery without faults, ms. */
 const FASTEST_MS = 0.1;
 const SLOWEST_MS = 0.8;
-/** The longest a late message takes, in means: beyond it the tail only makes seeds longer. */
+/** Longest delivery of a late message, in means: a longer tail only makes seeds longer. */
 const TAIL_MAX = 40;
-/** …and than this, ms: a connection that is silent for longer is given up for another, by the client's pings. */
+/** …and in ms: after a longer silence the client's pings would replace the connection. */
 const LATE_MS_MAX = limits.clientPingMs * (limits.clientPingsMax + 1);
-/** A second copy comes so much later at most, ms; most come soon. */
+/** Longest delay of a second copy, ms; most copies come soon. */
 const COPY_MS = 120_000;
 
 export class Link {
@@ -39,14 +39,14 @@ export class Link {
     up: undefined,
     down: undefined,
   };
-  /** When the last message that kept its order arrives. */
+  /** Arrival of the last message in order, per direction. */
   readonly #arrivedMs = { up: 0, down: 0 };
   #lastArrivalMs = 0;
-  /** No connection can be made over it. */
+  /** True while no connection can be made. */
   isDown = false;
-  /** Nothing passes to or from who is on another side; but the journal has its own ways. */
+  /** Messages pass only between equal sides. The journal has links of its own. */
   side = "";
-  /** What coordinators tell each other does not pass. */
+  /** True while messages between coordinators are lost. */
   isAlone = false;
 
   constructor(name: string, engine: Engine, random: SeededRandom) {
@@ -55,17 +55,17 @@ export class Link {
     this.#random = random;
   }
 
-  /** When the last of what was sent over it so far arrives, virtual ms. */
+  /** Arrival of the last message sent so far, virtual ms. */
   get lastArrivalMs(): number {
     return this.#lastArrivalMs;
   }
 
-  /** Whether something that was sent over it is late, and all behind that. */
+  /** Whether a message is late and holds back all later messages. */
   get isLate(): boolean {
     return Math.max(this.#arrivedMs.up, this.#arrivedMs.down) > this.#engine.nowMs + SLOWEST_MS;
   }
 
-  /** A new connection is made over it, which does not wait for what the one before carries. */
+  /** A new connection, without the order of messages on the previous connection. */
   renew(): void {
     this.#arrivedMs.up = this.#engine.nowMs;
     this.#arrivedMs.down = this.#engine.nowMs;
@@ -75,7 +75,7 @@ export class Link {
     this.#condition[direction] = condition;
   }
 
-  /** Carries a message: `arrive` is called for each copy that arrives, in the name of `owner`. */
+  /** Carries a message: calls `arrive` for each copy that arrives, on behalf of `owner`. */
   carry(direction: Direction, arrive: () => void, owner?: Owner): void {
     const condition = this.#condition[direction];
     if (condition === undefined)
@@ -86,7 +86,7 @@ export class Link {
     this.#arrive(direction, this.#delayMs(direction, condition) + this.#copyMs(), arrive, owner);
   }
 
-  /** Carries what the connection itself cannot lose while it lasts (subscriptions, pings): late at worst. */
+  /** Carries a message of the connection itself (subscriptions, pings): never lost, late at worst. */
   carrySurely(direction: Direction, arrive: () => void, owner?: Owner): void {
     const heldMs = (this.#condition[direction]?.heldUntilMs ?? 0) - this.#engine.nowMs;
     this.#arrive(direction, this.#inOrder(direction, Math.max(heldMs, this.#quickMs())), arrive, owner);
@@ -114,8 +114,9 @@ export class Link {
     return FASTEST_MS + (SLOWEST_MS - FASTEST_MS) * this.#random.fraction();
   }
 
-  /** By Pareto with exponent 2: a mean, and no variance. A root is the same to the bit on every engine, a power is
-   *  not. */
+  /**
+   * Pareto with exponent 2: finite mean, infinite variance. A root has the same bits on every engine, a power has not.
+   */
   #lateMs(meanMs: number): number {
     const lateMs = meanMs / 2 / Math.sqrt(1 - this.#random.fraction());
     return Math.min(lateMs, meanMs * TAIL_MAX, LATE_MS_MAX);

@@ -1,4 +1,4 @@
-// Makes the faults of a schedule happen, each from its beginning to its end. Several at once add up.
+// Carries out the faults of a schedule, from the begin to the end of each. Simultaneous faults add up.
 
 import { unreachable } from "../../assert.ts";
 import type { Engine } from "./engine.ts";
@@ -15,57 +15,59 @@ import {
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
-/** What faults happen to. */
+/** The targets of faults. */
 export interface Victims {
   links(): Iterable<Link>;
-  /** Who leads, or would be the first to. */
+  /** The leader, or the likely next leader. */
   leader(): string;
-  /** T, of the present term. */
+  /** T of the current term. */
   readonly timeoutMs: number;
-  /** One that does not lead. */
+  /** A coordinator without the lead. */
   standby(): string;
-  /** The agent with the attempt that may yet take longest, or any. */
+  /** The agent whose attempt may still take longest, or any agent. */
   busiest(): string;
-  /** The node's process ends where it stands, and is started again after `forMs`. */
+  /** Ends the node's process at once, and restarts it after `forMs`. */
   crash(node: string, forMs: number): void;
-  /** All coordinators end where they stand: this one is started again after `forMs`, its wall clock set forward, and
-   *  the others after as long again. */
+  /**
+   * Ends all coordinators at once. `node` restarts after `forMs`, its wall clock set forward, and the rest after as
+   * long again.
+   */
   blackout(node: string, options: { forMs: number; ms: number }): void;
-  /** It is asked to end, and started again `forMs` after it did. */
+  /** Asks the node to end, and restarts it `forMs` after its end. */
   stop(node: string, forMs: number): void;
   pause(node: string, forMs: number): void;
   setSlow(node: string, ms: number): void;
   jumpClock(node: string, ms: number): void;
-  /** All clocks are wrong, each in its own way: wall clocks differ, and monotonic ones drift apart. */
+  /** Sets all clocks wrong, differently per machine: wall clocks differ, and monotonic clocks drift apart. */
   skewClocks(): void;
   startTwin(node: string): void;
-  /** Its process is started anew, and another one under its id after `ms`. */
+  /** Restarts the agent's process, and starts a second process under the same id after `ms`. */
   usurp(node: string, ms: number): void;
-  /** The connections over the link break. */
+  /** Breaks the connections over the link. */
   disconnect(link: string): void;
   setJournal(condition: JournalCondition | undefined): void;
   writeForeign(): void;
-  /** A batch that would be the next one, had the journal's last been another. */
+  /** Writes the next batch of a copy of the swarm whose last batch differs. */
   writeOtherLine(): void;
-  /** The last records of the newest segment are lost, up to so many. */
+  /** Loses the last records of the newest segment, at most `count`. */
   cutTail(count: number): void;
-  /** The newest segment is lost. */
+  /** Loses the newest segment. */
   loseSegment(): void;
-  /** A bit of one of the last records flips, and a standby is started again. */
+  /** Flips a bit of a recent record, and restarts a standby. */
   flipBit(): void;
-  /** A coordinator's reader of the journal is served no longer, and not told so. */
+  /** Stops serving a coordinator's reader of the journal, without telling the reader. */
   stopServing(node: string): void;
-  /** Whether no coordinator may be touched until the journal goes on from what they hold. */
+  /** Whether every coordinator must be spared until the journal continues from the copies of coordinators. */
   readonly isDelicate: boolean;
   /** Whether a node is an agent or a client. */
   isBystander(node: string): boolean;
-  /** Records before the last one are lost, up to so many. */
+  /** Loses records before the last record, at most `count`. */
   makeGap(count: number): void;
-  /** Whoever reads must ask anew. */
+  /** Restarts the server: readers must create new consumers. */
   restartServer(): void;
 }
 
-/** Stands for what happens to nobody in particular. */
+/** Target of faults without a node. */
 export const SERVER = "server";
 
 export class Nemesis {
@@ -73,7 +75,7 @@ export class Nemesis {
   readonly #victims: Victims;
   readonly #profile: Profile;
   readonly #active = new Set<Fault>();
-  /** Whatever struck so far. */
+  /** All faults begun so far. */
   readonly #begun: Fault[] = [];
 
   constructor(engine: Engine, victims: Victims, profile: Profile = "inside") {
@@ -94,8 +96,10 @@ export class Nemesis {
     }
   }
 
-  /** The fault model: the store loses something only while no coordinator is kept from the journal or from another,
-   *  and none is until the journal goes on. */
+  /**
+   * The fault model: the store loses records only while every coordinator reaches the journal and its peers. After a
+   * loss the coordinators are spared until the journal continues.
+   */
   #mayBegin(fault: Fault): boolean {
     if (this.#profile === "outside") return true;
     const sparesCoordinators = (each: Fault) => this.#victims.isBystander(whoOf(each));
@@ -103,8 +107,10 @@ export class Nemesis {
     return !isLoss(fault) || [...this.#active].every(sparesCoordinators);
   }
 
-  /** When something last kept a node from hearing or being heard, up to an instant, virtual ms; a crash does not
-   *  count. */
+  /**
+   * The last time before an instant at which a fault kept a node from receiving or sending, virtual ms. A crash does
+   * not count.
+   */
   touchedMs(node: string, untilMs: number): number {
     const touching = this.#begun.filter(
       (fault) => fault.kind !== "crash" && isAbout(fault, node) && fault.atMs <= untilMs,
@@ -112,12 +118,12 @@ export class Nemesis {
     return Math.max(Number.NEGATIVE_INFINITY, ...touching.map((fault) => Math.min(endOf(fault), untilMs)));
   }
 
-  /** When the last fault so far was over, or will be, virtual ms. */
+  /** End of the last fault begun so far, virtual ms; perhaps in the future. */
   get calmSinceMs(): number {
     return Math.max(Number.NEGATIVE_INFINITY, ...this.#begun.map(endOf));
   }
 
-  /** A fault of the leader's is that of who leads when it begins. */
+  /** Resolves `leader`, `standby` and `busy` to a node at the begin of the fault. */
   #aimed(fault: Fault): Fault {
     const { of } = fault;
     if (of === BUSY) return { ...fault, of: this.#victims.busiest() };
@@ -205,7 +211,7 @@ export class Nemesis {
     }
   }
 
-  /** Once; with a time between two, on and on until the fault is over. */
+  /** Writes once, or with an interval repeatedly until the end of the fault. */
   #intrude(fault: Fault): void {
     if (!this.#active.has(fault)) return;
     this.#victims.writeForeign();
@@ -236,7 +242,7 @@ export class Nemesis {
   }
 }
 
-/** Whom a fault keeps from hearing and being heard; the journal's faults keep nobody. */
+/** The node that a fault isolates; the journal's faults isolate none. */
 function whoOf({ kind, of }: Fault): string {
   return of ?? (kind === "server-restart" ? SERVER : kind);
 }
@@ -259,13 +265,13 @@ function isLoss({ kind }: Fault): boolean {
   return losses.some((loss) => loss === kind);
 }
 
-/** Nothing passes, in the directions that they touch. */
+/** Faults that stop all messages in their directions. */
 const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disconnect", "out-of-touch"]);
 
-/** …and here all of it does when they are over. */
+/** …and faults that deliver the held messages at their end. */
 const clogs: ReadonlySet<FaultKind> = new Set<FaultKind>(["clog", "swizzle"]);
 
-/** Where there are two sides, everybody is cut off from somebody. */
+/** A partition isolates every node from some node. */
 function isAbout(fault: Fault, node: string): boolean {
   return fault.kind === "partition" || whoOf(fault) === node || isUnheard(fault, node);
 }
@@ -274,7 +280,7 @@ function isUnheard({ kind, nodes = [] }: Fault, node: string): boolean {
   return kind === "unheard" && nodes.includes(node);
 }
 
-/** Those hear each other who are on the same side of every partition. */
+/** Links reach each other only if they are on the same side of every partition. */
 function sideOf(link: string, active: Iterable<Fault>): string {
   const partitions = [...active].filter(({ kind }) => kind === "partition");
   return partitions.map(({ nodes = [] }) => (nodes.includes(link) ? "1" : "0")).join("");
@@ -287,7 +293,7 @@ function touches(fault: Fault, link: string): boolean {
   return kind === "server-restart" || (linkKinds.has(kind) && of === link);
 }
 
-/** To a coordinator's way to the journal, that it is alone, or on the other side, is a cut. */
+/** For a coordinator's link to the journal, `alone` and the far side of a partition are a cut. */
 function asSeenBy(link: string, fault: Fault): Fault {
   const { kind, of, nodes = [] } = fault;
   if (isUnheard(fault, link)) return { ...fault, kind: "cut", direction: "up" };
@@ -340,7 +346,7 @@ function journalConditionOf(faults: readonly Fault[], nowMs: number): JournalCon
   return Object.values(condition).some(Boolean) ? condition : undefined;
 }
 
-/** That at least one of several faults of a kind strikes. */
+/** The share of messages hit by at least one of several faults of a kind. */
 function shareOf(faults: readonly Fault[], kind: Fault["kind"]): number {
   return (
     1 -

@@ -1,5 +1,5 @@
-// The interesting states that a run reached, counted: a long run that never reached one of them tests less than it
-// says, and is red.
+// Counts the interesting states of a run. A long run that never reached one of the states tests less than promised, and
+// fails.
 
 import type { FaultKind } from "./fault.ts";
 
@@ -53,7 +53,7 @@ export const occurrenceNames = [
 ] as const;
 export type Occurrence = (typeof occurrenceNames)[number];
 
-/** What the last that a seed does (probe.ts) brings about each time. */
+/** States that the end of every seed reaches (probe.ts). */
 const ofTheProbe: ReadonlySet<Occurrence> = new Set<Occurrence>([
   "term-begun-in-calm",
   "term-handed-over-in-calm",
@@ -62,7 +62,7 @@ const ofTheProbe: ReadonlySet<Occurrence> = new Set<Occurrence>([
   "unheard-leader-replaced",
 ]);
 
-/** What an occurrence takes, each of it; of an inner list one is enough. What is not named needs no fault, or many. */
+/** The faults behind each occurrence: all of the list; of an inner list any. Absent names need no fault, or many. */
 const faultsBehind: Partial<Record<Occurrence, readonly (FaultKind | readonly FaultKind[])[]>> = {
   "ambiguous-append-landed": ["ack-lost"],
   "ambiguous-append-not-landed": [["append-dropped", "append-late", "journal-off", "no-responders"]],
@@ -102,7 +102,7 @@ const faultsBehind: Partial<Record<Occurrence, readonly (FaultKind | readonly Fa
   "unheard-leader-replaced": ["disconnect"],
 };
 
-/** What a long run must have reached: whatever faults were left out can do no more. */
+/** States that a long run must reach without the faults left out. */
 export function reachableWithout(without: readonly FaultKind[]): Occurrence[] {
   const isMet = (fault: FaultKind) => !without.includes(fault);
   return occurrenceNames.filter((name) =>
@@ -112,7 +112,7 @@ export function reachableWithout(without: readonly FaultKind[]): Occurrence[] {
 
 export class Occurrences {
   readonly #countByName = new Map<Occurrence, number>();
-  /** Whether nothing else counts any more: it has to come of the faults of a seed. */
+  /** True during the probe: further states do not count, for they must come from the seed's faults. */
   isProbing = false;
 
   note(name: Occurrence): void {

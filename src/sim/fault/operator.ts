@@ -1,6 +1,7 @@
-// Who puts things right at the end of a seed: takes back every limit, pause and drain, so that whatever waits can be
-// done. Asks until it is answered, and again now and then: clients may still carry out what they began, and a copy of
-// what one sent comes up to two minutes later. It is done once it has put all right behind the last of these.
+// The operator at the end of a seed: removes every limit, pause and drain, so that every waiting task can run. The
+// operator repeats each request until it is answered. It also repeats the whole round, because clients may still finish
+// old operations, and copies of requests arrive up to two minutes later. The operator is done after a round behind the
+// last operation.
 
 import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
@@ -11,9 +12,9 @@ import type { Habitat } from "./habitat.ts";
 import { newMachine } from "./life.ts";
 import { projects, types, type Workload } from "./workload.ts";
 
-/** Pause before something refused is asked again, ms. */
+/** Pause before a repeated request, ms. */
 const AGAIN_MS = 500;
-/** …and before everything is put right once more. */
+/** …and before a repeated round, ms. */
 const ROUND_MS = 20_000;
 
 export class Operator {
@@ -23,14 +24,14 @@ export class Operator {
   #isDone = false;
   #waitsFor = "a connection";
 
-  /** @param isAnyMeddling whether somebody may still set a limit, pause or drain */
+  /** @param isAnyMeddling whether a client may still set a limit, pause or drain */
   constructor(habitat: Habitat, workload: Workload, isAnyMeddling: () => boolean) {
     this.#habitat = habitat;
     this.#workload = workload;
     this.#isAnyMeddling = isAnyMeddling;
   }
 
-  /** Whether all was put right, for good. */
+  /** Whether the last round is over. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -78,7 +79,7 @@ export class Operator {
   }
 }
 
-/** An agent that never joined cannot be undrained, and need not be. */
+/** An agent that never joined cannot be undrained, and needs no undrain. */
 async function isDone(ask: () => Promise<unknown>): Promise<boolean> {
   try {
     await ask();

@@ -1,20 +1,22 @@
-// What a simulated task asks its handler to do: data in its payload, so that a workload says everything.
+// The orders of a simulated task to its handler, as data in the payload: the workload alone determines the work.
 
 export interface Orders {
-  /** What becomes of the attempt. `infrastructure` and `fail` only up to attempt `times`; `hang` until it is aborted,
-   *  `deaf` not even then; `kill` takes the agent with it. */
+  /**
+   * The end of the attempt. `infrastructure` and `fail` apply up to attempt `times`. `hang` lasts until the abort,
+   * `deaf` even beyond; `kill` also ends the agent.
+   */
   readonly does: "complete" | "fail" | "infrastructure" | "invalid" | "hang" | "deaf" | "kill";
-  /** After so long, ms. */
+  /** Duration before the end, ms. */
   readonly ms: number;
-  /** The task's own limit on an attempt, or on its silence, ms: the lower of the two. */
+  /** The lower of the task's limits on the attempt and on its silence, ms. */
   readonly limitMs: number;
   readonly times?: number;
-  /** Tokens that it reports. */
+  /** Tokens to report. */
   readonly tokens?: number;
-  /** Slots it works under. */
+  /** Slots to acquire before the work. */
   readonly acquires?: readonly string[];
   readonly reportsProgress?: true;
-  /** What it takes once all is well, ms; default: hardly anything. */
+  /** Duration after all faults heal, ms; default: nearly none. */
   readonly healedMs?: number;
 }
 
