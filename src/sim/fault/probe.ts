@@ -1,7 +1,7 @@
-// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work; the next
-// leader is told to stop; and either another crashes while somebody else writes into the journal, or nobody can reach
-// it. One after the other, and nothing beside it. How soon the swarm must be over each is judged in recovery.ts. While
-// faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
+// The end of a seed, after all faults healed and all tasks ended: single failures in sequence, with no other fault. The
+// leader crashes, then an agent with work; the next leader is asked to stop. Then either a leader crashes while a
+// foreign client writes into the journal, or no agent or client can reach the leader. recovery.ts judges how soon the
+// swarm recovers. During the seed, faults strike every few seconds and rarely leave enough time for that.
 
 import { connect } from "../../client/connect.ts";
 import { WaggleError } from "../../errors.ts";
@@ -25,24 +25,26 @@ export interface ProbeDeps {
   readonly agents: readonly AgentNode[];
   readonly recovery: Recovery;
   readonly random: SeededRandom;
-  /** Since when nothing goes wrong, virtual ms. */
+  /** Begin of the time without faults, virtual ms. */
   readonly calmSinceMs: number;
   readonly without: readonly FaultKind[];
 }
 
-/** Nothing went wrong for so long, and everybody ran, before anything is judged: longer than what anybody said before
- *  counts, and than a message is late, ms. */
+/**
+ * Time without faults, with every node running, before the first failure, ms: longer than old messages are late or
+ * still count.
+ */
 const CALM_MS = 10_000;
-/** Between two looks, ms. */
+/** Interval between checks of a condition, ms. */
 const LOOK_MS = 100;
-/** A task that an agent dies of takes so long, ms: most are confirmed as running by then. */
+/** Duration of the task whose agent crashes, ms: most are confirmed as running by then. */
 const TASK_MS = 3_000;
 const TASK_TIMEOUT_MS = 20_000;
-/** Whoever ended is away for so long longer than the swarm may take to be over it, ms. */
+/** Downtime of an ended node beyond the bound of recovery, ms. */
 const AWAY_MS = 1_000;
-/** Between two records of somebody else, ms: far more than an election takes. */
+/** Interval between records of the foreign client, ms: an election takes far less. */
 const FOREIGN_MS = 100;
-/** Pause before a task that was refused is submitted again, ms. */
+/** Pause before a refused task is submitted again, ms. */
 const AGAIN_MS = 500;
 
 export class Probe {
@@ -139,7 +141,10 @@ export class Probe {
       habitat.found("recovery-is-bounded", `${task}, whose agent crashed with nothing else wrong, is ${end}`);
   }
 
-  /** A while after it began: it may be taken back meanwhile, where a life of its agent is replaced. */
+  /**
+   * Waits for an open attempt and a while after its begin. The leader may revoke it meanwhile, if a session of the
+   * agent is replaced.
+   */
   async #attemptOf(ref: TaskRef): Promise<OpenAttempt> {
     const { truth, random } = this.#deps;
     const openAttempt = () => truth.state.taskById.get(ref)?.open;
@@ -151,7 +156,7 @@ export class Probe {
     }
   }
 
-  /** When the last of what an agent sent arrives: copies of what it sent while all was not well may be on their way. */
+  /** Arrival of the agent's last message: copies of messages sent during faults may still be on their way. */
   #heardMs(agent: AgentId): number {
     const links = [...this.#deps.habitat.links()].filter(
       ({ name }) => name === agent || name.startsWith(`${agent}/`),
@@ -159,7 +164,7 @@ export class Probe {
     return Math.max(...links.map(({ lastArrivalMs }) => lastArrivalMs));
   }
 
-  /** Who leads, once nothing has gone wrong for long, and everybody runs and knows all that stands in the journal. */
+  /** The leader, after a long time without faults, when every node runs and holds the whole journal. */
   async #leaderAtRest(): Promise<CoordinatorNode> {
     const { coordinators, truth, habitat } = this.#deps;
     const leaders = () => coordinators.filter(({ isLeading }) => isLeading);
@@ -177,7 +182,7 @@ export class Probe {
     return leader;
   }
 
-  /** @returns its name, once it is accepted */
+  /** @returns the task's name, once accepted */
   async #submit(): Promise<TaskRef> {
     const { habitat } = this.#deps;
     const life = habitat.newLife("probe", newMachine());

@@ -1,25 +1,24 @@
-// P10, bounded recovery: what has to stand in the journal how long after a node ended, where nothing else goes wrong.
-// Judges by the journal alone. Not here: who ends, and that nothing else goes wrong meanwhile (probe.ts).
+// P10, bounded recovery: the journal must show the recovery from a node's end within a bound, if nothing else fails.
+// Judges by the journal alone. probe.ts ends the nodes and keeps other faults away.
 //
-// The bounds, in true time, from the protocol (following.ts, presence.ts). T is that of the term
-// that ends, and a pulse at most T/12.
+// The bounds are in true time and follow from the protocol (following.ts, presence.ts). T belongs to the ended term,
+// and a pulse is at most T/12.
 //
-//   a leader crashed      the standby's silence, T to 1⅓ T since the last record that it read, and a pulse until it
-//   → TermStarted         looks; it listens for T/20 to what the others say when asked, reads where the journal
-//                         ends, and appends. Nobody else is waited for: the dead leader announced nothing that the
-//                         journal lacks; of two elections one is taken. A journal that is full takes a second
-//                         silence, and is not judged.
-//   …while somebody else  the same, and once more a silence: a record that comes between an election's look and its
-//   writes on and on      append refuses it, and is no sign of life
-//   nobody can reach a    a pulse until it sees that; it gives the term up after the longer of T and 3 s, and a pulse,
-//   leader → TermStarted  if it reaches the journal, and whoever reads that campaigns at once
-//   a leader was stopped  it appends TermEnded, and whoever reads that campaigns at once: 200 ms
+//   a leader crashed      the standby's silence, T to 1⅓ T since the last record read, and a pulse until its check.
+//   → TermStarted         It then listens for T/20 to the other standbys, reads the end of the journal, and appends.
+//                         No wait for other nodes: the dead leader announced no batch that the journal lacks.
+//                         Of two elections one is taken. With a full journal a second silence follows, not judged.
+//   …while a foreign      the same, and a second silence: a record between an election's read and its append refuses
+//   client writes         the append, and is no sign of life
+//   a leader unreachable  a pulse until the leader notices; it ends the term after the longer of T and 3 s, and a
+//   → TermStarted         pulse, if it reaches the journal. A standby that reads the end campaigns at once.
+//   a leader was stopped  it appends TermEnded, and a standby that reads it campaigns at once: 200 ms
 //   → TermStarted         (docs/failure-modes.md)
-//   an agent crashed      H since its last message, and a pulse until the leader looks. Its attempts are closed in the
-//   → AgentLeft, and its  same turn, their tasks are queued again at once, and go to whoever has a place for them.
+//   an agent crashed      H since its last message, and a pulse until the leader checks. The same turn closes its
+//   → AgentLeft, and its  attempts and queues their tasks again. The tasks go to agents with free capacity.
 //     tasks tried again
 //
-// Timers of a clock that is slow by 1 % last longer, and there are some ways of less than 1 ms to the server and back.
+// Timers of a clock slow by 1 % last longer. A bound also covers a few round trips to the server of less than 1 ms.
 
 import { timingOf } from "../../coordinator/timing.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
@@ -30,35 +29,37 @@ import type { Engine } from "./engine.ts";
 import { SLOW_MAX } from "./life.ts";
 import type { Occurrence } from "./occurrences.ts";
 
-/** Ways to the server and back, and the turn of whoever is there, ms: far less, unless something waits for a timer. */
+/** Round trips to the server and the turns of the nodes, ms: far less, unless a step waits for a timer. */
 const WAYS_MS = 100;
-/** From the word to stop until another leads, ms. */
+/** From the request to stop until the next term, ms. */
 const HAND_OVER_MS = 200;
 
-/** From a leader's crash until the next term stands in the journal, at most, ms. @param timeoutMs T */
+/** Longest time from a leader's crash until the next term is in the journal, ms. @param timeoutMs T */
 export function newTermWithinMs(timeoutMs: number): number {
   const { silenceMsMax, pulseMs, askMs } = timingOf(timeoutMs);
   return (silenceMsMax + pulseMs + askMs) * SLOW_MAX + WAYS_MS;
 }
 
-/** …while somebody else writes into the journal on and on, ms. @param timeoutMs T */
+/** …while a foreign client keeps writing into the journal, ms. @param timeoutMs T */
 export function newTermAmongForeignWithinMs(timeoutMs: number): number {
   return 2 * newTermWithinMs(timeoutMs);
 }
 
-/** From when nobody can reach a leader until the next term stands in the journal, at most, ms. @param timeoutMs T */
+/** Longest time from the loss of a leader's connection until the next term is in the journal, ms. @param timeoutMs T */
 export function newTermUnheardWithinMs(timeoutMs: number): number {
   const { deafMs, pulseMs } = timingOf(timeoutMs);
   return (deafMs + 2 * pulseMs) * SLOW_MAX + HAND_OVER_MS;
 }
 
-/** From an agent's last message until the journal counts it as lost, its attempts are closed and others opened, at
- *  most, ms. @param timeoutMs T */
+/**
+ * Longest time from an agent's last message until the journal declares the agent lost and closes its attempts, ms.
+ * @param timeoutMs T
+ */
 export function lostWithinMs(timeoutMs: number): number {
   return (limits.agentLostMs + timingOf(timeoutMs).pulseMs) * SLOW_MAX + WAYS_MS;
 }
 
-/** What the journal has to show. */
+/** A recovery that the journal must show. */
 interface Debt {
   readonly what: string;
   readonly sinceMs: number;
@@ -67,9 +68,9 @@ interface Debt {
   readonly occurrence: Occurrence;
 }
 
-/** A new term that has to begin. */
+/** A new term due in the journal. */
 interface TermDue {
-  /** @param led who led, and which term */
+  /** @param led the old leader and its term */
   readonly after: (led: string) => string;
   /** @param timeoutMs T of the last term */
   readonly withinMs: (timeoutMs: number) => number;
@@ -78,7 +79,7 @@ interface TermDue {
 
 export interface RecoveryDeps {
   readonly engine: Engine;
-  /** As the journal is now. */
+  /** The state at the end of the journal. */
   readonly state: () => SwarmState;
   readonly found: (check: string, sentence: string) => void;
   readonly note: (occurrence: Occurrence) => void;
@@ -92,12 +93,12 @@ export class Recovery {
     this.#deps = deps;
   }
 
-  /** Whether everything stands in the journal that has to. */
+  /** Whether the journal shows every due recovery. */
   get isOver(): boolean {
     return this.#debts.length === 0;
   }
 
-  /** The leader's process ended where it stood. A standby must follow. */
+  /** The leader's process ended at once. A standby must take over. */
   leaderCrashed(): void {
     this.#expectTerm({
       after: (led) => `the crash of ${led}`,
@@ -106,7 +107,7 @@ export class Recovery {
     });
   }
 
-  /** …and somebody else writes into the journal on and on. */
+  /** …and a foreign client keeps writing into the journal. */
   leaderCrashedAmongForeign(): void {
     this.#expectTerm({
       after: (led) => `the crash of ${led}, while somebody else writes into the journal`,
@@ -115,7 +116,9 @@ export class Recovery {
     });
   }
 
-  /** The leader's connection to agents and clients is away, and that to the journal is not. A standby must follow. */
+  /**
+   * The leader's connection to agents and clients is down, but not its link to the journal. A standby must take over.
+   */
   leaderUnheard(): void {
     this.#expectTerm({
       after: (led) => `nobody could reach ${led}`,
@@ -124,7 +127,7 @@ export class Recovery {
     });
   }
 
-  /** The leader was told to stop. A standby must follow. */
+  /** The leader was asked to stop. A standby must take over. */
   leaderStopped(): void {
     this.#expectTerm({
       after: (led) => `${led}, was told to stop`,
@@ -133,8 +136,10 @@ export class Recovery {
     });
   }
 
-  /** An agent's process ended where it stood. Somebody must lead, and another agent be free for what it ran.
-   *  @param heardMs when the last of what it sent arrives, virtual ms */
+  /**
+   * An agent's process ended at once. A leader must run, and another agent must have capacity for the tasks.
+   * @param heardMs arrival of the agent's last message, virtual ms
+   */
   agentCrashed({ id, incarnation }: Lived, heardMs: number): void {
     const state = this.#deps.state();
     const lost = tasksOf(state, { id, incarnation }).map((task) => [refOf(task.spec), task.attempt] as const);
@@ -156,7 +161,7 @@ export class Recovery {
     });
   }
 
-  /** To be called after every event. */
+  /** Call after every event. */
   check(): void {
     if (this.#debts.length === 0) return;
     const { engine, note, found } = this.#deps;
@@ -184,11 +189,11 @@ export class Recovery {
     const { engine } = this.#deps;
     const sinceMs = engine.nowMs;
     this.#debts = [...this.#debts, { ...debt, sinceMs, dueMs: sinceMs + withinMs }];
-    engine.after(withinMs + 1, "due", () => undefined); // something happens then
+    engine.after(withinMs + 1, "due", () => undefined); // an event at that time, so that `check` runs
   }
 }
 
-/** One life of an agent. */
+/** A session of an agent. */
 interface Lived {
   readonly id: AgentId;
   readonly incarnation: Incarnation;

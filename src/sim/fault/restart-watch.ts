@@ -1,6 +1,6 @@
-// Whether a coordinator that starts can begin: the newest live segment leads back to a base that can be read, or to the
-// first segment. A removal that ends this is found, and no coordinator has to end for it, so that the seed shows which
-// removal did it. What faults took is excepted.
+// Whether a starting coordinator could restart from the journal: the newest live segment leads back to a readable base,
+// or to the first segment. A removal that ends this possibility is found at once, without waiting for a restart. So the
+// seed shows the removal at fault. Losses by faults are excepted.
 
 import { decodeRecord, hashOf } from "../../journal/records.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
@@ -28,7 +28,7 @@ export class RestartWatch {
     return live === undefined || this.#leadsBack(live);
   }
 
-  /** Looks when a segment was removed: nothing else takes anything but faults. */
+  /** Checks after every removal of a segment: without faults only removals take records. */
   #look(): void {
     const { length } = this.#habitat.segmentNumbers();
     const wasRemoved = length < this.#segments;

@@ -1,5 +1,5 @@
-// One seed, from its number to what was found: draws the workload and the faults, runs the world, reports. A run is a
-// value in and a value out, so that it can be done here or in a thread, again, and with less of it.
+// Runs a seed, from its number to its findings: draws the workload and the faults, runs the world, reports. The run is
+// a function from request to report. So it can run here or in a thread, again, and with fewer faults and operations.
 
 import { SeededRandom } from "../random.ts";
 import type { Fault, FaultKind, Profile } from "./fault.ts";
@@ -11,34 +11,34 @@ import { World } from "./world.ts";
 
 export interface SeedRequest {
   readonly seed: number;
-  /** Of virtual time until everything heals, ms. */
+  /** Virtual time until all faults heal, ms. */
   readonly forMs: number;
   readonly without: readonly FaultKind[];
   /** Default: inside the fault model. */
   readonly profile?: Profile | undefined;
-  /** Instead of the faults and operations that the seed draws. */
+  /** Used instead of the drawn faults; `operations` likewise. */
   readonly schedule?: readonly Fault[];
   readonly operations?: readonly Operation[];
 }
 
 export interface SeedReport {
   readonly seed: number;
-  /** Empty when all is well. */
+  /** Empty if the seed passed. */
   readonly findings: readonly Finding[];
-  /** Equal for two runs that took the same course. */
+  /** Equal for two identical runs. */
   readonly trace: string;
   readonly events: number;
   readonly batches: number;
   readonly tasks: number;
-  /** Lasted, ms, until everything had ended. */
+  /** Virtual time until the end of the seed, ms. */
   readonly virtualMs: number;
-  /** Of this machine's time, ms. */
+  /** Time on the real machine, ms. */
   readonly realMs: number;
   readonly faults: number;
   readonly occurrences: Partial<Record<Occurrence, number>>;
 }
 
-/** What happens in a seed, unless the request says otherwise. */
+/** The drawn workload and faults of a seed, or those of the request. */
 export function planOf({ seed, forMs, without, profile, schedule, operations }: SeedRequest): {
   readonly workload: Workload;
   readonly schedule: readonly Fault[];

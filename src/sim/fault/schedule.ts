@@ -1,5 +1,5 @@
-// Which faults a seed meets, drawn from it. Each seed leaves out about half of the kinds, so that some seeds are all
-// of one thing: a fault that is always masked by another finds nothing.
+// Draws the faults of a seed. Each seed leaves out about half of the kinds, so that kinds also run alone: a fault
+// always masked by another finds no bug.
 
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
@@ -17,30 +17,31 @@ import {
   STANDBY,
 } from "./fault.ts";
 
-/** Who there is for faults to happen to. */
+/** The nodes available as targets of faults. */
 export interface Nodes {
   readonly coordinators: readonly string[];
   readonly agents: readonly string[];
   readonly clients: readonly string[];
 }
 
-/** Mean time between two faults, ms: several are in effect at once now and then, and not always. */
+/** Mean time between two faults, ms: at times several are active at once, at times none. */
 const GAP_MS = 2_500;
-/** Mean time between two times at which many ways clog at once, ms… */
+/** Mean time between swizzles, in which many links clog, ms… */
 const SWIZZLE_MS = 60_000;
-/** …within this, one after another. */
+/** …node after node within this time. */
 const SWIZZLE_BEGINS_MS = 2_000;
-/** Mean time between two times at which clients hear nothing, ms. */
+/** Mean time between periods in which clients receive nothing, ms. */
 const UNTOLD_MS = 20_000;
-/** …and for how long the journal takes no tasks then. */
+/** …and how long the journal then accepts no tasks, ms. */
 const UNTOLD_SHORT_MS = 5_000;
 /** Mean time between two losses outside the fault model, ms. */
 const LOSS_MS = 20_000;
-/** Nothing goes wrong before: a swarm has to be there first. */
+/** Time before the first fault, ms: the swarm needs it to start. */
 const QUIET_MS = 1_000;
-/** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults
- *  that strike anybody, for any time, bring about. A leader that was deposed and cannot know of it is what a swarm
- *  rests on. */
+/**
+ * Faults drawn separately, with the mean time between two of a kind, ms: random targets and times would rarely cause
+ * them. A deposed leader that cannot know of its deposition is the hardest case for a swarm.
+ */
 const besides = {
   alone: 25_000,
   "out-of-touch": 30_000,
@@ -50,24 +51,24 @@ const besides = {
   unheard: 45_000,
 } as const;
 type BesideFault = keyof typeof besides;
-/** The share of seeds that meet a kind… */
+/** The share of seeds with a given kind of fault… */
 const MET_SHARE = 0.5;
-/** …and one of those that leave little else going on. */
+/** …and with a kind that suppresses most other activity. */
 const RARE_SHARE = 0.2;
 const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["untold"]);
-/** A leader is alone for longer than T, so that another one leads and it does not know… */
+/** A leader is alone for longer than T, so that a successor leads and the old leader does not know… */
 const ALONE_MS_MIN = 2_000;
-/** …and in a share of times so long that others purge what it last wrote. */
+/** …for a share of times so long that the successor purges the old leader's last records… */
 const LONG_ALONE_SHARE = 0.25;
 const LONG_ALONE_MS = 15_000;
-/** …and no longer than who finds records missing waits for one of whom nothing is heard. */
+/** …but for less time than a coordinator with missing records waits for a silent peer. */
 const ALONE_MS_MAX = limits.lossPatienceRunningMs - 10_000;
-/** Before a fail-over and after it, ms: together no more. */
+/** Length of the stale answers before and after a fail-over, ms: together at most `STALE_MS_MAX`. */
 const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
-/** What makes answers say less than there is. */
+/** Faults after which answers lack records. */
 const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "not-found", "fail-over"]);
 
-/** In order of beginning; all end by `untilMs`. */
+/** Ordered by begin; every fault ends by `untilMs`. */
 export function drawSchedule(
   random: SeededRandom,
   {
@@ -103,8 +104,10 @@ export function drawSchedule(
   return spaced(schedule);
 }
 
-/** In order, without what would make answers say less again before they were true for long enough, or a leader be alone
- *  for longer than one is, by one such time after the other. */
+/**
+ * Keeps the order. Drops understating faults too soon after the last, before answers were true for long enough. Drops
+ * `alone` faults that would add up to more than the longest allowed.
+ */
 function spaced(schedule: readonly Fault[]): Fault[] {
   let freshFromMs = 0;
   let alone = { fromMs: 0, untilMs: Number.NEGATIVE_INFINITY };
@@ -138,7 +141,7 @@ function drawBeside(
   }
 }
 
-/** Many ways clog one after another, and are free again in another order. */
+/** Many links clog node after node, and are freed in a different order. */
 function drawSwizzles(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS + random.exponential(SWIZZLE_MS); ; atMs += random.exponential(SWIZZLE_MS)) {
@@ -153,7 +156,7 @@ function drawSwizzles(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; 
   }
 }
 
-/** The answers to what some clients ask are lost, and then it cannot be done again. */
+/** The answers to some clients are lost, and then the journal has no room for repeated requests. */
 function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS + random.exponential(UNTOLD_MS); ; atMs += random.exponential(UNTOLD_MS)) {
@@ -167,7 +170,7 @@ function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; un
   }
 }
 
-/** Losses that overlap a crash, a pause or an isolation of every coordinator, or of the leader. */
+/** Losses during a crash, a pause or an isolation of every coordinator, or of the leader. */
 function drawOutside(
   random: SeededRandom,
   { nodes, untilMs, without }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind> },
@@ -211,7 +214,7 @@ function drawFaultBeside(random: SeededRandom, kind: BesideFault, { agents, coor
             : ALONE_MS_MIN + random.exponential(6_000),
         ),
         of: LEADER,
-        // What it appends is stored, and it does not hear so.
+        // The leader's appends are stored, but it receives no answer.
         ...(random.chance(0.5) ? { direction: "down" } : {}),
       };
     case "out-of-touch":
@@ -247,7 +250,7 @@ function isBeside(kind: FaultKind): kind is BesideFault {
   return Object.hasOwn(besides, kind);
 }
 
-/** What is drawn in a way of its own. */
+/** Kinds with a drawing function of their own. */
 type ApartFault = "skew" | "swizzle" | "untold";
 const apart: ReadonlySet<FaultKind> = new Set<ApartFault>(["skew", "swizzle", "untold"]);
 
@@ -255,7 +258,7 @@ function isApart(kind: FaultKind): kind is ApartFault {
   return apart.has(kind);
 }
 
-/** What may strike anybody at any time. */
+/** Kinds that may strike any node at any time. */
 type AnyonesFault = Exclude<FaultKind, BesideFault | ApartFault>;
 type Undated = Omit<Fault, "atMs">;
 
@@ -329,7 +332,9 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, nodes: Nodes): Unda
   }
 }
 
-/** Coordinators are few and matter most, so they are hit as often as all agents together, and leaders most of all. */
+/**
+ * Coordinators are few and matter most, so faults hit them as often as all agents together, and leaders most of all.
+ */
 function anyNode(random: SeededRandom, { coordinators, agents, clients }: Nodes): string {
   const roll = random.fraction();
   if (roll < 0.25) return LEADER;
@@ -343,12 +348,12 @@ function anyLink(random: SeededRandom, nodes: Nodes): string {
   return isJournal ? journalOf(node) : node;
 }
 
-/** Some of each. */
+/** Some coordinators, agents and clients. */
 function aSide(random: SeededRandom, { coordinators, agents, clients }: Nodes): string[] {
   return someOf(random, [...coordinators, ...agents, ...clients], 0.4);
 }
 
-/** At least one. */
+/** At least one of the nodes. */
 function someOf(random: SeededRandom, nodes: readonly string[], share: number): string[] {
   const some = nodes.filter(() => random.chance(share));
   return some.length > 0 ? some : [random.pick(nodes)];

@@ -1,5 +1,5 @@
-// One thread of the fault simulator: runs the seeds that it is handed, one after another. Entry point of its own
-// (package.json, "./torture-thread"). Not here: who hands out (seed-threads.ts).
+// A thread of the fault simulator: runs seeds on request, in sequence. Entry point of a worker (package.json,
+// "./torture-thread"). seed-threads.ts hands out the seeds.
 
 import { parentPort } from "node:worker_threads";
 import { assert } from "../../assert.ts";

@@ -1,5 +1,5 @@
-// Seeds over the cores of this machine. What comes out of a seed does not depend on how many threads there are, nor on
-// what ran before it.
+// Runs seeds on the cores of the machine. The result of a seed depends neither on the number of threads nor on earlier
+// seeds.
 
 import { once } from "node:events";
 import { createRequire } from "node:module";
@@ -8,17 +8,17 @@ import type { NodeLog } from "./habitat.ts";
 import { runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";
 
 export interface SeedsOptions {
-  /** Ends the runs early, which then reject with its reason. */
+  /** Ends the runs early: they reject with the reason of the signal. */
   readonly signal: AbortSignal;
-  /** At least 1; with one, seeds run in this thread. */
+  /** At least 1; with 1, seeds run in the calling thread. */
   readonly threads: number;
-  /** Heard only where seeds run in this thread. */
+  /** Receives logs only if seeds run in the calling thread. */
   readonly log?: NodeLog | undefined;
-  /** Told of every seed that is done, in the order in which they are. */
+  /** Called with the report of every finished seed, in the order of their ends. */
   onDone(report: SeedReport): void;
 }
 
-/** Runs every seed that `requests` gives. @throws what aborted the signal, or what a thread threw */
+/** Runs every seed of `requests`. @throws the reason of the signal, or the error of a thread */
 export async function runSeeds(requests: Iterable<SeedRequest>, options: SeedsOptions): Promise<void> {
   const queue = requests[Symbol.iterator]();
   const { threads, signal, log, onDone } = options;

@@ -1,6 +1,6 @@
-// Makes what fails small: leaves out faults and operations for as long as the same check goes on failing. Delta
-// debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002, ddmin), deterministic
-// because seeds are.
+// Reduces a failing seed: leaves out faults and operations as long as the same check still fails. Delta debugging
+// (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002, ddmin), deterministic because
+// seeds are.
 
 import type { Fault } from "./fault.ts";
 import { planOf, runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";

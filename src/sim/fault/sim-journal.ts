@@ -1,4 +1,4 @@
-// One session's journal: the production one over a simulated line, with its appends counted.
+// A process's journal: the production journal over a simulated line, with a count of its appends.
 
 import type { AppendOptions, AppendOutcome, Segment } from "../../journal/journal.ts";
 import { StreamJournal, type StreamJournalOptions } from "../../journal/stream/stream-journal.ts";
@@ -13,7 +13,7 @@ interface SimJournalWatch {
   /** The stored record, whatever an answer says. */
   readonly stored: (segment: number, position: number) => Uint8Array | undefined;
   readonly occurrences: Occurrences;
-  /** Called for every record that is sent. */
+  /** Called for every record sent. */
   readonly onSend: (bytes: Uint8Array) => void;
 }
 
@@ -26,7 +26,7 @@ export class SimJournal extends StreamJournal {
     this.#watch = watch;
   }
 
-  /** Appends that were not answered yet. */
+  /** Appends without an answer yet. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -92,7 +92,7 @@ export class LinkLine implements Line {
     return this.#listeners.add(listener);
   }
 
-  /** The connection breaks, and is made again as soon as the link allows. */
+  /** Breaks the connection; it reconnects as soon as the link allows. */
   lose(): void {
     if (this.#status !== "connected") return;
     this.#life.after(0, "lost", () => {

@@ -1,5 +1,5 @@
-// The connection of one node to the simulated JetStream: the port that the production journal uses (StreamWire), over a
-// line that delays, loses and breaks as the simulation says.
+// The connection of a node to the simulated JetStream: the port of the production journal (StreamWire), over a line
+// with simulated delays, losses and breaks.
 
 import type { Clock } from "../../clock.ts";
 import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream/wire.ts";
@@ -9,12 +9,12 @@ import type { RequestOutcome } from "../../transport/transport.ts";
 import type { SimJetStream } from "./jetstream.ts";
 import type { Delivery } from "./stream.ts";
 
-/** The way between one node and the server. */
+/** The link between a node and the server. */
 export interface Line {
   readonly status: StreamWire["status"];
-  /** Runs `arrive` at the other end after the journey, in the order of the calls of one direction, or never. */
+  /** Runs `arrive` at the other end after a delay, in the order of the calls per direction, or never. */
   carry(direction: "there" | "back", arrive: () => void): void;
-  /** Calls `listener` at each change of `status`. Returns a function that stops it. */
+  /** Calls `listener` at each change of `status`. Returns a function to stop the calls. */
   onStatus(listener: () => void): () => void;
 }
 
@@ -23,7 +23,7 @@ export interface SimStreamWireOptions {
   readonly line: Line;
   /** Name of the node, for its consumers. */
   readonly reader: string;
-  /** The node's own. */
+  /** The node's clock. */
   readonly clock: Clock;
   readonly maxPayloadBytes: number;
   readonly servers: StreamWire["servers"];

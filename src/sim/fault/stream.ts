@@ -1,10 +1,10 @@
-// One stream of the simulated JetStream: its records, its consumers, and the faults of its store. Streams as a whole:
+// A stream of the simulated JetStream: its records, its consumers, and the faults of its store. Streams as a whole:
 // jetstream.ts.
 
 import type { Clock } from "../../clock.ts";
 import { apiCodes } from "../../journal/stream/api.ts";
 
-/** What a consumer is sent: a record, or a status of the server. */
+/** A delivery to a consumer: a record, or a status of the server. */
 export interface Delivery {
   readonly subject: string;
   readonly reply: string;
@@ -16,7 +16,7 @@ interface DeliveryStatus {
   readonly code: number;
   readonly description: string;
   readonly lastConsumerSeq: number;
-  /** Delivered, or passed over as missing. */
+  /** Last position delivered or skipped as missing. */
   readonly lastStreamSeq: number;
 }
 
@@ -40,14 +40,14 @@ export interface PullRequest {
   readonly batch: number;
   readonly max_bytes: number;
   readonly idle_heartbeat: number;
-  /** The node that asks. */
+  /** The requesting node. */
   readonly reader: string;
 }
 
 interface Consumer {
-  /** The node that last asked for records. */
+  /** The node of the last request for records. */
   reader: string | undefined;
-  /** A consumer that is not served is told that there is nothing new. */
+  /** A consumer that is not served hears of no new records. */
   isServed: boolean;
   nextSeq: number;
   delivered: number;
@@ -60,9 +60,9 @@ export interface SimStreamOptions {
   readonly created: string;
   /** By the server's monotonic clock. */
   readonly createdMs: number;
-  /** A record was stored. */
+  /** Called when a record is stored. */
   readonly onChanged: (stream: SimStream) => void;
-  /** Records were lost. */
+  /** Called when records are lost. */
   readonly onLoss: () => void;
 }
 
@@ -78,7 +78,7 @@ export class SimStream {
   readonly config: SimStreamOptions["config"];
   readonly #options: SimStreamOptions;
   readonly #records = new Map<number, StoredRecord>();
-  /** Ascending; some may be lost since. */
+  /** Ascending positions; some records may be lost. */
   readonly #seqsBySubject = new Map<string, number[]>();
   readonly #consumers = new Map<string, Consumer>();
   readonly #flipped = new Set<number>();
@@ -116,7 +116,7 @@ export class SimStream {
 
   // --- faults of the store --------------------------------------------------------------------------
 
-  /** A power loss takes the last records. Their sequences come again. */
+  /** A power loss takes the last records. Later records reuse their sequences. */
   loseTail(count: number): void {
     const keptSeq = Math.max(0, this.#lastSeq - count);
     for (let seq = keptSeq + 1; seq <= this.#lastSeq; seq += 1) this.#drop(seq);
@@ -129,13 +129,13 @@ export class SimStream {
     this.#options.onLoss();
   }
 
-  /** Records before the last one are lost. */
+  /** Loses records before the last record. */
   loseMiddle(fromSeq: number, count: number): void {
     for (let seq = fromSeq; seq < fromSeq + count && seq < this.#lastSeq; seq += 1) this.#drop(seq);
     this.#options.onLoss();
   }
 
-  /** A bit of a record flips, and no reader takes it for a record: servers keep a checksum of each. */
+  /** A bit of a record flips, and no reader accepts the record: servers keep a checksum per record. */
   flipBit(seq: number): void {
     const record = this.#records.get(seq);
     if (record === undefined) return;
@@ -151,12 +151,12 @@ export class SimStream {
     return this.#flipped.has(seq);
   }
 
-  /** Another client writes a record: without permissions any client can. */
+  /** A foreign client writes a record: without permissions any client can. */
   intrude(bytes: Uint8Array): void {
     this.publish({ subject: this.config.subjects[0] ?? "", bytes, expectedSeq: undefined });
   }
 
-  /** Consumers of a node get no more records, and hear that there is nothing new. */
+  /** Stops deliveries to the consumers of a node; they hear of no new records. */
   stopServing(reader: string): void {
     for (const consumer of this.#consumers.values())
       if (consumer.reader === reader) consumer.isServed = false;
@@ -164,7 +164,7 @@ export class SimStream {
 
   // --- answers of the server ------------------------------------------------------------------------
 
-  /** @param isKept false: counted and acknowledged, and never found */
+  /** @param isKept false: counted and acknowledged, but never found */
   publish({ subject, bytes, expectedSeq }: Publish, { isKept } = { isKept: true }): object {
     if (expectedSeq !== undefined && expectedSeq !== this.#lastSeq) return wrongLastSequence(this.#lastSeq);
     this.#lastSeq += 1;
@@ -180,7 +180,7 @@ export class SimStream {
     return { stream: this.name, seq: this.#lastSeq };
   }
 
-  /** @param staleBy records that the answering server does not know yet */
+  /** @param staleBy number of newest records unknown to the answering server */
   describe(staleBy = 0): object {
     const lastSeq = this.#lastSeqKnown(staleBy);
     const unknown = [...Array(this.#lastSeq - lastSeq).keys()].filter((at) =>
@@ -199,7 +199,7 @@ export class SimStream {
     return { message: { seq, subject, data: Buffer.from(bytes).toString("base64") } };
   }
 
-  /** A consumer that exists goes on as it is: its request came twice. */
+  /** An existing consumer stays unchanged: the request came twice. */
   createConsumer(name: string, fromSeq: number): object {
     if (!this.#consumers.has(name)) {
       const nextSeq = Math.min(Math.max(fromSeq, 1), this.#lastSeq + 1);
@@ -214,7 +214,7 @@ export class SimStream {
     return this.#consumers.delete(name) ? { success: true } : { error: errors.noConsumer };
   }
 
-  /** @param lastWord what a deleted stream says to its readers; a server that starts says nothing */
+  /** @param lastWord final status of a deleted stream to its readers; a restarting server sends none */
   forgetConsumers(lastWord?: string): void {
     for (const [name, consumer] of [...this.#consumers]) {
       if (lastWord !== undefined) consumer.pull?.send(status(409, lastWord, consumer));
@@ -222,7 +222,7 @@ export class SimStream {
     }
   }
 
-  /** @returns whether there is such a consumer */
+  /** @returns whether the consumer exists */
   pull(name: string, request: PullRequest, send: (delivery: Delivery) => void, clock: Clock): boolean {
     const consumer = this.#consumers.get(name);
     if (consumer === undefined) return false;

@@ -1,15 +1,17 @@
-// Whether journal time keeps pace with true time within a term, whatever wall clocks show. Knows when each batch was
-// first sent, because one that is stored late is stamped no later for it.
+// Checks that journal time keeps pace with true time within a term, whatever wall clocks show. Uses the time of each
+// batch's first send, for a late store does not change the batch's timestamp.
 
 import { hashOf } from "../../journal/records.ts";
 
-/** How fast journal time may run, per true ms: the drift of monotonic clocks and what is taken up of a skew. */
+/** Highest rate of journal time per true ms: the drift of monotonic clocks and the correction of a skew. */
 const PACE_MAX = 1.05;
-/** …and how far it may be ahead beside that, ms. */
+/** …and the largest additional lead, ms. */
 const AHEAD_MS_MAX = 6_000;
-/** So many of a term's first batches may say when it began. The election waits for a journal that answers, the second
- *  while its leader listens for a rival, and those behind it for the second: each may be sent long after it was
- *  decided. */
+/**
+ * Number of first batches of a term that may define its begin. Each may be sent long after its decision. The election
+ * waits for an answer of the journal, the second batch while the leader listens for a rival, and the next batches for
+ * the second.
+ */
 const STARTS = 4;
 
 interface Stamp {
@@ -18,7 +20,7 @@ interface Stamp {
   readonly sentMs: number;
 }
 
-/** What a batch says of its time. */
+/** The timestamp of a batch. */
 interface Stamped {
   readonly term: number;
   readonly at: number;
@@ -29,24 +31,26 @@ export class TermPace {
   readonly #sentMsByHash = new Map<string, number>();
   #start: Stamp | undefined;
   #last: Stamp | undefined;
-  /** Of its term, up to the last. */
+  /** Number of batches of the current term. */
   #batches = 0;
 
-  /** Somebody sends a record, not always for the first time. */
+  /** A node sends a record, perhaps again. */
   sent(bytes: Uint8Array, nowMs: number): void {
     const hash = hashOf(bytes);
     if (!this.#sentMsByHash.has(hash)) this.#sentMsByHash.set(hash, nowMs);
   }
 
-  /** When the next batch of the journal was decided, virtual ms: it may wait for the one before it to be stored, and
-   *  is sent only then. Undefined of one nobody sent. */
+  /**
+   * Time of the decision of the journal's next batch, virtual ms. A batch is sent only after its predecessor is stored.
+   * Undefined for a batch never sent.
+   */
   decidedMs({ term, at, hash }: Stamped): number | undefined {
     const sentMs = this.#sentMsByHash.get(hash);
     if (sentMs === undefined || this.#last?.term !== term) return sentMs;
     return Math.min(sentMs, this.#last.sentMs + at - this.#last.at);
   }
 
-  /** What is wrong with the time of the next batch of the journal, if anything. Of one nobody sent nothing is known. */
+  /** The error in the timestamp of the journal's next batch, if any. A batch never sent is not checked. */
   check({ term, at, hash }: Stamped): string | undefined {
     const sentMs = this.#sentMsByHash.get(hash);
     if (sentMs === undefined) return undefined;
@@ -58,7 +62,7 @@ export class TermPace {
     return `${journalMs} ms of journal time went by in term ${term} while ${Math.round(trueMs)} ms did`;
   }
 
-  /** Of the term's first batches, the one that was sent soonest after it was decided says when the term began. */
+  /** The first batch with the shortest delay between decision and send defines the begin of the term. */
   #startWith(next: Stamp): Stamp {
     const start = this.#start?.term === next.term ? this.#start : undefined;
     this.#batches = start === undefined ? 1 : this.#batches + 1;

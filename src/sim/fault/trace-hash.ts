@@ -1,7 +1,6 @@
-// A hash of everything that happened, in order: equal hashes mean that two runs took the same course. For comparing
-// runs, not for security.
+// A hash of all events in order: equal hashes mean identical runs. For comparing runs, not for security.
 
-/** FNV-1a over the words that are added. */
+/** FNV-1a over the added words. */
 export class TraceHash {
   #low = 0x811c9dc5;
   #high = 0xc9dc5118;

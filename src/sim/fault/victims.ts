@@ -1,5 +1,5 @@
-// What faults strike in a simulated swarm, and what they spare, by the fault model (docs/fault-model.md): the store
-// loses only what every running coordinator holds, and none of them ends until the journal goes on from it.
+// Applies faults to a simulated swarm within the fault model (docs/fault-model.md). The store loses only records held
+// by every running coordinator, and no coordinator ends until the journal continues from the copies.
 
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/records.ts";
@@ -26,9 +26,9 @@ interface VictimsDeps {
   readonly clients: readonly ClientNode[];
 }
 
-/** Clocks are wrong by days, and nothing is forgotten: the horizon of idempotency is in led time. */
+/** Clocks may be wrong by days without forgotten tasks: the horizon of idempotency counts time under a leader. */
 const SKEW_MS_MAX = 72 * 3_600_000;
-/** A standby that is started again reads the journal from its newest base, ms. */
+/** Time for a restarted standby to read the journal from its newest base, ms. */
 const REREAD_MS = 100;
 
 export class SwarmVictims implements Victims {
@@ -129,7 +129,7 @@ export class SwarmVictims implements Victims {
     this.#habitat.occurrences.note("tail-cut");
   }
 
-  /** A power loss takes the newest segment, its `Opened` too. */
+  /** A power loss takes the newest segment with its `Opened`. */
   loseSegment(): void {
     const stream = this.#loseableStream();
     if (stream === undefined) return;
@@ -137,7 +137,7 @@ export class SwarmVictims implements Victims {
     this.#habitat.occurrences.note("segment-lost");
   }
 
-  /** A reader alone notices: so a standby reads the journal anew. */
+  /** Only readers notice, so a standby rereads the journal. */
   flipBit(): void {
     const stream = this.#loseableStream();
     const standby = this.#coordinators.find(({ isLeading }) => !isLeading);
@@ -163,7 +163,7 @@ export class SwarmVictims implements Victims {
     return this.#nodeById.has(node) && !this.#isCoordinator(node);
   }
 
-  /** Records within are lost that every coordinator has read. */
+  /** Loses records in the middle of the segment, after every coordinator has read them. */
   makeGap(count: number): void {
     const stream = this.#loseableStream();
     if (stream === undefined) return;
@@ -185,7 +185,7 @@ export class SwarmVictims implements Victims {
     this.#habitat.writeForeign();
   }
 
-  /** Writes into the live segment, as a coordinator of a restored backup that lacks the last batch. */
+  /** Writes into the live segment like a coordinator of a restored backup without the last batch. */
   writeOtherLine(): void {
     const { journal, term, idx } = this.#truth.tail;
     if (idx === 0) return;
@@ -206,14 +206,18 @@ export class SwarmVictims implements Victims {
     return this.#habitat.profile === "outside";
   }
 
-  /** Inside the fault model nothing is lost up to the record that opens the segment; outside it anything may be. */
+  /**
+   * Inside the fault model the store keeps all records up to the segment's `Opened`; outside it any record may be lost.
+   */
   #openedSeq(stream: SimStream): number {
     const { live } = this.#truth;
     return this.#isOutside ? 0 : (live?.position ?? stream.lastSeq);
   }
 
-  /** The newest segment; inside the fault model only while it is live and every coordinator runs and holds all of it.
-   *  */
+  /**
+   * The newest segment. Inside the fault model only while the segment is live and every coordinator runs and holds all
+   * of it.
+   */
   #loseableStream(): SimStream | undefined {
     const stream = this.#habitat.newestStream;
     if (this.#isOutside) return stream;
@@ -222,12 +226,12 @@ export class SwarmVictims implements Victims {
     return isRead && isLed && this.#isHeldByAll() ? stream : undefined;
   }
 
-  /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
+  /** While only coordinators hold lost records, none of them may end. */
   #isNeeded(node: string): boolean {
     return this.#isCoordinator(node) && this.isDelicate;
   }
 
-  /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
+  /** Whether the journal is whole, and every coordinator runs and holds all of it. */
   #isHeldByAll(): boolean {
     const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
     return this.#truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.#truth.state.idx);

@@ -1,5 +1,5 @@
-// What a seed's clients ask for and what its agents are like, drawn up front as data, so that a failing seed can be
-// repeated with less of it.
+// The operations of a seed's clients and the characters of its agents, drawn in advance as data. So a failing seed can
+// be repeated with fewer of them.
 
 import type { TaskRequest } from "../../client/task-request.ts";
 import type { AuditRetention } from "../../coordinator/compacting/segment-retention.ts";
@@ -10,7 +10,7 @@ import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
 import type { Nodes } from "./schedule.ts";
 
-/** One thing that one client does. */
+/** An operation of a client. */
 export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "submit"; readonly tasks: readonly TaskRequest[] }
   | { readonly does: "cancel" | "retry" | "query" | "await"; readonly task: string; readonly project: string }
@@ -24,7 +24,7 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "acquire"; readonly resources: readonly string[]; readonly holdMs: number }
 );
 
-/** What an agent is like. */
+/** The properties of an agent. */
 export interface Character {
   readonly id: string;
   readonly kinds: readonly string[];
@@ -32,20 +32,22 @@ export interface Character {
   readonly type?: string;
   readonly maxConcurrent: number;
   readonly prefetch: number;
-  /** Of attempts, those that fail here whatever their orders say. */
+  /** Share of attempts that fail at the agent, whatever their orders. */
   readonly failShare: number;
-  /** How much longer than ordered its handlers take. */
+  /** Factor on the ordered duration of handlers. */
   readonly slowness: number;
 }
 
 export interface CoordinatorCharacter {
   readonly id: string;
   readonly leaderTimeoutMs: number;
-  /** When it makes snapshots and how much of the journal it keeps: little, so that a seed meets purges and restarts
-   *  from snapshots. */
+  /**
+   * Events between snapshots, and the part of the journal to keep: small, so that a seed meets purges and restarts from
+   * snapshots.
+   */
   readonly everyEvents: number;
   readonly retention: AuditRetention;
-  /** In which a server is taken to have synced what it stores: short, for the same reason. */
+  /** Time after which a server counts as having synced stored data: short, for the same reason. */
   readonly snapshotSyncMs: number;
 }
 
@@ -53,7 +55,7 @@ export interface ClientCharacter {
   readonly id: string;
   readonly project: string;
   readonly user: string;
-  /** Whether it does again, started anew, what it does not know the outcome of; else it has forgotten. */
+  /** Whether a restarted client repeats operations with unknown outcomes; otherwise it has forgotten them. */
   readonly remembers: boolean;
 }
 
@@ -68,19 +70,19 @@ export const kinds = ["count", "outline", "review", "embed"];
 export const projects = ["acme", "beta", "core"];
 const users = ["ann", "bob", "cy"];
 const resources = ["gpt", "gpu"];
-/** Of agents, and so of rates. */
+/** Types of agents, and so of rates. */
 export const types = ["small", "large"];
-/** The agent that serves every kind and role, so that whatever waits can be done once all is well. */
+/** The agent for every kind and role, so that every waiting task can run after all faults heal. */
 const MAID = "a1";
 const ROLE = "expert";
-/** Of seeds, those with two coordinators; the others have three, for who of two standbys leads is what tells most. */
+/** Share of seeds with two coordinators. The rest have three, for the choice between two standbys finds most bugs. */
 const TWO_SHARE = 0.3;
 
 export function nodesOf({ coordinators, agents, clients }: Workload): Nodes {
   return { coordinators: idsOf(coordinators), agents: idsOf(agents), clients: idsOf(clients) };
 }
 
-/** Everything happens before `untilMs`. */
+/** Draws operations before `untilMs` only. */
 export function drawWorkload(random: SeededRandom, untilMs: number): Workload {
   const shape = random.split("shape");
   const coordinators = names("c", shape.chance(TWO_SHARE) ? 2 : 3).map((id) =>
@@ -128,13 +130,13 @@ function drawAgent(random: SeededRandom, id: string): Character {
   };
 }
 
-/** Of tasks, those that take longer than an agent may be silent: what becomes of them when it is. */
+/** Share of tasks that take longer than an agent may be silent. */
 const LONG_SHARE = 0.06;
 /** Mean time between two operations of all clients, ms. */
 const GAP_MS = 900;
-/** Mean time between two questions of a program that watches its tasks, ms. */
+/** Mean time between two queries of a program that watches its tasks, ms. */
 const WATCH_GAP_MS = 500;
-/** Settings are made first, and so often again. */
+/** Time of the first settings, and the interval between changes, ms. */
 const FIRST_DEED_MS = 300;
 
 class OperationDrawer {
@@ -166,7 +168,7 @@ class OperationDrawer {
     return this.#random.chance(0.5) ? [...operations, ...this.#watch(operations, untilMs)] : operations;
   }
 
-  /** One of the programs shows on a screen how its tasks stand: whoever asks often meets each moment of a fail-over. */
+  /** A program shows the states of its tasks on a screen: frequent queries meet each moment of a fail-over. */
   #watch(operations: readonly Operation[], untilMs: number): Operation[] {
     const submits = operations.filter((operation) => operation.does === "submit");
     const { client } = this.#when(0);
@@ -203,7 +205,7 @@ class OperationDrawer {
     return this.#operate(when);
   }
 
-  /** Most tasks complete, and are not retried any more: rather one that was to be cancelled. */
+  /** Prefers tasks drawn to be cancelled: most other tasks complete, and a completed task has no retry. */
   #retried(known: { readonly request: TaskRequest; readonly project: string }) {
     const isAny = this.#cancelled.length === 0 || this.#random.chance(0.4);
     const { request, project } = isAny ? known : this.#random.pick(this.#cancelled);
@@ -219,7 +221,7 @@ class OperationDrawer {
     });
   }
 
-  /** The same id: with the same content, or with another. */
+  /** A submission under a used id, with the same or different content. */
   #again(request: TaskRequest): TaskRequest {
     const other = payloadOf({ does: "complete", ms: 1, limitMs: request.timeoutMs ?? 0 });
     return this.#random.chance(0.7) ? request : { ...request, payload: other };
@@ -233,7 +235,7 @@ class OperationDrawer {
     const stallMs = random.chance(0.08) ? 1_000 + random.below(4_000) : undefined;
     const limitMs = Math.min(timeoutMs, stallMs ?? timeoutMs);
     const project = random.pick(projects);
-    const ordinal = 1 + this.#tasks.filter((other) => other.project === project).length; // others have the same ids
+    const ordinal = 1 + this.#tasks.filter((other) => other.project === project).length; // ids repeat across projects
     return {
       id: `t${ordinal}`,
       kind: random.pick(kinds),
@@ -252,7 +254,7 @@ class OperationDrawer {
     };
   }
 
-  /** Longer than an agent may be silent and than a lease. */
+  /** Orders for longer than an agent may be silent, and longer than a lease. */
   #longOrders(): Omit<Orders, "limitMs"> {
     return { does: "complete", ms: 10_000 + this.#random.below(20_000), reportsProgress: true };
   }

@@ -1,5 +1,5 @@
-// A whole swarm in virtual time. Runs one seed from its beginning through its faults to the quiet after them, when
-// everything accepted has to end. What faults do to it, and what they spare, stands in victims.ts.
+// A whole swarm in virtual time. Runs a seed through its faults to the quiet after them, in which every accepted task
+// must end. victims.ts applies the faults.
 
 import { limits } from "../../limits.ts";
 import type { EventOf } from "../../state/event.ts";
@@ -24,26 +24,28 @@ export interface WorldOptions {
   readonly seed: number;
   readonly workload: Workload;
   readonly schedule: readonly Fault[];
-  /** What the end of the seed does not bring about either. */
+  /** Faults that the probe at the end leaves out, too. */
   readonly without: readonly FaultKind[];
   /** Default: inside the fault model. */
   readonly profile?: Profile | undefined;
-  /** When everything heals, virtual ms. */
+  /** Time at which all faults heal, virtual ms. */
   readonly untilMs: number;
   readonly log?: NodeLog | undefined;
 }
 
-/** Once all is well, everything accepted ends within so long: the longest back-off of a task, and a term or two. */
+/**
+ * Longest time after all faults heal until every accepted task ends, ms: a task's longest back-off, and a term or two.
+ */
 const LIVENESS_MS = 8 * 60_000;
-/** …and then everybody has heard of everything, ms. */
+/** …and until every node has received all messages, ms. */
 const SETTLING_MS = 20_000;
-/** H, and a heartbeat or two, ms. */
+/** H, and a few heartbeats, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
-/** Clients and agents report a loss within 30 s; a coordinator halts or leads before, ms. */
+/** Clients and agents report a loss within 30 s; a coordinator halts or leads earlier, ms. */
 const REPORTED_MS = 60_000;
-/** Within so long a standby that follows has read a record, ms. */
+/** Longest delay until a following standby has read a record, ms. */
 const FOLLOWED_MS = 1_000;
-/** How often the states of coordinators are compared: it costs as much as a snapshot. */
+/** Interval between comparisons of the coordinators' states, ms: a comparison costs as much as a snapshot. */
 const READING_MS = 15_000;
 
 export class World {
@@ -91,7 +93,7 @@ export class World {
         }),
     );
     this.truth.pending = () => this.#coordinators.flatMap(({ pending }) => pending);
-    // Whose answers are lost is told a refusal as it is: that must not be of what was brought in unheard.
+    // Without retries clients pass refusals on. After lost answers (`untold`) none may be of a task accepted unheard.
     const retries = options.schedule.every(({ kind }) => kind !== "untold");
     this.#clients = workload.clients.map((character) => new ClientNode(character, this.habitat, { retries }));
     this.#operator = new Operator(this.habitat, workload, () => this.#isAnyMeddling());
@@ -105,7 +107,7 @@ export class World {
     this.#nemesis = new Nemesis(this.habitat.engine, victims, options.profile);
   }
 
-  /** Runs the seed to its end; what was found stands in the habitat. @throws the reason of `signal` */
+  /** Runs the seed to its end; the habitat holds the findings. @throws the reason of `signal` */
   async run(signal?: AbortSignal): Promise<void> {
     const { workload, schedule, untilMs } = this.#options;
     const { engine } = this.habitat;
@@ -151,9 +153,11 @@ export class World {
     return this.habitat.findings.length > 0;
   }
 
-  /** Nobody counts as lost whose messages could be heard, whatever became of leaders meanwhile. What an ended process
-   *  was is lost, also while another asks to join in its place: that may wait for the journal, and comes second. What
-   *  is heard of one once that is decided comes too late, though the journal takes the batch only then. */
+  /**
+   * No session counts as lost while its messages could be heard, whatever happened to leaders. An ended process is
+   * rightly lost, also while its successor's join still waits for the journal. Messages after the decision come too
+   * late, even before the batch is stored.
+   */
   #requireLost({ agent, incarnation }: EventOf<"AgentLeft">, decidedMs: number): void {
     if (this.#agents.find(({ id }) => id === agent)?.isRunning(incarnation) !== true) return;
     if (this.#heardForMs(agent, decidedMs) < LOST_MS) return;
@@ -163,7 +167,7 @@ export class World {
     );
   }
 
-  /** No attempt is silent for too long that waits at its agent, which says so with each heartbeat. */
+  /** No attempt is closed for silence while it waits at its agent, which reports it with each heartbeat. */
   #requireBegun(closed: LimitReached): void {
     const { task, attempt, by, agent, decidedMs } = closed;
     if (by !== "stalled" || this.#handlers.hasStarted(closed)) return;
@@ -174,13 +178,13 @@ export class World {
     );
   }
 
-  /** Since when nothing kept an agent from being heard, up to an instant, ms. */
+  /** Time since the last fault kept an agent from being heard, up to an instant, ms. */
   #heardForMs(agent: string, untilMs: number): number {
     const nodes = [agent, ...this.#coordinators.map(({ id }) => id), SERVER];
     return untilMs - Math.max(...nodes.map((node) => this.#nemesis.touchedMs(node, untilMs)));
   }
 
-  /** Compares now and then what coordinators have made of the journal, leaders and standbys. */
+  /** Compares the states of all coordinators at intervals. */
   #readStates(): void {
     this.habitat.engine.after(READING_MS, "reading", () => {
       for (const coordinator of this.#coordinators) coordinator.read();
@@ -189,7 +193,7 @@ export class World {
   }
 
   #judgeHistory(): void {
-    for (const { life } of this.#nodes()) life?.kill(); // what is open is recorded as unanswered
+    for (const { life } of this.#nodes()) life?.kill(); // open requests are recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
       { observations, readings, journal: this.truth.batches.map((bytes) => ({ bytes })) },
@@ -199,7 +203,7 @@ export class World {
       this.habitat.found(`${promise} ${checker}`, sentence);
   }
 
-  /** Outside the fault model: no loss is silent, and no answer contradicts the log that is led at the end. */
+  /** Outside the fault model: no loss is silent, and no answer contradicts the final leader's log. */
   async #judgeLosses(signal: AbortSignal | undefined): Promise<void> {
     const { engine, lossReports, history: observations } = this.habitat;
     await this.#runUntil(engine.nowMs + REPORTED_MS, () => false, signal);
@@ -210,7 +214,7 @@ export class World {
     if (hash === undefined && !isReported)
       this.habitat.found("outside never-silent", "no coordinator leads, and none said why");
     if (hash === undefined || this.#hasFound()) return;
-    for (const { life } of this.#nodes()) life?.kill(); // what is open is recorded as unanswered
+    for (const { life } of this.#nodes()) life?.kill(); // open requests are recorded as unanswered
     const journal = this.truth.logUpTo(hash);
     if (journal === undefined)
       return this.habitat.found(
@@ -227,19 +231,18 @@ export class World {
     this.#operator.start();
   }
 
-  /** Whether somebody may still set a limit, pause or drain: a client, or a copy of what one sent, on the last of its
-   *  way to a coordinator. */
+  /** Whether a client may still set a limit, pause or drain, or a copy of a request may still reach a coordinator. */
   #isAnyMeddling(): boolean {
     const { engine } = this.habitat;
     const isOnItsWay = ({ id }: CoordinatorNode) => this.habitat.linkOf(id).lastArrivalMs > engine.nowMs;
     return this.#clients.some(({ isMeddling }) => isMeddling) || this.#coordinators.some(isOnItsWay);
   }
 
-  /** Whether the swarm recovers in time from what ends, where nothing else goes wrong. */
+  /** Checks that the swarm recovers in time from the end of nodes, without other faults. */
   async #probe(signal: AbortSignal | undefined): Promise<void> {
     const { nowMs } = this.habitat.engine;
     const { calmSinceMs } = this.#nemesis;
-    if (calmSinceMs > nowMs) return; // by a schedule of somebody's own
+    if (calmSinceMs > nowMs) return; // a given schedule may go on longer
     const probe = new Probe({
       habitat: this.habitat,
       truth: this.truth,
@@ -260,7 +263,7 @@ export class World {
       );
   }
 
-  /** Not while a client asks again for tasks that nobody accepted yet: they may wait for longer than settling takes. */
+  /** False while a client still submits unaccepted tasks: they may wait for longer than settling takes. */
   #isDone(): boolean {
     const isSubmitting = () => this.#clients.some(({ submitting }) => submitting.length > 0);
     return this.#operator.isDone && this.truth.state.taskById.size === 0 && !isSubmitting();
@@ -284,7 +287,7 @@ export class World {
     );
   }
 
-  /** What has ended takes no place any more: its agent knows, and the leader knows that it knows. */
+  /** An ended attempt occupies no capacity: its agent knows the end, and the leader has the confirmation. */
   #noteKept(): void {
     for (const { id, online, open } of this.truth.state.agentById.values())
       for (const { task, attempt, state } of online ? open.values() : [])
@@ -294,7 +297,7 @@ export class World {
         );
   }
 
-  /** Who stands by has read all that there is, or cannot follow soon. */
+  /** A standby that lacks batches after a second cannot follow. */
   #noteBehind(): void {
     const idx = this.truth.state.idx - this.truth.storedSince(this.habitat.engine.nowMs - FOLLOWED_MS);
     if (!this.truth.isWhole)
