@@ -13,6 +13,7 @@ const report = process.env.WAGGLE_TEST_REPORT;
 export const longSuites = [
   "test/cli/swarm.test.ts",
   "test/cli/demo.test.ts",
+  "test/cli/torture.test.ts",
   "test/sim/fault/world.test.ts",
   "test/sim/fault/shrink.test.ts",
   "test/sim/fault/run-seed.test.ts",

@@ -18,7 +18,7 @@ function warningOf(retain: string, bytesMax = limits.journalBytesMax) {
 it("is what is really kept of what was asked for, and what gives the room", async () => {
   const warning = (await warningOf("30d,100GiB")) ?? expect.fail("it is said");
   expect(warning).toContain(
-    "at most 8.4 GiB of the journal is kept, less than the 100.0 GiB of retain: its room is 10.0 GiB",
+    "at most 8.4 GiB of the journal is kept, less than the 100.0 GiB of retain: its storage is 10.0 GiB",
   );
   expect(warning).toContain("give JetStream 117.8 GiB");
   const room = roomToKeep(100 * GIBIBYTE);
@@ -28,7 +28,7 @@ it("is what is really kept of what was asked for, and what gives the room", asyn
 
 it("is what is kept however young, where no size was said", async () => {
   expect(await warningOf("30d")).toContain(
-    "no more than 8.4 GiB is kept, however young (retain says no size, and its room is 10.0 GiB)",
+    "at most 8.4 GiB of the journal is kept, of any age (retain gives no size, and the journal's storage is 10.0 GiB)",
   );
 });
 

@@ -108,7 +108,7 @@ for (const { path, version } of natsServersFor("permissions")) {
         );
       const { error } = await refusal(red.submit({ kind: "count" }));
       expect(error).toMatchObject({
-        message: expect.stringContaining("whether it was done is unknown. Name an inbox"),
+        message: expect.stringContaining("the outcome is unknown. Set an inbox prefix"),
       });
       await red.close();
     });
