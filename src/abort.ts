@@ -1,11 +1,11 @@
-// Many listeners on few abort signals. A caller's signal gets a single listener while any wait shares it, and none
-// afterwards. More than ten listeners make Node warn of a leak, and removing one takes time in proportion to their
-// number. On Node 20 `AbortSignal.any` keeps its result for as long as its sources live.
+// Many listeners on few abort signals. A caller's signal has a single listener, shared by all waits, and none without
+// waits. More than ten listeners make Node warn of a leak, and the time to remove a listener grows with the number of
+// listeners. On Node 20 `AbortSignal.any` keeps the result for as long as the sources live.
 
 export class Aborts {
   readonly #waitsBySignal = new WeakMap<AbortSignal, Waits>();
 
-  /** Calls `run` once when `signal` aborts. Returns a function that cancels the call. */
+  /** Calls `run` once when `signal` aborts. Returns a function to cancel the call. */
   on(signal: AbortSignal, run: () => void): () => void {
     const waits = this.#waitsBySignal.get(signal) ?? this.#listen(signal);
     waits.runs.add(run);
@@ -15,7 +15,7 @@ export class Aborts {
     };
   }
 
-  /** A controller that aborts with any of `signals`. The caller aborts the controller at the end, to release the
+  /** A controller aborted with any of `signals`. The caller aborts the controller at the end, to release the
    *  signals. */
   linkedTo(...signals: readonly (AbortSignal | undefined)[]): AbortController {
     const own = new AbortController();
@@ -47,7 +47,7 @@ export class Aborts {
   }
 }
 
-/** The waits on one signal. */
+/** The waits on a signal. */
 interface Waits {
   readonly runs: Set<() => void>;
   /** Listens to the signal. */

@@ -1,9 +1,9 @@
-// A set of listeners. An event reaches the listeners that are registered when its delivery starts.
+// A set of listeners. An event reaches the listeners registered at the start of the delivery.
 
 export class Listeners<Told extends readonly unknown[] = []> {
   readonly #listeners = new Set<(...told: Told) => void>();
 
-  /** @returns a function that removes the listener */
+  /** @returns a function to remove the listener */
   add(listener: (...told: Told) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,5 +1,5 @@
-// Log text of handlers on its way to the session. Small amounts pass at once, so that a handler that then
-// blocks its thread hides nothing. Floods are batched.
+// Log text of handlers on the way to the session. Small amounts pass at once, so a handler cannot hide text by blocking
+// the thread afterwards. Floods are batched.
 
 import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
@@ -11,7 +11,7 @@ export class LogBuffer {
   readonly #clock: Clock;
   readonly #pass: (written: WrittenText) => void;
   readonly #waiting = new Map<AttemptKey, { text: string; droppedBytes: number }>();
-  /** Start of the interval in which `#passed` counts, monotonic ms. */
+  /** Start of the interval counted by `#passed`, monotonic ms. */
   #countedSince = Number.NEGATIVE_INFINITY;
   #passed = 0;
   #isTimed = false;

@@ -1,14 +1,14 @@
-// Text for arbitrary values of user code. Reading such a value may throw: a getter, a Proxy, a `toString`. The
-// functions here never throw, and the text for a value has at most `limits.errorCharactersMax` characters.
+// Text for arbitrary values of user code. Reading a value may throw: a getter, a Proxy, a `toString`. The functions
+// here never throw, and the text for a value has at most `limits.errorCharactersMax` characters.
 
 import { format, inspect, types } from "node:util";
 import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 
-/** Names that add nothing to the outcome. */
+/** Names without information on the outcome. */
 const plainNames = new Set(["Error", "InfrastructureError", "InvalidInputError", "UnusableResultError"]);
 
-/** Text for a value that a handler threw; never empty. */
+/** Text for a value thrown by a handler; never empty. */
 export function wordsOf(thrown: unknown): string {
   const words = attempted(
     () => errorWords(thrown),
@@ -18,7 +18,7 @@ export function wordsOf(thrown: unknown): string {
   return head.trim() === "" ? "an error without a message was thrown" : head;
 }
 
-/** Any value as text: a string as is, an error as its message, other values as `console.log` shows them. */
+/** Any value as text: a string as is, an error as its message, the rest as shown by `console.log`. */
 export function textOf(value: unknown): string {
   const text = attempted(
     () => (typeof value === "string" ? value : errorWords(value)),
@@ -27,7 +27,7 @@ export function textOf(value: unknown): string {
   return headOf(text, limits.errorCharactersMax);
 }
 
-/** A line as `console.log` writes it. */
+/** A line as written by `console.log`. */
 export function lineOf(values: readonly unknown[]): string {
   return attempted(
     () => format(...values),

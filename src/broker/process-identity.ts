@@ -1,18 +1,18 @@
 // Checks whether a process id still belongs to the broker. Ids are reused, and a process must not be killed
-// only because it has the id. The configuration file on its command line identifies a broker.
+// only because of the id. The configuration file on the command line identifies a broker.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** True if process `pid` lives and has `argument` on its command line. */
+/** True if process `pid` lives and has `argument` on the command line. */
 export async function isProcessWith(pid: number, argument: string): Promise<boolean> {
   if (process.platform !== "linux") return (await askPs(pid, "command=")).includes(argument);
   return (await readProc(pid, "cmdline")).split("\0").includes(argument);
 }
 
-/** True if process `pid` has ended, with files and ports closed. An ending process loses its command line
- *  before its port. An ended process stays in the table as a zombie until its parent has collected it. */
+/** True if process `pid` has ended, with files and ports closed. An ending process loses the command line
+ *  before the port. An ended process stays in the table as a zombie until collected by the parent. */
 export async function hasEnded(pid: number): Promise<boolean> {
   const state =
     process.platform === "linux"

@@ -1,4 +1,4 @@
-// The command as the user started it: `npx waggle`, `waggledance`, `node bin/waggle.js`. Source texts say `waggle
+// The command as started by the user: `npx waggle`, `waggledance`, `node bin/waggle.js`. Source texts say `waggle
 // VERB`; on output `asStarted` replaces `waggle` by the started command, so that users can copy hints.
 
 import { basename, delimiter, dirname, relative, sep } from "node:path";
@@ -9,7 +9,7 @@ export const binNames = ["waggle", "waggledance"] as const;
 
 type Started = Pick<Shell, "env" | "script" | "cwd">;
 
-/** The text to type for this command, without the verb. */
+/** The text to type for the command, without the verb. */
 export function commandName({ env, script, cwd }: Started): string {
   const name = basename(script).replace(/\.js$/, "");
   const folder = dirname(script);
@@ -22,8 +22,8 @@ export function commandName({ env, script, cwd }: Started): string {
   return quoted(shown.startsWith(sep) || shown.startsWith(".") ? shown : `.${sep}${shown}`);
 }
 
-/** Returns a function that replaces `waggle` by the started command, if one of `verbs` or a flag follows. It leaves
- *  texts unchanged that already contain the started command. */
+/** Returns a function to replace `waggle` by the started command, if a verb of `verbs` or a flag follows. A text with
+ *  the started command stays unchanged. */
 export function asStartedBy(shell: Started, verbs: readonly string[]): (text: string) => string {
   const command = commandName(shell);
   if (command === "waggle") return (text) => text;
@@ -42,7 +42,7 @@ function packageFlag(env: Started["env"]): string {
   return /^[\w@.:/-]+$/.test(wanted) ? `--package=${wanted} ` : "";
 }
 
-/** A command of an installed package, or the script of the package whose folder npm runs in (`npm start`). */
+/** A command of an installed package, or a script of the package in npm's working folder (`npm start`). */
 function isNpmsOwn(script: string, env: Started["env"]): boolean {
   const manifest = env["npm_package_json"];
   const isInstalled = dirname(script).endsWith(`node_modules${sep}.bin`);

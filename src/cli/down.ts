@@ -1,4 +1,4 @@
-// `waggle down`: stops the broker of this data folder, and lists the processes that remain without a broker.
+// `waggle down`: stops the broker of the data folder, and lists the processes left without a broker.
 
 import { Command } from "commander";
 import { findBroker } from "../broker/find-broker.ts";
@@ -31,7 +31,7 @@ async function down(context: VerbContext): Promise<ExitCode> {
   return exitCodes.ok;
 }
 
-/** Undefined without an answer, or with an answer of another server only. */
+/** Undefined without an answer from the broker; answers of different servers do not count. */
 async function whoIsThere(context: VerbContext): Promise<LeftBehind | undefined> {
   try {
     const { kind } = await findBroker({ mode: "find-only", ...context.settings, env: context.shell.env });
@@ -40,7 +40,7 @@ async function whoIsThere(context: VerbContext): Promise<LeftBehind | undefined>
       leftBehind(await swarm.status({ timeoutMs: limits.leaderLookMs })),
     );
   } catch {
-    return undefined; // no broker, or no leader on it: `down` continues
+    return undefined; // no broker, or no leader: `down` continues
   }
 }
 

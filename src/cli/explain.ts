@@ -1,4 +1,4 @@
-// `waggle explain TASK`: why a task waits, or why it got its agent. Not here: the view (explain-view.ts).
+// `waggle explain TASK`: why a task waits, or the reason for the chosen agent. Not here: the view (explain-view.ts).
 
 import { Command } from "commander";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";

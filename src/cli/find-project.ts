@@ -1,4 +1,4 @@
-// The project of a task that the user named by id: `--project`, or the only project that has a task of this id.
+// The project of a task named by id: `--project`, or the only project with a task of the id.
 
 import type { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
@@ -6,7 +6,7 @@ import type { Swarm } from "../client/swarm.ts";
 import { WaggleError } from "../errors.ts";
 import { DEFAULT_PROJECT } from "../ids.ts";
 
-/** `--project` from the command line. The setting of the same name applies to submits; a task may be in another
+/** `--project` from the command line. The setting of the same name applies to submits; a task may be in a different
  *  project. */
 export function typedProject(command: Command): string | undefined {
   return command.getOptionValueSource("project") === "cli" ? command.getOptionValue("project") : undefined;
@@ -16,7 +16,7 @@ export interface SoughtTask {
   readonly id: string;
   /** `--project` */
   readonly typed: string | undefined;
-  /** The setting (WAGGLE_PROJECT, waggle.config.json): chosen if several projects have a task of this id. */
+  /** The setting (WAGGLE_PROJECT, waggle.config.json): chosen if several projects have a task of the id. */
   readonly configured: string;
 }
 

@@ -1,4 +1,4 @@
-// The processes that remain without a broker after `waggle down`, from the last status.
+// The processes left without a broker after `waggle down`, from the last status.
 
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { counted } from "./format.ts";
@@ -22,7 +22,7 @@ export function leftBehind({ leader, standbys = [], agents, tasks }: StatusRespo
   };
 }
 
-/** One line each for coordinators, agents and tasks, if there are any. */
+/** A line each for coordinators, agents and tasks, if any are left. */
 export function leftBehindLines({ leader, standbys, agents, liveTasks }: LeftBehind): string[] {
   const lines = [coordinatorsLine([leader, ...standbys].map(printable))];
   if (agents.length > 0) lines.push(agentsLine(agents));

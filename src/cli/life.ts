@@ -1,5 +1,5 @@
-// The swarm's events in a coordinator's log: agents that join and leave, refusals, and every few seconds counts of
-// submitted and ended tasks. Read from the live audit stream. Single events of tasks are left out: there may be
+// The swarm's events in a coordinator's log: joining and leaving agents, refusals, and every few seconds counts of
+// submitted and ended tasks. Read from the live audit stream. Events of single tasks are left out: a swarm may have
 // thousands per second, and `waggle events` prints them.
 
 import { describe } from "../audit/describe.ts";
@@ -14,12 +14,12 @@ import { formatCount } from "./format.ts";
 import type { RunningCoordinator } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Returns a function that stops the log. */
+/** Returns a function to stop the log. */
 export function tellLife({ transport }: RunningCoordinator, { logger, settings }: VerbContext): () => void {
   const subjects = subjectsOf(swarmId(settings.swarm));
   const tell = ({ data }: Message) => {
     const push = decode(data, eventPushSchema);
-    if (!push.ok) return; // not of this protocol: the journal has the events that count
+    if (!push.ok) return; // of an unknown protocol; the journal has all events
     for (const event of push.value.events as unknown as readonly Event[]) {
       const level = isTrouble(event) ? "warn" : "info";
       logger[level]({ event: event.type, idx: push.value.idx }, describe(event));

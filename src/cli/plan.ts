@@ -92,7 +92,7 @@ function onlySnapshot(bytes: Buffer, place: string): BudgetSnapshot {
   }
 }
 
-/** The lines that are not blank. */
+/** All lines except blank lines. */
 function linesIn(bytes: Buffer): Buffer[] {
   const lines = bytes.toString("utf8").split("\n");
   return lines.filter((line) => line.trim() !== "").map((line) => Buffer.from(line));
@@ -143,14 +143,14 @@ function checkSource(source: string, isTerminal: boolean): void {
   throw new UsageError(`'${source}' is neither @FILE nor -; for a file write @${source}`);
 }
 
-/** Inputs of the remaining rules that a snapshot does not hold. */
+/** Inputs of the remaining rules, absent from a snapshot. */
 const lackingByRules: Readonly<Record<string, string>> = {
   loco: "the weight and age of each waiting task",
   vapora: "success rates and loads of agents",
   lucio: "users and when each was last served",
 };
 
-/** @throws InvalidArgumentError for rules that need more than a snapshot */
+/** @throws InvalidArgumentError for rules in need of more than a snapshot */
 function rulesName(text: string): PlanFlags["rules"] {
   if (text === "waggle" || text === "budget") return text;
   const lacking = lackingByRules[text];

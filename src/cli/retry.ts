@@ -1,4 +1,4 @@
-// `waggle retry`: opens the next round of ended tasks that did not complete.
+// `waggle retry`: opens the next round of tasks ended without completion.
 
 import { Command } from "commander";
 import { retryableStates } from "../client/retries.ts";

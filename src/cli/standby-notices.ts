@@ -1,5 +1,5 @@
-// Notices of `up` before its coordinator first leads: the coordinator waits for a leader, or another coordinator
-// leads. After its first term, the log names each later leader.
+// Notices of `up` before its coordinator first leads: the coordinator waits for a leader, or a peer leads. After the
+// coordinator's first term, the log names each later leader.
 
 import {
   concat,
@@ -23,7 +23,7 @@ export interface StandbyNoticesDeps {
   readonly transport: Pick<Transport, "status">;
 }
 
-/** Another leader is certain only after this coordinator did not campaign for a whole period: a dead leader is silent,
+/** A leading peer is certain only after a whole period without a campaign of the coordinator: a dead leader is silent,
  *  too. */
 export function standbyNotices({ coordinator, transport }: StandbyNoticesDeps): Observable<string> {
   // Measured from the first notice. The coordinator notices silence at a pulse, and asks the standbys before a

@@ -54,7 +54,7 @@ function paragraph(
   return parts.map((part, at) => `${at === 0 ? label : " ".repeat(LABEL_WIDTH)}${tone(part)}`).join("\n");
 }
 
-/** Agents that run tasks. Processes that only acquire slots are left out. */
+/** Agents able to run tasks. Processes used only to acquire slots are left out. */
 function runningAgents({ agents }: StatusResponse): readonly Agent[] {
   return agents.filter(({ kinds }) => kinds.length > 0);
 }
@@ -89,7 +89,7 @@ export function countsText(counts: Readonly<Record<string, number>>, between = "
 
 // --- why tasks wait ---------------------------------------------------------------------------------
 
-/** One line per reason that is known without a query about one task. */
+/** One line per reason known without a query about a single task. */
 function waitingLines(status: StatusResponse): string[] {
   const queued = status.tasks["queued"] ?? 0;
   const paused = status.projects.filter((row) => row.paused === true).map(({ project }) => project);
@@ -132,7 +132,7 @@ function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
   return more > 0 ? [...lines, `and ${counted(more, "queue")} more with waiting tasks`] : lines;
 }
 
-/** Why no agent of a kind takes its tasks. */
+/** The reason why no agent of a kind takes tasks. */
 function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): string {
   const isFull = (agent: Agent) => agent.inFlight >= agent.maxConcurrent + agent.prefetch;
   const isSuspended = (agent: Agent) =>
@@ -161,7 +161,7 @@ export function longestWaitFirst(
 
 // --- the journal ------------------------------------------------------------------------------------
 
-/** Since when the journal is kept, and from where a restart would begin, which a standby does not know. */
+/** The age of the kept journal, and the beginning of a restart. A standby does not know the latter. */
 function keptText({ auditFirstIdx, base }: StatusResponse["journal"], isStale: boolean): string {
   const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
   if (base === undefined) return isStale ? `kept ${from}` : `kept ${from}; no base yet`;
@@ -169,7 +169,7 @@ function keptText({ auditFirstIdx, base }: StatusResponse["journal"], isStale: b
   return `kept ${from}; base of batch ${formatCount(idx)} at ${formatTime(at)}, ${formatBytes(bytes)}`;
 }
 
-/** Recent records of other writers, which may still write. */
+/** Recent records of foreign writers; the writers may still be active. */
 function recentForeign({ foreignRecords }: StatusResponse["journal"], at: number) {
   const isRecent = at - (foreignRecords?.lastAt ?? 0) <= limits.foreignRecordShownMs;
   return isRecent ? foreignRecords : undefined;

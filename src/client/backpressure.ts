@@ -1,18 +1,18 @@
-// Reports to a submitter that its tasks are held back: the leader's queue is full. submit-queue.ts decides when
-// to try again. Answers that arrive together cause one report.
+// Reports held-back tasks to a submitter: the leader's queue is full. submit-queue.ts decides when to try again.
+// Answers arriving together cause a single report.
 
 import type { Clock } from "../clock.ts";
 import type { BackpressureError } from "../errors.ts";
 
-/** Tasks that the swarm has no room for at present. They are submitted again automatically. */
+/** Tasks without room in the swarm at present. The client submits the tasks again automatically. */
 export interface Backpressure {
   /** Number of tasks held back; 0 when all were accepted or refused. */
   readonly tasks: number;
-  /** Time of the first refusal by this machine's clock. */
+  /** Time of the first refusal by the local clock. */
   readonly since: Date;
   /** Delay before the newest refused tasks are submitted again, ms. */
   readonly retryAfterMs: number;
-  /** The leader's reason: the queue that is full. */
+  /** The leader's reason: the full queue. */
   readonly reason: string;
 }
 
@@ -21,7 +21,7 @@ export interface HeldBackDeps {
   readonly report: (backpressure: Backpressure) => void;
 }
 
-/** Counts the held-back tasks of one call or one connection. */
+/** Counts the held-back tasks of a call or a connection. */
 export class HeldBack {
   readonly #deps: HeldBackDeps;
   #tasks = 0;

@@ -1,5 +1,5 @@
-// Checks that consecutive batches form one log, without gaps and without a rewritten past. `verify` also checks
-// hashes, which a reader does not have.
+// Checks that consecutive batches form one log, without gaps and without a rewritten past. Not here: hashes, known to
+// `verify` and not to a reader.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
@@ -14,8 +14,7 @@ export class BatchSequence {
   }
 
   /** @throws JournalDamagedError when batches are missing or terms fall
-   *  @throws LossError when a term begins inside the read part: its first batch replaced a batch that was read
-   *    before */
+   *  @throws LossError when a term begins inside the read part: its first batch replaced a batch read before */
   append(batch: JournalBatch): void {
     const last = this.#last;
     if (last !== undefined) {

@@ -1,9 +1,9 @@
-// Actions on many tasks: tasks named by the caller, or all tasks that match a filter. A message holds tasks of
-// one project, up to `limits.itemsPerMessageMax`. Each task gets its own result, in order. retries.ts and
-// cancels.ts define the requests.
+// Actions on many tasks: tasks named by the caller, or all tasks matching a filter. A message holds tasks of a single
+// project, up to `limits.itemsPerMessageMax`. Each task gets its own result, in order. retries.ts and cancels.ts define
+// the requests.
 //
-// A message names the round of each task that the caller means. So a message may be sent again, also to another
-// leader, and does nothing to a round that was opened meanwhile.
+// A message names the round of each task. So a message may be sent again, even to the next leader: rounds opened
+// meanwhile stay unchanged.
 
 import { z } from "zod";
 import { argument, judged, readerOf } from "../agent/options.ts";
@@ -36,14 +36,14 @@ export interface TaskRef {
 /** Tasks by name, or a filter with at least one condition. */
 export type ManyTasks = readonly (string | TaskRef)[] | TaskFilterOptions;
 
-/** Result of a bulk action for one of its tasks. */
+/** Result of a bulk action for a task. */
 export type BulkResult<Outcome> =
   | ({ readonly ok: true } & Outcome)
   | { readonly ok: false; readonly taskId: string; readonly error: WaggleError };
 
 /** A task with its project. */
 type PlacedTask = TaskRef & { readonly project: string };
-/** A task with its project and the round that is meant. */
+/** A task with its project and the named round. */
 type RoundOfTask = PlacedTask & { readonly round: number };
 
 export interface BulkDeps {
@@ -56,7 +56,7 @@ export interface BulkDeps {
 
 type Answer<Outcome> = Outcome | CodedError;
 
-/** Sends one message for its tasks. @returns one answer per task, in order */
+/** Sends a message for several tasks. @returns one answer per task, in order */
 export type AskMessage<Outcome> = (
   tasks: readonly RoundOfTask[],
   project: string,
@@ -65,16 +65,16 @@ export type AskMessage<Outcome> = (
 
 export interface BulkVerb<Outcome> {
   readonly name: string;
-  /** Default states of a filter that names no state. */
+  /** Default states of a filter without states. */
   readonly states: readonly TaskStateName[];
   readonly ask: AskMessage<Outcome>;
 }
 
 export interface BulkTerms {
-  /** Scope of tasks that name no project. */
+  /** Scope of tasks without a named project. */
   readonly scope: Scope;
   readonly options: AskOptions & { readonly project?: string };
-  /** Present round of tasks that name no round. Undefined: a leader is asked. */
+  /** Present round of tasks without a named round. Undefined: a leader is asked. */
   readonly round: number | undefined;
 }
 
@@ -85,7 +85,7 @@ export class Bulk {
     this.#deps = deps;
   }
 
-  /** Performs an action on one task by its id, or on many. @returns an outcome for one task, a list of results
+  /** Performs an action on a task by its id, or on many tasks. @returns an outcome for a single task, a list of results
    *  for many
    *  @throws InvalidMessageError naming the option; the refusal of a single task; as `TaskLists` does for a
    *    filter */
@@ -137,7 +137,7 @@ export class Bulk {
     );
   }
 
-  /** The tasks that match a filter. Only a leader answers: a standby's list may be outdated. */
+  /** The tasks matching a filter. Only a leader answers: a standby's list may be outdated. */
   async #filtered(
     filter: TaskFilterOptions,
     { states, options }: { readonly states: readonly TaskStateName[]; readonly options: AskOptions },
@@ -149,8 +149,8 @@ export class Bulk {
     return listed;
   }
 
-  /** The present round, from a leader. A standby may not have read the last retry yet, and the action would
-   *  name a round that is over. */
+  /** The present round, from a leader. A standby may not have read the last retry yet, and the action would name an
+   *  ended round. */
   async #presentRound(verb: string, { project, task }: PlacedTask, options: AskOptions): Promise<number> {
     const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
@@ -195,7 +195,7 @@ export class Bulk {
     return resultByPlace.filter((result) => result !== undefined);
   }
 
-  /** Sends one message, and again for tasks whose payload was temporarily unreadable. */
+  /** Sends a message, and repeats it for tasks with a temporarily unreadable payload. */
   async #exchange<Outcome extends { readonly taskId: string }>(
     places: readonly number[],
     {
@@ -242,7 +242,7 @@ export class Bulk {
     }
   }
 
-  /** For tasks unknown in the requested project: names the project that has the task. */
+  /** For tasks unknown in the requested project: names the task's project. */
   async #withProjects<Outcome>(
     results: BulkResult<Outcome>[],
     tasks: readonly PlacedTask[],
@@ -277,7 +277,7 @@ async function eachAtOnce<Item>(
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
 }
 
-/** The options of an action that apply to a single request. */
+/** The options of a single request. */
 function asking({ timeoutMs, signal }: AskOptions): AskOptions {
   return {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -285,7 +285,7 @@ function asking({ timeoutMs, signal }: AskOptions): AskOptions {
   };
 }
 
-/** The outcome of a call for one task. @throws its error */
+/** The outcome of a call for a single task. @throws the task's error */
 function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
   if (result === undefined) throw unsaid("");
   if (!result.ok) throw result.error;
@@ -293,7 +293,7 @@ function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
   return outcome as Outcome;
 }
 
-/** Indices of tasks, grouped into messages: one project per message, within `bytesMax`. */
+/** Indices of tasks, grouped into messages: a single project per message, within `bytesMax`. */
 function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (readonly number[])[] {
   const messages: number[][] = [];
   const openByProject = new Map<string, { readonly places: number[]; bytes: number }>();
@@ -349,7 +349,7 @@ function readFilter(verb: string, given: unknown, { scope, options, round }: Bul
   };
 }
 
-/** Accepts the other fields of a `ListedTask`, so that listed tasks can be passed on as they are. */
+/** Accepts all fields of a `ListedTask`, so that listed tasks can be passed on unchanged. */
 const readRef = readerOf<TaskRef & Partial<ListedTask>>({
   each: { ...listedTaskSchema.shape, task: taskIdSchema, project: projectName, round: z.int().min(1) },
   required: ["task"],

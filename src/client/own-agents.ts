@@ -1,4 +1,4 @@
-// The agents started over one connection. They end with the connection, so that the process can exit.
+// The agents started over a connection. Agents end with the connection, so that the process can exit.
 // agent/agent.ts defines how an agent ends.
 
 import type { Aborts } from "../abort.ts";
@@ -11,7 +11,7 @@ export class OwnAgents {
   readonly #aborts: Aborts;
   readonly #closing = new AbortController();
   readonly #agents = new Set<Agent>();
-  /** Agents that have not joined yet. */
+  /** Agents not joined yet. */
   readonly #starts = new Set<Promise<unknown>>();
 
   constructor({ clock, aborts }: { readonly clock: Clock; readonly aborts: Aborts }) {
@@ -35,7 +35,7 @@ export class OwnAgents {
     }
   }
 
-  /** Aborts pending starts, drains all agents, and stops agents that drain longer than `limits.closeDrainMs`.
+  /** Aborts pending starts, drains all agents, and stops agents still draining after `limits.closeDrainMs`.
    *  Resolves when all have ended. Never rejects. */
   async close(reason: Error): Promise<void> {
     this.#closing.abort(reason);

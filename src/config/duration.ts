@@ -1,4 +1,4 @@
-// Durations as users write them, in flags, variables and files.
+// Durations as written by users, in flags, variables and files.
 
 const unitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -11,7 +11,7 @@ const unitsMs: Readonly<Record<string, number>> = {
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 
-/** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in whole milliseconds; undefined for any other text. */
+/** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in whole milliseconds; undefined if the text is no duration. */
 export function durationIn(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;
   let ms = 0;

@@ -1,6 +1,6 @@
-// The fold of the journal: how one event changes the state. Total over the event types, for legal events only. An event
-// that does not fit the state is a bug, in this code or in the journal's writer, and stops the process. May mutate its
-// argument `state`; pure means that the same journal gives the same state.
+// The fold of the journal: how an event changes the state. Total over the event types, for legal events only. An event
+// unfit for the state is a bug, of the fold or of the journal's writer, and stops the process. May mutate the argument
+// `state`; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant, TaskRef } from "../ids.ts";
@@ -56,8 +56,8 @@ import {
 } from "../state/task-rows.ts";
 
 /**
- * What each class of failure counts against: the task's `maxAttempts` (the scheduler then prefers agents that have not
- * failed the task), and the agent's learned rate.
+ * Effects of each class of failure: on the task's `maxAttempts` (the scheduler then prefers agents without a failed
+ * attempt of the task), and on the agent's learned rate.
  */
 const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> =
   {
@@ -72,7 +72,7 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
 
 const byRule: TurnBases = { project: "rule", user: "rule" };
 
-/** Changes `state` by one event. @throws InvariantError when the event is not legal in it */
+/** Changes `state` by one event. @throws InvariantError if the event is not legal in the state */
 export function apply(state: SwarmState, event: Event, context: EventContext): void {
   switch (event.type) {
     case "TermStarted":
@@ -300,7 +300,7 @@ function release(state: SwarmState, event: EventOf<"AttemptReleased">, at: Insta
   takeReport(state, releaseAttempt(state, event), verdict, event.tokens, at);
 }
 
-/** Settles an attempt's reservation, and learns from its report. */
+/** Settles an attempt's reservation, and learns from the report. */
 function takeReport(
   state: SwarmState,
   attempt: OpenAttempt,
@@ -315,7 +315,7 @@ function takeReport(
   const kindRow = kindRowOf(state, attempt.kind);
   if (isWhole) learnTokens(kindRow, tokens);
   const { tokensSaid } = attempt;
-  // An attempt that ended early says nothing of the whole, unless it already used more than the estimate.
+  // An attempt with an early end teaches nothing about the whole, unless its use already exceeds the estimate.
   if (tokensSaid !== undefined && (isWhole || tokens > tokensSaid))
     learnEstimate(kindRow, tokensSaid, tokens);
   noteKind(state, kindRow);

@@ -8,7 +8,7 @@ import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
 import type { OpenAttempt, SwarmState } from "../state/state.ts";
 
 export type Effect =
-  /** Without a specification, the attempt was revoked before it arrived: only its number still counts. */
+  /** Without a specification, the attempt was revoked before the arrival: only the number still counts. */
   | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec | undefined }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
   | {
@@ -17,7 +17,7 @@ export type Effect =
       readonly incarnation: Incarnation;
       readonly what: "drain" | "undrain" | "fenced" | "rejoin";
     }
-  /** Slots that the agent waits for are granted. */
+  /** Slots requested by the agent are granted. */
   | {
       readonly kind: "slots-granted";
       readonly agent: AgentId;
@@ -32,7 +32,7 @@ export type Effect =
       readonly handles: readonly SlotHandle[];
       readonly reason: SlotWaitEndReason;
     }
-  /** Clients that await the task are notified of its end. */
+  /** Clients awaiting the task are notified of the end. */
   | {
       readonly kind: "ended";
       readonly project: ProjectId;
@@ -43,8 +43,8 @@ export type Effect =
     };
 
 /**
- * The messages to agents and clients that follow from `event`, just applied to `state`.
- * @param revokedOpen the attempt that the event revoked, known only to the state before
+ * The messages to agents and clients after `event`, just applied to `state`.
+ * @param revokedOpen the attempt revoked by the event, known only to the state before
  */
 export function effectOf(
   state: SwarmState,
@@ -91,7 +91,7 @@ export function effectOf(
   }
 }
 
-/** The attempt that `event` is about to revoke; read before the event is applied. */
+/** The attempt to be revoked by `event`; read before the event is applied. */
 export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefined {
   switch (event.type) {
     case "TaskCancelled":
@@ -105,7 +105,7 @@ export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefi
   }
 }
 
-/** Every assignment without a confirmed arrival: a new leader sends these again. */
+/** Every assignment without a confirmed arrival, to be repeated by a new leader. */
 export function unconfirmedAssignments(state: SwarmState): Effect[] {
   const effects: Effect[] = [];
   for (const agent of state.agentById.values()) {
@@ -128,7 +128,7 @@ export function standingGrants(state: SwarmState): Effect[] {
 }
 
 /**
- * Messages about an attempt that the agent may not know. A revoked attempt is assigned once more, as revoked. So no
+ * Messages about an attempt possibly unknown to the agent. A revoked attempt is assigned once more, as revoked. So no
  * number is missing, and the agent can confirm that the attempt does not run.
  */
 export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {

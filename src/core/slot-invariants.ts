@@ -1,5 +1,5 @@
-// Numbered checks of slots and their waiters (docs/invariants.md). Like the other checks of invariants.ts, they recount
-// all that the core only counts.
+// Numbered checks of slots and their waiters (docs/invariants.md). Like all checks of invariants.ts, the checks recount
+// every counter of the core.
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -32,11 +32,11 @@ interface SlotsBefore {
 
 const unset: SlotsBefore = { row: undefined, inUse: 0, waiting: 0, tick: 0, settings: undefined };
 
-/** Checks one state after each batch, in order. */
+/** Checks the state after each batch, in order. */
 export class SlotSuccession {
   #before: ReadonlyMap<string, SlotsBefore> = new Map();
 
-  /** Changes since the last call that are never allowed. */
+  /** Forbidden changes since the last call. */
   check(state: SwarmState): readonly Violation[] {
     const violations = [...this.#overfilled(state)].map((sentence) => ({
       number: 32,
@@ -53,10 +53,10 @@ export class SlotSuccession {
   }
 
   /**
-   * Only a lowered resource may hold more slots than it has, and never more than before. The same holds for waiters. A
-   * batch that changed a resource's settings is skipped, because it may have granted slots before the change. There
-   * only the assertion in `apply`, at each grant, can tell. A resource that was removed and set again starts without a
-   * past.
+   * Only a lowered resource may hold more slots than its size, and never more than before. The same holds for waiters.
+   * A batch with a change of a resource's settings is skipped, because slots may have been granted before the change.
+   * Only the assertion in `apply`, at each grant, covers such a batch. A resource removed and set again starts without
+   * a past.
    */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const row of state.resourceByName.values()) {
@@ -107,7 +107,7 @@ function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
   }
 }
 
-/** Each slot lease is wholly held or wholly waiting, in every resource that it needs, and has not ended. */
+/** Each slot lease is wholly held or wholly waiting, in every needed resource, and has not ended. */
 function* oneStateAHandle(state: SwarmState): Generator<string> {
   for (const [agent, slotLeases] of state.slotsByAgent) {
     if (slotLeases.size === 0) yield `agent ${agent} is listed without slots`;
@@ -157,8 +157,8 @@ function* alphaMovesWhereItMay(state: SwarmState): Generator<string> {
 }
 
 /**
- * No request waits for slots that are free. Walks the waiters, those past the starvation limit first, each group in
- * order of asking. A waiter past the starvation limit reserves free slots in name order, until a resource lacks slots.
+ * No request waits for free slots. Walks the waiters, first all waiters past the starvation limit, each group in order
+ * of asking. A waiter past the starvation limit reserves free slots in name order, until a resource lacks slots.
  */
 function* noIdleSlot(state: SwarmState): Generator<string> {
   const waiting = whoMayBeGranted(state);
@@ -190,7 +190,7 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
   }
 }
 
-/** Waiters in order of asking, without those of unresponsive agents. */
+/** Waiters in order of asking, without waiters of unresponsive agents. */
 function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
   const waiting: SlotLeaseRow[] = [];
   for (const [id, slotLeases] of state.slotsByAgent) {
@@ -200,7 +200,7 @@ function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
   return waiting.sort((a, b) => a.order - b.order);
 }
 
-/** Whether the request waits past the starvation limit at one of its resources. */
+/** True if the request waits past the starvation limit at any of its resources. */
 function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slotLease: SlotLeaseRow): boolean {
   let isLate = false;
   for (const name of slotLease.needs.keys()) {

@@ -17,7 +17,7 @@ interface SeenAgent {
   readonly inFlight: number;
 }
 
-/** Checks one state after each batch, in order. */
+/** Checks the state after each batch, in order. */
 export class Succession {
   #numbers: ReadonlyMap<string, number> = new Map();
   /** In order of ending. */
@@ -29,7 +29,7 @@ export class Succession {
   readonly #slots = new SlotSuccession();
   readonly #ledgers = new LedgerSuccession();
 
-  /** Changes since the last call that are never allowed. */
+  /** Forbidden changes since the last call. */
   check(state: SwarmState): readonly Violation[] {
     const violations = [
       ...named(15, "terminal-absorbs", this.#revived(state)),
@@ -44,8 +44,8 @@ export class Succession {
   }
 
   /**
-   * Ended tasks stay as they ended within the horizon of idempotency; beyond the horizon an id is free again. A task
-   * that did not complete may have its next round, or have had it.
+   * Ended tasks stay unchanged within the horizon of idempotency; beyond the horizon an id is free again. A task ended
+   * without completion may be in its next round, or have ended the next round.
    */
   *#revived(state: SwarmState): Generator<string> {
     for (const before of this.#goneOrMoved(state)) {
@@ -106,7 +106,7 @@ export class Succession {
     attempts.length = to;
   }
 
-  /** Only an agent whose capacity was lowered may hold more attempts than its capacity, and never more than before. */
+  /** Only an agent with a lowered capacity may hold more attempts than the capacity, and never more than before. */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const agent of state.agentById.values()) {
       const before = this.#sameLife(agent)?.inFlight ?? 0;
@@ -146,7 +146,7 @@ export class Succession {
   }
 }
 
-/** By value: a state that was folded again has other objects. */
+/** By value: a state folded again has different objects. */
 function isSame(a: TaskRef, b: TaskRef): boolean {
   return a === b || (a.task === b.task && a.project === b.project);
 }

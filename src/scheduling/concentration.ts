@@ -1,5 +1,5 @@
-// Whether a kind's tasks go to one agent too often (VAPORA's ADR-018, "Alert if concentration detected"; the figures
-// are ours). One watch per kind, notified of each assignment; its owner decides when to ask.
+// Whether a kind's tasks go to the same agent too often (VAPORA's ADR-018, "Alert if concentration detected"; the
+// figures are ours). One watch per kind, notified of each assignment; the owner decides when to ask.
 
 import { assert } from "../assert.ts";
 import type { AgentId } from "../ids.ts";
@@ -12,14 +12,14 @@ export interface ConcentrationAlert {
   /** Mean of `concentrationThreshold(n)` over `assignments`. */
   readonly threshold: number;
   /**
-   * The assignments with n ≥ 2 that the share counts, from `limits.concentrationAssignmentsMin` to
+   * The counted assignments with n ≥ 2, from `limits.concentrationAssignmentsMin` to
    * `limits.concentrationAssignments`.
    */
   readonly assignments: number;
 }
 
 /**
- * The share of a kind's assignments above which one agent gets too many: min(2/n + 0.2, 0.95).
+ * Highest permitted share of an agent in a kind's assignments: min(2/n + 0.2, 0.95).
  *
  * @param n number of agents that could have served the kind, ≥ 2: a single agent gets everything
  */
@@ -28,7 +28,7 @@ export function concentrationThreshold(n: number): number {
   return Math.min(2 / n + limits.concentrationSlack, limits.concentrationShareMax);
 }
 
-/** Remembers the last `limits.concentrationAssignments` assignments of one kind with two or more possible agents. */
+/** Remembers the last `limits.concentrationAssignments` assignments of a kind with two or more possible agents. */
 export class ConcentrationWatch {
   /** Rings, side by side: the oldest entry is overwritten. */
   readonly #agents: AgentId[] = [];
@@ -36,7 +36,7 @@ export class ConcentrationWatch {
   readonly #countByAgent = new Map<AgentId, number>();
   readonly #countByServing = new Map<number, number>();
   #next = 0;
-  /** Last assignments in a row with n = 1, and the agent of the last one. */
+  /** Last assignments in a row with n = 1, and the agent of the last assignment. */
   #soleRun = 0;
   #soleAgent: AgentId | undefined;
 

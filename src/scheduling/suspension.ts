@@ -1,6 +1,6 @@
-// When an agent is suspended for a kind and when it is reinstated. A fast-failing agent is always free: without this
-// rule it would consume the queue. Pure rules; `decide` makes events of them. What a suspension excludes, and when it
-// yields: eligibility.ts.
+// When an agent is suspended for a kind, and when reinstated. A fast-failing agent is always free: without suspensions
+// the agent would consume the queue. Pure rules; `decide` makes the events. Not here: the effect of a suspension, and
+// its exceptions (eligibility.ts).
 //
 //    success < limits.suspendShare × the others' success, after limits.suspendAttemptsMin attempts → suspended
 //    suspended, back-off over → probed with one task → success: reinstated · failure: suspended, back-off doubled
@@ -20,9 +20,9 @@ export interface SuspensionTerms {
 /**
  * The suspension that a failed attempt causes or prolongs; undefined without either.
  *
- * The measure is the success of the *other* agents at the kind, not the swarm's: where one agent makes most of the
- * attempts, the swarm's rate is mostly its own. Failures that all agents share suspend no agent. The last live,
- * unsuspended agent of a kind is not suspended, because that would help no task.
+ * The measure is the success of the *other* agents at the kind, not the swarm's. If an agent makes most of the
+ * attempts, the swarm's rate is mostly the agent's own. Failures shared by all agents suspend no agent. The last live,
+ * unsuspended agent of a kind is never suspended: a suspension would help no task.
  *
  * @param state after the failure's event was applied: the failure is in the record, its attempt is closed
  * @param agent that failed; only for failures that count against the agent
@@ -44,7 +44,7 @@ export function suspensionOnFailure(
 }
 
 /**
- * Whether a success ends a suspension. An attempt from before the suspension that succeeds during the back-off does
+ * Whether a success ends a suspension. A success during the back-off, of an attempt from before the suspension, does
  * not: nearly every bad agent succeeds now and then.
  *
  * @param agent after the success's event was applied
@@ -54,8 +54,8 @@ export function isReinstatedBySuccess(agent: AgentRow, kind: Kind, at: Instant):
 }
 
 /**
- * Whether an outcome that arrived just now counts as a probe. True for the probe itself, or, while no probe was sent,
- * for any attempt that ended after the back-off.
+ * Whether a new outcome counts as a probe. True for the probe itself, or, while no probe was sent, for any attempt
+ * ended after the back-off.
  */
 function hasAnswered(agent: AgentRow, kind: Kind, at: Instant): boolean {
   const suspension = agent.suspensionByKind.get(kind);

@@ -1,4 +1,4 @@
-// How an agent's row changes: sessions, the attempts that occupy its capacity, and learned success rates.
+// How an agent's row changes: sessions, attempts in its capacity, and learned success rates.
 
 import { assert } from "../assert.ts";
 import {
@@ -122,7 +122,7 @@ export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptRelease
   return attempt;
 }
 
-/** Freed capacity is a tick of every kind that the agent serves. */
+/** Freed capacity is a tick of every kind served by the agent. */
 function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
   agent.open.delete(attempt.number);
   for (const row of agent.kindRows) row.tick += 1;
@@ -133,7 +133,7 @@ export interface AttemptRef extends TaskRef {
 }
 
 /**
- * The agent's open attempt of this name, if any. A live task knows its own attempt; only a revoked attempt needs a
+ * The agent's open attempt of the given name, if any. A live task knows its own attempt; only a revoked attempt needs a
  * search.
  */
 export function findOpen(state: SwarmState, agent: AgentRow, named: AttemptRef): OpenAttempt | undefined {
@@ -144,8 +144,8 @@ export function findOpen(state: SwarmState, agent: AgentRow, named: AttemptRef):
 }
 
 /**
- * The revoked attempt of this name that still occupies capacity. A task that was forgotten and submitted again may have
- * a live attempt of the same name, which is skipped.
+ * The revoked attempt of the given name still in the agent's capacity. A live attempt of the same name is skipped: a
+ * forgotten task may have been submitted again.
  */
 function findRevoked(agent: AgentRow, { project, task, attempt }: AttemptRef): OpenAttempt | undefined {
   for (const open of agent.open.values()) {
@@ -174,8 +174,8 @@ export function learn(
 }
 
 /**
- * Makes room for the record of one more kind. Among kinds that the agent does not serve, drops the record with the
- * oldest outcome and the suspension for its kind.
+ * Makes room for the record of one more kind. Among kinds not served by the agent, drops the record with the oldest
+ * outcome, and the suspension for the same kind.
  */
 function forgetOldest({ kinds, recordByKind, suspensionByKind }: AgentRow): void {
   let oldest: readonly [kind: Kind, record: SuccessRecord] | undefined;

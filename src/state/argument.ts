@@ -1,37 +1,37 @@
 // Checks of arguments from callers outside, with the field's name in the refusal. For the package's public functions:
-// nothing that runs once per candidate calls these checks.
+// code run once per candidate must not call the checks.
 
 import { headOf } from "../cut-text.ts";
 import { InvalidValueError } from "../errors.ts";
 
-/** @throws InvalidValueError for a value that is no number, not finite, or negative */
+/** @throws InvalidValueError unless the value is a finite number ≥ 0 */
 export function checkAmount(value: number, field: string): void {
   checkFinite(value, field);
   if (value < 0) refuse(field, `must be 0 or more, not ${value}`);
 }
 
-/** @throws InvalidValueError for a value that is no number, not finite, or not above 0 */
+/** @throws InvalidValueError unless the value is a finite number > 0 */
 export function checkPositive(value: number, field: string): void {
   if (!(Number.isFinite(value) && value > 0)) refuse(field, `must be a number above 0, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for a value that is no number, or not finite */
+/** @throws InvalidValueError unless the value is a finite number */
 export function checkFinite(value: number, field: string): void {
   if (!Number.isFinite(value)) refuse(field, `must be a number, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for a value that is no whole number, or below `least` */
+/** @throws InvalidValueError unless the value is a whole number ≥ `least` */
 export function checkWhole(value: number, field: string, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
   refuse(field, `must be a whole number from ${least}, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for a value that is no text, or empty */
+/** @throws InvalidValueError unless the value is a string with at least one character */
 export function checkText(value: string, field: string): void {
   if (typeof value !== "string" || value === "") refuse(field, `must be text, not ${said(value)}`);
 }
 
-/** @throws InvalidValueError for a value that is no object; a list is no object */
+/** @throws InvalidValueError unless the value is an object; a list is no object */
 export function checkObject(value: object, field: string): void {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
   refuse(field, `must be an object, not ${said(value)}`);
@@ -39,7 +39,7 @@ export function checkObject(value: object, field: string): void {
 
 /**
  * Refuses unknown fields. Types catch a misspelt name in TypeScript; plain JavaScript would ignore the field.
- * @throws InvalidValueError that names the first field with a value outside `known`
+ * @throws InvalidValueError naming the first field with a value outside `known`
  */
 export function checkNames(value: object, known: readonly string[], what: string): void {
   for (const [name, given] of Object.entries(value)) {
@@ -48,14 +48,12 @@ export function checkNames(value: object, known: readonly string[], what: string
   }
 }
 
-/** @throws InvalidValueError for a value that is no list, and for a member that is no object */
+/** @throws InvalidValueError unless the value is a list of objects */
 export function checkObjects(list: readonly object[], field: string): void {
   checkEach(list, field, checkObject);
 }
 
-/**
- * @throws InvalidValueError for a value that is no list, and for a member that is no number, not finite, or negative
- */
+/** @throws InvalidValueError unless the value is a list of finite numbers ≥ 0 */
 export function checkAmounts(list: readonly number[], field: string): void {
   checkEach(list, field, checkAmount);
 }

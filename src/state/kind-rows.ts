@@ -1,8 +1,8 @@
 // The swarm's knowledge of each kind. A row is made at a kind's first use and dropped when nothing needs it. Submitters
 // name kinds, so a table without eviction would grow for ever. A row stays while tasks queue, an online agent serves
-// the kind, or an operator set something for it. Learned values stay longer, for the `limits.idleKindsMax` kinds that
-// fell idle last. The one thing to know: queues and online agents hold rows. Code that lets go of a row must call
-// `noteKind` afterwards.
+// the kind, or an operator set something for the kind. Learned values stay longer, for the `limits.idleKindsMax` kinds
+// idle for the shortest time. The one thing to know: queues and online agents hold rows. After releasing a row, code
+// must call `noteKind`.
 
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -17,7 +17,7 @@ export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
   return row;
 }
 
-/** Lists a kind as idle or as used, or drops its row, after a change of what keeps the row. */
+/** Lists a kind as idle or as used, or drops the row, after a change of the reasons to keep the row. */
 export function noteKind(state: SwarmState, row: KindRow): void {
   if (isKindUsed(state, row)) {
     state.idleKinds.delete(row.kind);

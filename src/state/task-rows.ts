@@ -22,7 +22,7 @@ import {
   waitingCount,
 } from "./state.ts";
 
-/** The `failedBy` of most tasks: one shared empty list. */
+/** The `failedBy` of most tasks: a shared empty list. */
 export const nobody: readonly AgentId[] = [];
 
 /** The name of a task, from any record of the task. */
@@ -64,7 +64,7 @@ export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, conte
   begin(state, row, roundAt);
 }
 
-/** Whether a task with this outcome may have another round. */
+/** True if a task with the outcome may have a next round. */
 export function isRetryable(ended: EndedTaskState): boolean {
   return ended !== "completed";
 }
@@ -108,7 +108,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
   };
 }
 
-/** Makes a new row live: counted, with its timers, and in its queue unless it waits for its not-before. */
+/** Makes a new row live: counted, with timers, and queued unless the task waits for its not-before. */
 function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   const { spec } = row;
   state.taskById.set(refOf(spec), row);
@@ -122,13 +122,13 @@ function begin(state: SwarmState, row: TaskRow, at: Instant): void {
   else enterQueue(state, row, at);
 }
 
-/** Stops counting a live task as ended. The row of a project or user made after the task's end never counted it. */
+/** Stops counting a live task as ended. Rows of a project or user made after the task's end never counted the task. */
 function uncountEnded(state: SwarmState, { projectRow, userRow }: TaskRow, ended: EndedTaskState): void {
   state.counts[ended] -= 1;
   for (const { counts } of [projectRow, userRow]) counts[ended] = Math.max(0, counts[ended] - 1);
 }
 
-/** Puts a row that is in no queue into its queue; its age counts from now. */
+/** Puts an unqueued row into its queue; the age counts from now. */
 export function enqueue(state: SwarmState, row: TaskRow, at: Instant): void {
   move(state, row, "queued");
   enterQueue(state, row, at);
@@ -145,7 +145,7 @@ export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
   count(state, row, to, 1);
 }
 
-/** Moves a live task to its terminal state and frees all that the task held except its agent's capacity. */
+/** Moves a live task to its terminal state. Frees everything held by the task, except the agent's capacity. */
 export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
   if (row.state === "queued") leaveQueue(state, row);
   stopReleaseTimer(state, row);
@@ -181,12 +181,12 @@ export function stopReleaseTimer(state: SwarmState, row: TaskRow): void {
   row.releaseTimer = undefined;
 }
 
-/** Remembers, sorted, that an agent failed a task. */
+/** Adds an agent to the sorted list of agents with a failed attempt. */
 export function addFailedBy(row: TaskRow, agent: AgentId): void {
   if (!row.failedBy.includes(agent)) row.failedBy = [...row.failedBy, agent].sort();
 }
 
-/** Records how long a task waited for the first assignment of its round. */
+/** Records a task's wait for the first assignment of the round. */
 export function countFirstStart(row: TaskRow, at: Instant): void {
   const user = row.userRow;
   const waitMs = Math.max(0, at - Math.max(row.roundAt, row.spec.notBefore ?? 0));
@@ -202,7 +202,7 @@ export function startTimer(state: SwarmState, dueAt: Instant, due: Timer["due"])
   return timer;
 }
 
-/** Stops a timer; a timer that is stopped already stays so. */
+/** Stops a timer. Idempotent. */
 export function stopTimer(state: SwarmState, timer: Timer): void {
   if (timer.heapAt !== -1) state.timers.remove(timer);
 }
@@ -228,7 +228,7 @@ function noteIdle<Key>(idle: Set<Key>, key: Key, live: number): void {
   else if (live === 1) idle.delete(key);
 }
 
-/** Whether a task of this project and user can be counted: their rows exist, or there is room for new rows. */
+/** True if a task of the project and user can be counted: the rows exist, or the tables have room for new rows. */
 export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId): boolean {
   const row = state.projectById.get(project);
   if (row === undefined) return hasRoomForProject(state, project);
@@ -242,12 +242,12 @@ export function hasRoomForProject(state: SwarmState, project: ProjectId): boolea
   return projectById.has(project) || projectById.size < limits.projectsMax || idleProjects.size > 0;
 }
 
-/** Whether a project's row must outlive its tasks: for an operator's settings, a pause, or open attempts. */
+/** True if a project's row must outlive the tasks: for an operator's settings, a pause, or open attempts. */
 export function isKept(row: ProjectRow): boolean {
   return row.settings !== undefined || row.isPaused || row.openAttempts > 0;
 }
 
-/** Lists a project as idle or not, after a change of what keeps its row. */
+/** Lists a project as idle or not, after a change of the reasons to keep the row. */
 export function noteKept(state: SwarmState, row: ProjectRow): void {
   if (row.live > 0 || isKept(row)) state.idleProjects.delete(row.project);
   else state.idleProjects.add(row.project);

@@ -1,2 +1,2 @@
-/** A read-only type with its fields writable, for the code that builds a value. */
+/** A read-only type with writable fields, for code to build a value. */
 export type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

@@ -1,5 +1,5 @@
-// Explains a failed first connection and says what to do. Relies on names and codes of errors, so it needs no
-// client library. Never repeats text that could hold credentials.
+// Explains a failed first connection, with advice. Relies on names and codes of errors, without the client library.
+// Never repeats text that could hold credentials.
 
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -38,7 +38,7 @@ function sentenceFor(error: Error, where: string): string {
   return `Cannot connect to NATS at ${where} (${error.message}): check the address and the server's log.`;
 }
 
-/** Codes of the error and of its causes. */
+/** Codes of the error and all causes. */
 function codesOf(error: Error): readonly string[] {
   const { code } = error as NodeJS.ErrnoException;
   const inner = error.cause instanceof Error ? codesOf(error.cause) : [];

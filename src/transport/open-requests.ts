@@ -1,15 +1,15 @@
-// Requests of one connection that wait for an answer, and the timer that ends them. The owner sends requests,
-// receives answers and calls `settle`.
+// The open requests of a connection, and the timer for time-outs. The owner sends requests, receives answers and calls
+// `settle`.
 //
-// Requests share a single timer for the earliest deadline, which is set again when it fires. Under load almost
-// all requests are answered before, so thousands of requests per second cost no timer at all.
+// Requests share a single timer for the earliest deadline. The timer is set again after firing. Under load almost all
+// requests are answered before, so thousands of requests per second cost no timer at all.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { RequestFailure, RequestOptions, RequestOutcome } from "./transport.ts";
 
 export interface OpenRequest<Ending> {
-  /** Identifies the request in its reply subject. Unique within the connection. */
+  /** Identifies the request in the reply subject. Unique within the connection. */
   readonly token: string;
   readonly outcome: Promise<RequestOutcome | Ending>;
 }
@@ -23,7 +23,7 @@ interface Waiting<Ending> {
   readonly onAbort: (() => void) | undefined;
 }
 
-/** `Ending`: results that only requests of this connection have, in addition to the common results. */
+/** `Ending`: results specific to the connection, in addition to the common results. */
 export class OpenRequests<Ending = never> {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting<Ending>>();
@@ -50,7 +50,7 @@ export class OpenRequests<Ending = never> {
     return { token, outcome };
   }
 
-  /** Answers to requests that have ended are ignored. */
+  /** Answers to ended requests are ignored. */
   settle(token: string, outcome: RequestOutcome | Ending): void {
     const waiting = this.#waiting.get(token);
     if (waiting === undefined) return;
@@ -60,7 +60,7 @@ export class OpenRequests<Ending = never> {
     if (this.#waiting.size === 0) this.#dropTimer(); // an idle connection keeps no process alive
   }
 
-  /** Ends the requests to one subject, or all. */
+  /** Ends the requests to a subject, or all requests. */
   settleOf(subject: string | undefined, ending: Ending): void {
     for (const [token, waiting] of [...this.#waiting])
       if (subject === undefined || waiting.subject === subject) this.settle(token, ending);

@@ -1,5 +1,5 @@
-// A process of the demo: the coordinator, or an agent that joins over NATS like every agent. The process waits for
-// its order. It ends in order when the demo stops it or is gone. It loads only what its role needs, because six
+// A process of the demo: the coordinator, or an agent joining over NATS like every agent. The process waits for an
+// order. It ends in order when the demo stops it or is gone. Each role loads only the code it needs, because six
 // processes start at once.
 
 import { once } from "node:events";
@@ -52,7 +52,7 @@ async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<vo
     if (error !== undefined) throw error;
   } finally {
     await running.stop();
-    // The demo stops its own broker. A member stops the broker only after the demo was killed.
+    // The demo stops the broker. A member stops the broker only after the demo was killed.
     if (!process.connected) await stopBroker(settings.dataFolder);
   }
 }
@@ -73,7 +73,7 @@ async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Pro
   if (error !== undefined) throw error;
 }
 
-/** Does real work. Only its speed is staged, and the failures of a broken agent. */
+/** Does real work. Only the speed is staged, and the failures of a broken agent. */
 function handlerOf(
   { agent, attemptMs, folder }: MemberOrder & { role: "agent" },
   isBroken: () => boolean,
@@ -108,7 +108,7 @@ function fileIn(payload: string): string | undefined {
     const file = typeof value === "object" && value !== null && "file" in value ? value.file : undefined;
     return typeof file === "string" ? file : undefined;
   } catch {
-    return undefined; // no JSON: a foreign text, which can be counted as well
+    return undefined; // no JSON: a foreign text, to be counted as well
   }
 }
 

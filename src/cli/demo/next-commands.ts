@@ -4,9 +4,9 @@ import { commandName } from "../command-name.ts";
 import type { VerbContext } from "../verb.ts";
 
 export interface NextCommands {
-  /** In the order in which they must run. */
+  /** In the order to run. */
   readonly own: readonly string[];
-  /** Commands on the demo's journal, in the order in which they must run. */
+  /** Commands on the demo's journal, in the order to run. */
   readonly look: readonly string[];
 }
 

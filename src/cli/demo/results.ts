@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { DemoTask } from "./scenario.ts";
 
-/** One line: the fields of the work, or its error. */
+/** A line: the fields of the work, or the error. */
 export function resultLine(task: DemoTask, outcome: Outcome): string {
   const { file, kind, id } = task;
   const head = { file, kind, ...fieldsOf(outcome) };

@@ -1,5 +1,5 @@
-// Tasks in a snapshot: live tasks in the order in which their rounds began, ended tasks in order of ending, and lost
-// attempts that may still be charged. A task's cost follows from its weight, its owners from its specification.
+// Tasks in a snapshot: live tasks by the start of their rounds, ended tasks in order of ending, and lost attempts with
+// possible later charges. A task's cost follows from the weight, the owners from the specification.
 
 import type { AgentId, ProjectId } from "../../ids.ts";
 import { costEstimate } from "../../state/estimate.ts";
@@ -23,7 +23,7 @@ import { endedStates, readTimer, timerFields } from "./values.ts";
 
 export function* taskRows(state: SwarmState): Generator<Row> {
   for (const row of state.taskById.values()) {
-    // Field by field: spreading the rest of an object costs as much as all other work, with up to a million tasks.
+    // Field by field: spreading the rest of an object costs as much as the remaining work, with up to a million tasks.
     const fields = {
       spec: row.spec,
       hash: row.hash,
@@ -67,7 +67,7 @@ export class TaskReader {
   readonly #timers: TimerReader;
   readonly #agents: AgentReader;
   readonly #queues: QueueReader;
-  /** Of tasks in their first round, which stand in order of submission. */
+  /** Of tasks in their first round, in order of submission. */
   #newestSequence = 0;
   readonly #retriedSequences = new Set<number>();
 

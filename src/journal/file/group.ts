@@ -1,12 +1,12 @@
-// One write of a segment's file, cut from the waiting appends and seals: the records that continue the segment, and
-// each outcome for the case that the write succeeds. Pure; writer.ts performs the write.
+// One write of a segment's file, cut from the waiting appends and seals: the bytes to write, and each outcome if the
+// write succeeds. Pure; writer.ts performs the write.
 
 import { limits } from "../../limits.ts";
 import type { AppendOutcome } from "../journal.ts";
 import { behind, encodeHead, encodeSealBody, HEAD_BYTES, type Place, type RecordKind } from "./record.ts";
 import type { FileEnd } from "./scan.ts";
 
-/** An append or a seal, and the caller who waits for the outcome. */
+/** An append or a seal, with the waiting caller. */
 export interface Write {
   readonly kind: RecordKind;
   readonly bytes: Uint8Array;

@@ -1,7 +1,7 @@
 // Lucio's scheduler, to the letter ("No Customer Left Behind"). Users are ranked by the time since their last service,
-// times the weight of the task, again in each cycle. At most TopN tasks run at once. One leak of the original is fixed:
-// the loss of an agent returns its tasks' share of TopN. A model in one process, for simulations. In production,
-// `recency` orders the tasks that pass the filters (planner.ts).
+// times the weight of the task, again in each cycle. At most TopN tasks run at once. A leak of the original is fixed:
+// the loss of an agent returns its tasks' share of TopN. A model in a single process, for simulations. In production,
+// `recency` orders the filtered tasks (planner.ts).
 
 import { InvalidValueError } from "../../errors.ts";
 import { checkAmount, checkObject, checkPositive, checkText } from "../../state/argument.ts";
@@ -19,7 +19,7 @@ export interface LucioPick {
   readonly score: number;
 }
 
-/** For a user that was never scheduled: the beginning of the clock. The document does not say. */
+/** For a user never scheduled: the beginning of the clock. The document does not say. */
 const neverScheduledAt = 0;
 
 /**
@@ -28,7 +28,7 @@ const neverScheduledAt = 0;
  * @param taskWeight > 0
  * @param now ≥ 0
  * @param lastScheduledAt of the user, ≥ 0; undefined when never
- * @throws InvalidValueError for a number that is invalid or out of range
+ * @throws InvalidValueError for an invalid number or a number out of range
  */
 export function priorityScore(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
   checkPositive(taskWeight, "taskWeight");
@@ -49,7 +49,7 @@ interface PendingTask {
 
 interface LucioUser {
   lastScheduledAt: number | undefined;
-  /** Waiting tasks, in order of submission, by weight: tasks of a type weigh the same, so there are few lists. */
+  /** Waiting tasks, in order of submission, by weight: tasks of a type weigh the same, so the lists are few. */
   readonly pendingByWeight: Map<number, PendingTask[]>;
 }
 
@@ -62,7 +62,7 @@ interface Ranked {
 export class LucioScheduler {
   #topN: number;
   readonly #userByName = new Map<string, LucioUser>();
-  /** Scheduled tasks that have not ended, with the agent once known. */
+  /** Running tasks, with the agent once known. */
   readonly #agentByTask = new Map<string, string | undefined>();
   readonly #pendingIds = new Set<string>();
   #submissions = 0;
@@ -104,10 +104,10 @@ export class LucioScheduler {
 
   /**
    * One cycle: the highest scores first, equal scores in order of submission, up to TopN. Scheduling a task resets its
-   * user's score at once, so that the rest of a burst stands behind all other users within the same cycle.
+   * user's score at once, so that the rest of a burst follows the tasks of all further users within the same cycle.
    *
    * @param now in any unit, ≥ 0 and not before the last cycle
-   * @throws InvalidValueError for a time that went back
+   * @throws InvalidValueError for an earlier time than before
    */
   schedule(now: number): LucioPick[] {
     if (!(Number.isFinite(now) && now >= this.#now)) {
@@ -124,21 +124,21 @@ export class LucioScheduler {
     return picks;
   }
 
-  /** Records which agent runs a scheduled task, for `agentDied`. @throws InvalidValueError */
+  /** Records the agent of a scheduled task, for `agentDied`. @throws InvalidValueError */
   started(task: string, agent: string): void {
     this.#checkScheduled(task);
     checkText(agent, "agent");
     this.#agentByTask.set(task, agent);
   }
 
-  /** Ends a task, by success or failure: it returns one of TopN, once. @throws InvalidValueError */
+  /** Ends a task, by success or failure: returns 1 to TopN, once. @throws InvalidValueError */
   ended(task: string): void {
     this.#checkScheduled(task);
     this.#agentByTask.delete(task);
     this.#topN += 1;
   }
 
-  /** @returns the tasks lost with the agent; each returned one of TopN */
+  /** @returns the tasks lost with the agent; each returns 1 to TopN */
   agentDied(agent: string): string[] {
     const died = [...this.#agentByTask].filter(([, runs]) => runs === agent).map(([task]) => task);
     for (const task of died) this.ended(task);
