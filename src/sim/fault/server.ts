@@ -1,4 +1,4 @@
-// The simulated server: keeps subscriptions and routes messages to subscribers. Not here: stored streams (jetstream.ts).
+// The simulated server: keeps subscriptions and routes messages to subscribers. Streams: jetstream.ts.
 
 import { type Interest, type QueueGroup, SubjectIndex } from "../../transport/subject-index.ts";
 import type { Message } from "../../transport/transport.ts";

@@ -1,5 +1,5 @@
-// What a simulated machine says of its coordinator, for faults that would lose what nobody has ask it; and what it
-// finds of it.
+// A simulated machine reports the batches of its coordinator, which limits faults of the store. It also has findings
+// about its coordinator.
 
 import { expect, it } from "vitest";
 import { batchIndex } from "../../../src/ids.ts";
@@ -23,7 +23,7 @@ let habitat: Habitat;
 let truth: JournalTruth;
 let nodes: readonly CoordinatorNode[];
 
-/** @param isBlind the nodes take the journal for one of the first term alone, in a segment that nobody sealed */
+/** @param isBlind the nodes see only the first term of the journal, in an unsealed segment */
 function setUp({ isBlind = false } = {}): void {
   habitat = new Habitat(new SeededRandom("test"));
   truth = new JournalTruth(habitat);
@@ -45,7 +45,7 @@ const run = (ms: number, isEnough = () => false) =>
     return isEnough();
   });
 
-/** Who leads the first term. */
+/** The leader of the first term. */
 async function elect(): Promise<CoordinatorNode> {
   for (const node of nodes) node.start();
   await run(10_000, () => nodes.some(({ isLeading }) => isLeading));
@@ -53,14 +53,14 @@ async function elect(): Promise<CoordinatorNode> {
   return nodes.find(({ isLeading }) => isLeading) as CoordinatorNode;
 }
 
-/** Another leads the second term, and the leader of the first does not hear of it. */
+/** A successor leads the second term, unknown to the leader of the first. */
 async function depose({ id }: CoordinatorNode): Promise<void> {
   const link = habitat.linkOf(`${id}/journal`);
   for (const direction of ["up", "down"] as const) link.set(direction, lost);
   await run(20_000, () => truth.state.term === 2);
 }
 
-it("a leader counts as having the journal, also one that was deposed and has not heard of it", async () => {
+it("a leader counts as holding the whole journal, even a deposed leader that does not know", async () => {
   setUp();
   const deposed = await elect();
   expect(deposed.knownIdx).toBe(Number.POSITIVE_INFINITY);
@@ -72,9 +72,9 @@ it("a leader counts as having the journal, also one that was deposed and has not
 });
 
 it.each([
-  ["is not found where another has begun", false, []],
-  ["is found where no other has begun", true, ["leaders-lead-on"]],
-])("a leader that gives up its term %s", async (_, isBlind, findings) => {
+  ["is not found after a new term began", false, []],
+  ["is found without a new term", true, ["leaders-lead-on"]],
+])("a leader that ends its term %s", async (_, isBlind, findings) => {
   setUp({ isBlind });
   const deposed = await elect();
   await depose(deposed);
@@ -85,7 +85,7 @@ it.each([
   expect(habitat.findings.map(({ check }) => check)).toEqual(findings);
 });
 
-/** Its connection breaks, and its journal's does not. */
+/** The leader's connection breaks, but not its link to the journal. */
 async function disconnect({ id }: CoordinatorNode, forMs: number): Promise<void> {
   const link = habitat.linkOf(id);
   link.isDown = true;
@@ -94,7 +94,7 @@ async function disconnect({ id }: CoordinatorNode, forMs: number): Promise<void>
   link.isDown = false;
 }
 
-it("a leader that nobody could reach for long may end its term", async () => {
+it("a leader unreachable for long may end its term", async () => {
   setUp();
   const deaf = await elect();
   await disconnect(deaf, 5_000);
@@ -103,7 +103,7 @@ it("a leader that nobody could reach for long may end its term", async () => {
   expect(habitat.occurrences.counts()).toMatchObject({ "deaf-leader-stepped-down": 1 });
 });
 
-it("a leader that gives up its term is found where it was away for less, and no segment was sealed", async () => {
+it("a leader that ends its term after a short break, with its segment unsealed, is found", async () => {
   setUp({ isBlind: true });
   const leader = await elect();
   await disconnect(leader, 2_000);
@@ -115,7 +115,7 @@ it("a leader that gives up its term is found where it was away for less, and no 
   expect(habitat.findings.map(({ check }) => check)).toEqual(["leaders-lead-on"]);
 });
 
-it("one that halts is found", async () => {
+it("a halted coordinator is found", async () => {
   setUp();
   await elect();
   const { journal, term, idx, hash } = truth.tail;

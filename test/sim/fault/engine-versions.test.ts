@@ -1,6 +1,6 @@
-// A seed takes the same course on every supported version of Node: engines differ in the last digits of powers and in
-// how they order what the language leaves open, and nothing here may depend on either. Binaries are named by
-// `WAGGLE_NODES` (separated like PATH); .ci/run gets them.
+// A seed runs the same on every supported version of Node. Engines differ in the last digits of powers, and in orders
+// left open by the language, so the simulator must depend on neither. `WAGGLE_NODES` lists the binaries (separated
+// like PATH); .ci/run downloads them.
 
 import { execFile } from "node:child_process";
 import { delimiter } from "node:path";
@@ -12,7 +12,7 @@ const named = (process.env.WAGGLE_NODES ?? "").split(delimiter).filter((path) =>
 const SENTENCE = "seeds on other versions of Node: none are named in WAGGLE_NODES";
 if (named.length === 0) console.warn(`${SENTENCE}; skipped`);
 
-/** One line a seed, and the version that ran them. */
+/** A line per seed, and the version of Node. */
 async function tracesOn(node: string): Promise<{ readonly version: string; readonly traces: string[] }> {
   const { stdout: version } = await run(node, ["--version"]);
   const argv = ["bin/waggle.js", "torture", "--seeds", "0..11", "--for", "15s", "--threads", "1", "--json"];
@@ -28,7 +28,7 @@ async function tracesOn(node: string): Promise<{ readonly version: string; reado
 }
 
 describe.skipIf(named.length === 0)("twelve seeds", () => {
-  it("take the same course on each version", async () => {
+  it("run the same on each version", async () => {
     const here = await tracesOn(process.execPath);
     expect(here.traces).toHaveLength(12);
     for (const node of named) {

@@ -1,4 +1,4 @@
-// Virtual time: one event after the other, each played to its end, and nothing of a life that has ended.
+// Virtual time: events run in sequence, each played to its end, and no event of an ended session runs.
 
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
@@ -12,7 +12,7 @@ function aLife(engine: Engine, name = "p.1"): Life {
 }
 
 describe("the engine", () => {
-  it("runs events by time, and those of one instant in the order in which they were asked for", async () => {
+  it("runs events by time, and events of the same instant in the order of their requests", async () => {
     const engine = new Engine();
     const seen: string[] = [];
     for (const [name, ms] of [
@@ -39,7 +39,7 @@ describe("the engine", () => {
     expect(seen).toEqual(["played", "next"]);
   });
 
-  it("stops when it is enough", async () => {
+  it("stops when the condition holds", async () => {
     const engine = new Engine();
     let count = 0;
     const again = () => {
@@ -51,7 +51,7 @@ describe("the engine", () => {
     expect(count).toBe(5);
   });
 
-  it("says that time stands still instead of hanging", async () => {
+  it("reports that time stands still instead of hanging", async () => {
     const engine = new Engine();
     const again = () => void engine.after(0, "test", again);
     again();
@@ -59,8 +59,8 @@ describe("the engine", () => {
   });
 });
 
-describe("a life", () => {
-  it("that has ended runs nothing more", async () => {
+describe("a session", () => {
+  it("runs nothing after its end", async () => {
     const engine = new Engine();
     const life = aLife(engine);
     let ran = 0;
@@ -75,7 +75,7 @@ describe("a life", () => {
     expect(ran).toBe(1);
   });
 
-  it("that is paused does afterwards, in order, what came meanwhile", async () => {
+  it("runs held events in order after a pause", async () => {
     const engine = new Engine();
     const life = aLife(engine);
     const seen: string[] = [];
@@ -86,7 +86,7 @@ describe("a life", () => {
     expect(seen).toEqual(["first 50", "second 50"]);
   });
 
-  it("that is slow does one thing at a time", async () => {
+  it("runs one event at a time while slow", async () => {
     const engine = new Engine();
     const life = aLife(engine);
     const seen: number[] = [];

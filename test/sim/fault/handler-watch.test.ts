@@ -1,4 +1,4 @@
-// Which handlers may run in one life and which of one task beside each other, and which are found.
+// Handlers allowed in a session and beside each other on a task, and handlers reported as findings.
 
 import { beforeEach, expect, it } from "vitest";
 import { agentId } from "../../../src/ids.ts";
@@ -31,7 +31,7 @@ const aLife = (agent: string) => habitat.newLife(agent, newMachine());
 
 const checks = () => habitat.findings.map(({ check }) => check);
 
-/** Returns what to call when the handler has ended. */
+/** Starts a handler. Returns a function to call at its end. */
 function startIn(life: Life, start: { task: string; attempt?: number }, { places }: { places: number }) {
   const { attempt = 1 } = start;
   const signal = attempt === 1 ? running.signal : new AbortController().signal;
@@ -45,14 +45,14 @@ function begin(attempt: number): void {
   startIn(aLife(`a${attempt}`), { task, attempt }, { places: 1 });
 }
 
-/** Another attempt begins so many ms after the first. */
+/** A second attempt begins so many ms after the first. */
 async function beginAgain(ms: number): Promise<readonly string[]> {
   await until(limits.leaseTtlMs + ms);
   begin(2);
   return checks();
 }
 
-it("an attempt that begins twice in one life is found", () => {
+it("an attempt that begins twice in a session is found", () => {
   const life = aLife("a3");
   startIn(life, { task: "t3" }, { places: 2 })();
   expect(checks()).toEqual([]);
@@ -60,7 +60,7 @@ it("an attempt that begins twice in one life is found", () => {
   expect(checks()).toEqual(["attempts-start-once"]);
 });
 
-it("a handler beyond its agent's places is found; one that has ended gives its place back", () => {
+it("a handler beyond its agent's capacity is found; an ended handler frees its capacity", () => {
   const life = aLife("a3");
   const ended = startIn(life, { task: "t3" }, { places: 2 });
   startIn(life, { task: "t4" }, { places: 2 });
@@ -71,7 +71,7 @@ it("a handler beyond its agent's places is found; one that has ended gives its p
   expect(checks()).toEqual(["handlers-fit-places"]);
 });
 
-it("a life is taken up where handlers that were told to end have all its places", () => {
+it("a session is taken up if aborted handlers occupy its whole capacity", () => {
   const life = aLife("a3");
   expect(watch.isTakenUp(life, 1)).toBe(false);
   const ended = startIn(life, { task: "t3" }, { places: 2 });
@@ -82,16 +82,16 @@ it("a life is taken up where handlers that were told to end have all its places"
   expect(watch.isTakenUp(life, 1)).toBe(false);
 });
 
-it("an attempt that runs while nobody told the one before to end is found, however long that one has run", async () => {
+it("an attempt beside an unaborted earlier attempt is found, however long the earlier attempt has run", async () => {
   expect(await beginAgain(2 * limitMs)).toEqual(["one-handler-a-task"]);
 });
 
-it("one that was told to end may still run", async () => {
+it("an aborted attempt may still run", async () => {
   running.abort();
   expect(await beginAgain(10)).toEqual([]);
 });
 
-it("one that the journal closed at its time-out may not know, however late it heard that it was to begin", async () => {
+it("an attempt closed at its time-out may still run, however late it began", async () => {
   watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(limitMs - 3_000)).toEqual([]);
 });
@@ -99,12 +99,12 @@ it("one that the journal closed at its time-out may not know, however late it he
 it.each([
   [1.02 * limitMs + 990, []],
   [1.02 * limitMs + 1_010, ["one-handler-a-task"]],
-])("…until its agent's own clock told it, however slow: %d ms after it began", async (ms, found) => {
+])("…until its agent's clock ends it, however slow: %d ms after its begin", async (ms, found) => {
   watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(ms)).toEqual(found);
 });
 
-it("one that was closed for its silence may not know, unless it was not silent for so long", async () => {
+it("an attempt closed for silence may still run, unless the silence was too short", async () => {
   watch.limitReached({ task, attempt: 1, by: "stalled", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(limitMs)).toEqual([]);
   watch.limitReached({ task, attempt: 2, by: "stalled", timeoutMs: limitMs, ...closedBy });

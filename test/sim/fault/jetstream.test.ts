@@ -1,5 +1,5 @@
-// The simulated JetStream under the production journal of segments: it must pass what real servers pass, and each of
-// its faults must be what its name says.
+// The simulated JetStream under the production journal of segments: it must pass the checks of real servers, and each
+// fault must do what its name says.
 
 import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
@@ -34,7 +34,7 @@ describe("an append to the simulated JetStream", () => {
     { fate: "off", outcome: "unknown", stored: 0 },
     { fate: "nobody", outcome: "unknown", stored: 0 },
     { fate: "store", outcome: "stored", stored: 1 },
-  ])("that meets $fate is $outcome", async ({ fate, outcome, stored }) => {
+  ])("with fate $fate is $outcome", async ({ fate, outcome, stored }) => {
     const { world, journal } = await StreamWorld.withSegment();
     world.publishFates = [fate];
     expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe(outcome);
@@ -45,7 +45,7 @@ describe("an append to the simulated JetStream", () => {
     { fate: "drop", stored: 0 },
     { fate: "store-unheard", stored: 1 },
     { fate: { lateMs: limits.appendTimeoutMs + 200 }, stored: 0 },
-  ])("that meets $fate ends unknown in time", async ({ fate, stored }) => {
+  ])("with fate $fate ends as unknown in time", async ({ fate, stored }) => {
     const { world, journal } = await StreamWorld.withSegment();
     world.publishFates = [fate];
     expect((await journal.segment(1).append(bytesOf("a"), 0)).kind).toBe("unknown");
@@ -53,7 +53,7 @@ describe("an append to the simulated JetStream", () => {
     if (typeof fate === "object") await expect.poll(() => world.stream.lastSeq).toBe(1);
   });
 
-  it("that is acknowledged and forgotten is counted and never found", async () => {
+  it("acknowledged and forgotten is counted and never found", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     world.publishFates = ["store", "forget", "store"];
@@ -71,14 +71,17 @@ describe("an API request to the simulated JetStream", () => {
     { fate: "off", isCreated: false },
     { fate: "nobody", isCreated: false },
     { fate: { lateMs: limits.appendTimeoutMs + 200 }, isCreated: false },
-  ])("to create a segment that meets $fate fails, and may have created it", async ({ fate, isCreated }) => {
-    const world = new StreamWorld();
-    const journal = world.open();
-    world.questionFates = [{ verb: "STREAM.CREATE", fate }];
-    await expect(journal.create(1)).rejects.toThrow(UnreachableError);
-    expect(await journal.list()).toEqual(isCreated ? [1] : []);
-    if (typeof fate === "object") await expect.poll(() => journal.list()).toEqual([1]);
-  });
+  ])(
+    "to create a segment with fate $fate fails, and may have created the segment",
+    async ({ fate, isCreated }) => {
+      const world = new StreamWorld();
+      const journal = world.open();
+      world.questionFates = [{ verb: "STREAM.CREATE", fate }];
+      await expect(journal.create(1)).rejects.toThrow(UnreachableError);
+      expect(await journal.list()).toEqual(isCreated ? [1] : []);
+      if (typeof fate === "object") await expect.poll(() => journal.list()).toEqual([1]);
+    },
+  );
 
   it("to create a segment finds no room", async () => {
     const world = new StreamWorld();
@@ -86,7 +89,7 @@ describe("an API request to the simulated JetStream", () => {
     await expect(world.open().create(1)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
   });
 
-  it("is answered by a server that does not know the newest records, nor the newest segment", async () => {
+  it("is answered by a server that lacks the newest records and the newest segment", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await journal.create(2);
     await fill(journal.segment(1), 3);
@@ -101,7 +104,7 @@ describe("an API request to the simulated JetStream", () => {
     expect(await journal.list()).toEqual([1, 2]);
   });
 
-  it("does not find a record that is there", async () => {
+  it("does not find an existing record", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     world.questionFates = [{ verb: "STREAM.MSG.GET", fate: "not-found" }];
@@ -109,7 +112,7 @@ describe("an API request to the simulated JetStream", () => {
     expect(await journal.segment(1).read(1)).toBeDefined();
   });
 
-  it("does not find a stream that is there: a cluster is asked again, and one server is believed", async () => {
+  it("does not find an existing stream: a cluster is asked again, a single server is believed", async () => {
     const { world, journal } = await StreamWorld.withSegment({ servers: "cluster" });
     await fill(journal.segment(1), 2);
     const missing = range(1, 3).map(() => ({ verb: "STREAM.INFO", fate: "not-found" as const }));
@@ -120,7 +123,7 @@ describe("an API request to the simulated JetStream", () => {
     expect(await world.open().segment(1).end()).toBeUndefined();
   });
 
-  it("says no of another stream's subjects, and lists names page by page", async () => {
+  it("refuses subjects of a second stream, and lists names page by page", async () => {
     const { world } = await StreamWorld.withSegment();
     const ask = (verb: string, body: object) => {
       const reply = vi.fn();
@@ -142,7 +145,7 @@ describe("an API request to the simulated JetStream", () => {
 });
 
 describe("a seal in the simulated JetStream", () => {
-  it("is repeated until it is there, whatever happens to its messages", async () => {
+  it("is repeated until stored, whatever happens to its messages", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     world.publishFates = ["off", "store-unheard"];
@@ -163,7 +166,7 @@ describe("a seal in the simulated JetStream", () => {
       { verb, fate: "answer" },
       { verb, fate: { staleBy: 1 } },
     ];
-    expect(await world.open().segment(1).read(3)).toBeUndefined(); // the seal is no record
+    expect(await world.open().segment(1).read(3)).toBeUndefined(); // a seal is no record
     world.questionFates = [];
     expect(await rival.append(bytesOf("late"), 2)).toEqual({ kind: "sealed" });
     world.questionFates = [{ verb: "STREAM.INFO", fate: { staleBy: 3 } }];
@@ -171,7 +174,7 @@ describe("a seal in the simulated JetStream", () => {
     expect(world.questionFates).toEqual([]);
   });
 
-  it("stands before the second of two overlapping appends: neither is stored for its writer, nor for readers", async () => {
+  it("stored before the second of two overlapping appends hides that append from writer and readers", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 2);
@@ -204,7 +207,7 @@ describe("a seal in the simulated JetStream", () => {
 });
 
 describe("a power loss in the simulated JetStream", () => {
-  it("takes the last records, and a follower waits for them to come again", async () => {
+  it("takes the last records, and a follower waits for new records in their place", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
     await fill(segment, 5);
@@ -269,7 +272,7 @@ describe("a power loss in the simulated JetStream", () => {
 });
 
 describe("damage in the simulated JetStream", () => {
-  it("is a gap to every reader that meets it", { timeout: 10_000 }, async () => {
+  it("is a gap for every reader", { timeout: 10_000 }, async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 5);
     world.stream.loseMiddle(3, 1);
@@ -277,7 +280,7 @@ describe("damage in the simulated JetStream", () => {
     await expect(linesOf(journal.segment(1).replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
   });
 
-  it("flips a bit, and the record is given as it is", async () => {
+  it("flips a bit, and the server delivers the damaged record", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 3);
     world.stream.flipBit(2);
@@ -309,7 +312,7 @@ describe("a consumer of the simulated JetStream", () => {
     return heard;
   }
 
-  it("that is not served any more hears that there is nothing new, until it is made again", async () => {
+  it("no longer served hears of no new records until it is recreated", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     const heard = heardBy(world, "one", 1);
@@ -321,7 +324,7 @@ describe("a consumer of the simulated JetStream", () => {
     world.stream.forgetConsumers();
   });
 
-  it("that is asked for twice goes on as it was, and hears of the stream's removal", async () => {
+  it("requested twice stays unchanged, and hears of the stream's removal", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     await fill(journal.segment(1), 2);
     const heard = heardBy(world, "one", 1);

@@ -1,4 +1,4 @@
-// What is found in a journal as it is written, batch by batch, over all its segments.
+// Findings in a journal as it grows, batch by batch, over all its segments.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Instant, type Kind, taskKey } from "../../../src/ids.ts";
@@ -23,12 +23,12 @@ beforeEach(() => {
   truth.readOn();
 });
 
-/** The batch behind the last one, in the newest segment. */
+/** The batch after the last, in the newest segment. */
 function next(at: number, ...events: readonly object[]): WrittenBatch {
   return batchBehind(truth.tail, { term: truth.segment, at, events });
 }
 
-/** The next batch is stored, sent now. Returns what has been found so far. */
+/** Sends and stores the next batch. Returns the findings so far. */
 function stored(at: number, ...events: readonly object[]): readonly string[] {
   journal.store(truth.segment, next(at, ...events));
   truth.readOn();
@@ -49,25 +49,25 @@ const began = beganTerm(1);
 const renewed = { type: "TermRenewed" };
 const joined = { type: "AgentJoined", agent: "a1", incarnation: "x", kinds: ["count"], maxConcurrent: 1 };
 
-it("a batch that does not fit what stands before it is found", () => {
+it("a batch that does not fit the state before is found", () => {
   expect(stored(1_000, began, { type: "TaskReleased", task: "never-submitted" })).toEqual([
     "the-journal-folds",
   ]);
 });
 
-it("what breaks an invariant of a state is found after the batch that does", () => {
+it("a broken invariant of a state is found after the batch that breaks it", () => {
   const task = aTask({ deadline: 2_000 as Instant });
   expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
   expect(stored(2_000, joined)).toEqual(["invariant 14 nothing-is-overdue"]);
 });
 
-it("a deadline may have passed where a term only goes on: that is no turn", () => {
+it("a deadline may have passed when a batch only renews the term: that is no turn", () => {
   const task = aTask({ deadline: 2_000 as Instant });
   expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
   expect(stored(2_000, renewed)).toEqual([]);
 });
 
-it("what never may change from one state to the next is found", () => {
+it("a forbidden change between two states is found", () => {
   expect(stored(1_000, began, joined)).toEqual([]);
   const agent = truth.state.agentById.get("a1" as never) as { confirmedNumber: number };
   agent.confirmedNumber -= 1;
@@ -83,7 +83,7 @@ it("journal time that runs ahead of true time is found", () => {
   expect(stored(7_004, renewed)).toEqual(["journal-time-keeps-pace"]);
 });
 
-it("records are skipped that no coordinator of the journal wrote, or that continue nothing", () => {
+it("records of foreign writers, and records that continue no batch, are skipped", () => {
   stored(1_000, began);
   journal.append(1, Buffer.from("not a batch of ours"));
   journal.store(
@@ -102,7 +102,7 @@ describe("the log goes on in the next segment", () => {
     stored(1_100, renewed);
   });
 
-  it("once that is opened, behind the last batch of this one", () => {
+  it("once it is opened, after the last batch of the previous segment", () => {
     journal.seal(1);
     expect(truth.isSealed).toBe(true);
     journal.claim(2);
@@ -114,14 +114,14 @@ describe("the log goes on in the next segment", () => {
     expect([idxs(), truth.state.term]).toEqual([[1, 2, 3], 2]);
   });
 
-  it("and nothing counts that stands behind the seal", () => {
+  it("and no record after the seal counts", () => {
     journal.seal(1);
     journal.store(1, next(1_200, renewed));
     truth.readOn();
     expect(truth.state.idx).toBe(2);
   });
 
-  it("and numbers may be passed over that were claimed and never opened", () => {
+  it("and numbers claimed but never opened may be skipped", () => {
     journal.claim(2);
     journal.claim(3);
     journal.open(3, { tail: truth.tail, previous: 1 });
@@ -129,7 +129,7 @@ describe("the log goes on in the next segment", () => {
     expect(found()).toEqual([]);
   });
 
-  it("not by an `Opened` of another session than the claimant's", () => {
+  it("but not by an `Opened` of a session other than the claimant's", () => {
     journal.claim(2);
     journal.open(2, { tail: truth.tail, previous: 1 });
     expect(truth.liveOf(2)?.number).toBe(2);
@@ -140,7 +140,7 @@ describe("the log goes on in the next segment", () => {
     expect([stream.lastSeq, truth.liveOf(3)]).toEqual([2, undefined]);
   });
 
-  it("behind a batch that nobody knows is found, and nothing more is read", () => {
+  it("after an unknown batch is found, and nothing more is read", () => {
     const unknown = next(1_200, renewed);
     const after = batchBehind(unknown.tail, { term: 2, at: 2_000, events: [beganTerm(2)] });
     journal.claim(2);
@@ -151,7 +151,7 @@ describe("the log goes on in the next segment", () => {
   });
 });
 
-describe("a base commits what was in flight", () => {
+describe("a base commits batches in flight", () => {
   let third: WrittenBatch;
   let fourth: WrittenBatch;
 
@@ -166,7 +166,7 @@ describe("a base commits what was in flight", () => {
     truth.pending = () => [];
   });
 
-  it("that no segment ever held", () => {
+  it("never stored in a segment", () => {
     journal.claim(2);
     journal.open(2, { tail: fourth.tail, previous: 1 });
     expect([truth.readOn().idx, idxs(), found()]).toEqual([4, [1, 2, 3, 4], []]);
@@ -175,13 +175,13 @@ describe("a base commits what was in flight", () => {
     expect(truth.tail.idx).toBe(5);
   });
 
-  it("or not: what a leader decided and never committed never counts", () => {
+  it("except those decided and never committed", () => {
     journal.claim(2);
     journal.open(2, { tail: truth.tail, previous: 1 });
     expect([truth.readOn().idx, stored(2_000, beganTerm(2)), idxs()]).toEqual([2, [], [1, 2, 3]]);
   });
 
-  it("behind an end that the segment lost", () => {
+  it("after the lost end of a segment", () => {
     journal.stream(1).loseTail(1);
     truth.lost();
     truth.readOn();
@@ -193,7 +193,7 @@ describe("a base commits what was in flight", () => {
   });
 });
 
-it("a segment of the same term is a planned change, and of a later term none", () => {
+it("a segment of the same term is a planned change, and a segment of a later term is not", () => {
   stored(1_000, began);
   journal.claim(2);
   journal.open(2, { tail: truth.tail, previous: 1, term: 1 });
@@ -204,7 +204,7 @@ it("a segment of the same term is a planned change, and of a later term none", (
   expect(habitat.occurrences.counts()).toEqual({ "segment-changed": 1 });
 });
 
-describe("where the store lost something", () => {
+describe("after a loss of the store", () => {
   beforeEach(() => {
     stored(1_000, began);
     stored(1_100, renewed);
@@ -213,10 +213,10 @@ describe("where the store lost something", () => {
 
   it.each<readonly [string, () => void]>([
     ["the end of the segment", () => journal.stream(1).loseTail(1)],
-    ["records within it", () => journal.stream(1).loseMiddle(4, 1)],
+    ["records in the middle", () => journal.stream(1).loseMiddle(4, 1)],
     ["a bit of a record", () => journal.stream(1).flipBit(4)],
     ["the segment", () => habitat.jetStream.loseStream(journal.stream(1).name)],
-  ])("it is not whole: %s", (_, lose) => {
+  ])("the journal is not whole: %s", (_, lose) => {
     expect(truth.isWhole).toBe(true);
     lose();
     truth.lost();
@@ -224,7 +224,7 @@ describe("where the store lost something", () => {
     expect([truth.isWhole, truth.state.idx, found()]).toEqual([false, 3, []]);
   });
 
-  it("nothing is read behind a record whose bit flipped", () => {
+  it("nothing is read after a record with a flipped bit", () => {
     journal.store(1, next(1_300, renewed));
     journal.stream(1).flipBit(6);
     truth.readOn();
@@ -233,7 +233,7 @@ describe("where the store lost something", () => {
     expect(truth.state.idx).toBe(3);
   });
 
-  it("the log goes back where the next segment continues an earlier batch of it", () => {
+  it("the log goes back if the next segment continues an earlier batch", () => {
     const [first = new Uint8Array()] = truth.batches;
     const { idx, term } = batchIn(first);
     const { prev: hash } = batchIn(truth.batches[1] ?? first);
@@ -245,7 +245,7 @@ describe("where the store lost something", () => {
     expect([idxs(), truth.storedSince(-1)]).toEqual([[1, 2], 2]);
   });
 
-  it("it does not go back to a batch that is another in that place", () => {
+  it("the log does not go back to a different batch in the same position", () => {
     const tail = { ...truth.tail, idx: 2 as never, hash: "another" };
     journal.claim(2);
     journal.open(2, { tail, previous: 1 });
@@ -254,7 +254,7 @@ describe("where the store lost something", () => {
   });
 });
 
-/** The journal is bounded to so many bytes from now on. */
+/** Bounds the journal to so many bytes from now on. */
 function bound(bytesMax: number): void {
   const usage = () => ({
     bytes: habitat.jetStream.streams.reduce((sum, stream) => sum + stream.bytes, 0),
@@ -265,23 +265,23 @@ function bound(bytesMax: number): void {
   truth.readOn();
 }
 
-it("a task that an agent would take may not wait behind a turn", () => {
+it("no task may wait after a turn if an agent could take it", () => {
   expect(
     stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
   ).toEqual([]);
   expect(stored(2_000, joined)).toEqual(["invariant 13 work-conserving"]);
 });
 
-it("…but where the journal was nearly full a while ago", () => {
+it("…except if the journal was nearly full a while ago", () => {
   expect(
     stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
   ).toEqual([]);
   bound(1);
-  bound(JOURNAL_BYTES); // which its leader may not know yet
+  bound(JOURNAL_BYTES); // its leader may not know yet
   expect(stored(2_000, joined)).toEqual([]);
 });
 
-it("…or would be nearly full by the bound of a while ago", () => {
+it("…or was nearly full by the bound of a while ago", () => {
   expect(
     stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
   ).toEqual([]);
@@ -290,7 +290,7 @@ it("…or would be nearly full by the bound of a while ago", () => {
   expect(stored(2_000, joined)).toEqual([]);
 });
 
-it("what is due is done, however full the journal", () => {
+it("due timers fire, however full the journal", () => {
   const task = aTask({ deadline: 2_000 as Instant });
   expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
   bound(1);
@@ -298,7 +298,7 @@ it("what is due is done, however full the journal", () => {
   expect(stored(2_000, joined)).toEqual(["invariant 14 nothing-is-overdue"]);
 });
 
-it("a stale result is counted that comes when its task is tried again", () => {
+it("a stale result is counted if it comes after the retry of its task", () => {
   const task = aTask();
   stored(1_000, began, { type: "TaskSubmitted", task, hash: "" });
   const row = truth.state.taskById.get(refOf(task)) as { attempt: number };

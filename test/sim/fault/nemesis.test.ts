@@ -1,4 +1,4 @@
-// Every kind of fault does something: one that nobody carries out would make seeds pass.
+// Every kind of fault has an effect: a fault without effect would make seeds pass.
 
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
@@ -7,9 +7,9 @@ import { type Condition, type Direction, Link } from "../../../src/sim/fault/lin
 import { Nemesis, type Victims } from "../../../src/sim/fault/nemesis.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
-/** Whose links there are. */
+/** Nodes with links. */
 const names = ["c1", "c1/journal", "a1"];
-/** What each kind of fault strikes here; `c1` where nothing else is said. */
+/** The targets of the kinds of faults; default: `c1`. */
 const victimByKind: Partial<Record<FaultKind, string>> = {
   "out-of-touch": "a1",
   usurped: "a1",
@@ -30,7 +30,7 @@ class WatchedLink extends Link {
   }
 }
 
-/** All that happens, in order, while one fault lasts, and the links as they are in its middle. */
+/** The events during a fault, in order, and the state of the links in its middle. */
 async function whatHappens(fault: Fault) {
   const engine = new Engine();
   const seen: string[] = [];
@@ -104,12 +104,12 @@ describe("a fault", () => {
     expect(after.filter((line) => line !== `setSlow ${of} 0`)).toEqual([]);
   });
 
-  it("of the leader is one of whoever leads when it begins", async () => {
+  it("of the leader hits the leader at its begin", async () => {
     const { during } = await whatHappens({ kind: "pause", atMs: 10, forMs: 100, of: "leader" });
     expect(during).toEqual(["pause c1 100"]);
   });
 
-  it("that partitions leaves the journal with the others", async () => {
+  it("that partitions leaves the journal with the second part", async () => {
     const { during, links } = await whatHappens({ kind: "partition", atMs: 10, forMs: 100, nodes: ["c1"] });
     expect(during).toEqual([
       expect.stringContaining('c1/journal up {"lossShare":1'),
@@ -121,12 +121,12 @@ describe("a fault", () => {
     expect(links.map(({ side }) => side)).toEqual(["", "", ""]);
   });
 
-  it("that leaves a client untold has it hear nothing, and be heard", async () => {
+  it("that leaves a client untold stops messages to the client, not from it", async () => {
     const deaf = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
     expect((await whatHappens(deaf)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
   });
 
-  it("of a stray writer strikes once, or as often as it says", async () => {
+  it("of a foreign writer strikes once, or at its interval", async () => {
     const once = await whatHappens({ kind: "foreign", atMs: 10, forMs: 100 });
     expect([...once.during, ...once.after]).toEqual(["writeForeign "]);
     const often = await whatHappens({ kind: "foreign", atMs: 10, forMs: 100, ms: 30 });
@@ -134,7 +134,7 @@ describe("a fault", () => {
     expect(often.after).toEqual(Array(2).fill("writeForeign "));
   });
 
-  it("of the journal's server has it know less before it is away, and after", async () => {
+  it("of the journal's server makes reads stale before and after the outage", async () => {
     const { during, after } = await whatHappens({ kind: "fail-over", atMs: 10, forMs: 100, ms: 20 });
     const told = [...during, ...after].filter((line) => line.startsWith("journal "));
     expect(told.map((line) => [/"staleShare":1/.test(line), /"isUnanswered":true/.test(line)])).toEqual([
@@ -144,17 +144,17 @@ describe("a fault", () => {
     ]);
   });
 
-  it("leaves agents unheard that hear, and the journal out of reach for a part of it", async () => {
+  it("stops messages from agents, not to them, and the journal is away for a part of the fault", async () => {
     const fault = { kind: "unheard", atMs: 10, forMs: 100, nodes: ["a1"], ms: 30 } as const;
     const { during } = await whatHappens(fault);
     expect(during).toEqual([
       expect.stringContaining('a1 up {"lossShare":1'),
       expect.stringContaining('"isUnanswered":true'),
-      expect.stringContaining('a1 up {"lossShare":1'), // looked at again where the journal is back
+      expect.stringContaining('a1 up {"lossShare":1'), // logged again when the journal is back
     ]);
   });
 
-  it("of a standby is one of a coordinator that does not lead then", async () => {
+  it("of a standby hits a coordinator without the lead", async () => {
     const fault = { kind: "dead-reader", atMs: 10, forMs: 0, of: "standby" } as const;
     expect((await whatHappens(fault)).during).toEqual(["stopServing c2"]);
   });
@@ -168,7 +168,7 @@ describe("a fault", () => {
   });
 });
 
-/** What happens of a schedule, in a swarm whose coordinators are c1 and c2. */
+/** The effects of a schedule, in a swarm with coordinators c1 and c2. */
 async function whatBegins(schedule: readonly Fault[], isDelicate = false): Promise<string[]> {
   const engine = new Engine();
   const begun: string[] = [];
@@ -204,17 +204,14 @@ describe("a loss of the store", () => {
   };
   const isCut = (of: string): Fault => ({ kind: "cut", atMs: 10, forMs: 1_000, of });
 
-  it.each(losses)(
-    "%s happens where nothing keeps a coordinator from the others or from the journal",
-    async (kind) => {
-      expect(await whatBegins([{ kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
-      expect(await whatBegins([isCut("a1"), { kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
-      expect(await whatBegins([isCut("c1"), { kind, atMs: 2_000, forMs: 0 }])).toEqual([strikeOf[kind]]);
-    },
-  );
+  it.each(losses)("%s happens while every coordinator reaches its peers and the journal", async (kind) => {
+    expect(await whatBegins([{ kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
+    expect(await whatBegins([isCut("a1"), { kind, atMs: 500, forMs: 0 }])).toEqual([strikeOf[kind]]);
+    expect(await whatBegins([isCut("c1"), { kind, atMs: 2_000, forMs: 0 }])).toEqual([strikeOf[kind]]);
+  });
 
   it.each(losses)(
-    "%s does not happen while a coordinator, its way to the journal or the server is touched",
+    "%s does not happen while a fault hits a coordinator, its link to the journal or the server",
     async (kind) => {
       const loss = { kind, atMs: 500, forMs: 0 };
       expect(await whatBegins([isCut("c1"), loss])).toEqual([]);
@@ -227,7 +224,7 @@ describe("a loss of the store", () => {
     },
   );
 
-  it("has no coordinator touched until the journal goes on, and agents and clients all the same", async () => {
+  it("spares coordinators until the journal goes on, but not agents and clients", async () => {
     const paused = (of: string): Fault => ({ kind: "pause", atMs: 10, forMs: 100, of });
     expect(await whatBegins([paused("c1"), paused("a1")], true)).toEqual(["pause a1 100"]);
     expect(await whatBegins([paused("c1"), paused("a1")])).toEqual(["pause c1 100", "pause a1 100"]);

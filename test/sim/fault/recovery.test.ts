@@ -1,4 +1,4 @@
-// How soon a swarm must be over the end of a leader or an agent, and that it is found when it is not.
+// The bounds of recovery from the end of a leader or an agent; a late recovery is found.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, taskId } from "../../../src/ids.ts";
@@ -47,7 +47,7 @@ beforeEach(() => {
   });
 });
 
-/** Runs on for so long; `happens` after `afterMs` of it. */
+/** Runs for a while; calls `happens` after `afterMs`. */
 async function wait(ms: number, afterMs = 0, happens = () => undefined as unknown): Promise<void> {
   engine.after(afterMs, "happens", happens);
   await engine.run(engine.nowMs + ms, () => {
@@ -56,7 +56,7 @@ async function wait(ms: number, afterMs = 0, happens = () => undefined as unknow
   });
 }
 
-it("the bounds are within what is promised of the two usual time-outs, and of an agent", () => {
+it("the bounds are within the promises for the two usual time-outs, and for an agent", () => {
   expect(newTermWithinMs(3_000)).toBeLessThan(5_000);
   expect(newTermWithinMs(1_000)).toBeLessThan(2_000);
   expect(lostWithinMs(3_000)).toBeLessThan(12_000);
@@ -64,21 +64,21 @@ it("the bounds are within what is promised of the two usual time-outs, and of an
 
 describe.each([
   ["crashed", () => recovery.leaderCrashed(), newTermWithinMs(timeoutMs), "term-begun-in-calm"],
-  ["was told to stop", () => recovery.leaderStopped(), 200, "term-handed-over-in-calm"],
+  ["was asked to stop", () => recovery.leaderStopped(), 200, "term-handed-over-in-calm"],
   [
-    "crashed while somebody else writes",
+    "crashed while a foreign client writes",
     () => recovery.leaderCrashedAmongForeign(),
     newTermAmongForeignWithinMs(timeoutMs),
     "term-begun-among-foreign-in-calm",
   ],
   [
-    "could be reached by nobody",
+    "was unreachable",
     () => recovery.leaderUnheard(),
     newTermUnheardWithinMs(timeoutMs),
     "unheard-leader-replaced",
   ],
 ] as const)("after a leader %s", (_, ends, withinMs, occurrence) => {
-  it("all is well with a new term in time", async () => {
+  it("a new term in time is no finding", async () => {
     ends();
     await wait(60_000, withinMs, () => {
       state.term = 5;
@@ -108,13 +108,13 @@ describe("after an agent crashed", () => {
   ) => state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 2, open });
   const crash = () => recovery.agentCrashed({ id: agent, incarnation: life }, heardMs);
 
-  it("all is well when it is lost in time after it was last heard, and its task tried again", async () => {
+  it("a loss in time after the last message, and a new attempt, are no finding", async () => {
     crash();
     await wait(60_000, dueMs, () => isLost() && isTriedAgain());
     expect({ found, noted }).toEqual({ found: [], noted: ["agent-lost-in-calm"] });
   });
 
-  it("all is well, too, when it is there again as another life, which runs its task", async () => {
+  it("a new session that runs the task again is no finding", async () => {
     crash();
     await wait(60_000, dueMs, () => {
       state.agentById.set("a1", { online: true, incarnation: incarnation("second") });
@@ -124,21 +124,21 @@ describe("after an agent crashed", () => {
   });
 
   it.each<readonly [string, () => unknown]>([
-    ["it is not lost", () => isTriedAgain()],
-    ["what it ran is not tried again", isLost],
-    ["what it ran has ended instead", () => isLost() && state.taskById.delete(ref)],
-    ["what it ran is tried again by nobody yet", () => isLost() && isTriedAgain({ open: undefined })],
+    ["the agent is not lost", () => isTriedAgain()],
+    ["the task is not tried again", isLost],
+    ["the task has ended instead", () => isLost() && state.taskById.delete(ref)],
+    ["the task is not assigned yet", () => isLost() && isTriedAgain({ open: undefined })],
     [
-      "what it ran is given to the same life again",
+      "the task is assigned to the same session again",
       () => isLost() && isTriedAgain({ open: { agent, incarnation: life } }),
     ],
-  ])("it is found when %s", async (_, happens) => {
+  ])("a finding if %s", async (_, happens) => {
     crash();
     await wait(60_000, 1_000, happens);
     expect(found).toEqual([expect.stringContaining("a1 is lost, which crashed, and t1 run elsewhere")]);
   });
 
-  it("it is found when it is lost too late", async () => {
+  it("a finding if the agent is lost too late", async () => {
     crash();
     await wait(60_000, dueMs + 2, () => isLost() && isTriedAgain());
     expect(found).toHaveLength(1);

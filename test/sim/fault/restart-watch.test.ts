@@ -1,4 +1,4 @@
-// That a removal is found behind which no coordinator that starts could begin, and a fault's doing is not.
+// A removal that makes a restart impossible is found; the same loss by a fault is not.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ChainTail } from "../../../src/journal/records.ts";
@@ -23,7 +23,7 @@ beforeEach(() => {
   began(1);
 });
 
-/** The first batch of a term is stored in the newest segment. */
+/** Stores the first batch of a term in the newest segment. */
 function began(term: number): ChainTail {
   truth.readOn();
   const event = { type: "TermStarted", term, leader: "c1", opened: "hash", timeoutMs: 3_000 };
@@ -33,7 +33,7 @@ function began(term: number): ChainTail {
   return batch.tail;
 }
 
-/** The next segment is opened. @returns the position of its base's chunk */
+/** Opens the next segment. @returns the position of its base's chunk */
 function opened(number: number, { hasBase }: { readonly hasBase: boolean }): number {
   const { tail } = truth;
   journal.claim(number);
@@ -43,7 +43,7 @@ function opened(number: number, { hasBase }: { readonly hasBase: boolean }): num
   return base?.chunk ?? 0;
 }
 
-/** A segment is removed by a leader, through the API. */
+/** Removes a segment as a leader, through the API. */
 function removed(number: number): void {
   const { name } = journal.stream(number);
   habitat.jetStream.handle(`$JS.API.STREAM.DELETE.${name}`, new Uint8Array(), {}, () => undefined);
@@ -52,13 +52,13 @@ function removed(number: number): void {
 const checks = () => habitat.findings.map(({ check }) => check);
 
 describe("a removal", () => {
-  it("of what stands before a base is none", () => {
+  it("of a segment before a base is no finding", () => {
     opened(2, { hasBase: true });
     removed(1);
     expect([checks(), watch.isPossible]).toEqual([[], true]);
   });
 
-  it("of a segment that the newest one continues by reference is found, once", () => {
+  it("of a segment continued by the newest segment by reference is found, once", () => {
     opened(2, { hasBase: false });
     opened(3, { hasBase: false });
     removed(1);
@@ -66,7 +66,7 @@ describe("a removal", () => {
     expect([checks(), watch.isPossible]).toEqual([["a-restart-is-possible"], false]);
   });
 
-  it("of the only base is found, also where other segments lead back to it", () => {
+  it("of the only base is found, even if segments lead back to it", () => {
     opened(2, { hasBase: true });
     removed(1);
     opened(3, { hasBase: false });
@@ -75,7 +75,7 @@ describe("a removal", () => {
     expect(checks()).toEqual(["a-restart-is-possible"]);
   });
 
-  it("of a base is none where a newer one stands", () => {
+  it("of a base is no finding if a newer base exists", () => {
     opened(2, { hasBase: true });
     opened(3, { hasBase: true });
     removed(2);
@@ -83,7 +83,7 @@ describe("a removal", () => {
     expect([checks(), watch.isPossible]).toEqual([[], true]);
   });
 
-  it("is found again, once a restart was possible meanwhile", () => {
+  it("is found again if a restart was possible meanwhile", () => {
     opened(2, { hasBase: false });
     removed(1);
     opened(3, { hasBase: true });
@@ -96,23 +96,23 @@ describe("a removal", () => {
   });
 });
 
-describe("a base that cannot be read", () => {
+describe("an unreadable base", () => {
   it.each<readonly [string, (chunk: number) => void]>([
     ["lost a chunk", (chunk) => journal.stream(2).loseMiddle(chunk, 1)],
-    ["has another chunk than its manifest says", (chunk) => journal.stream(2).flipBit(chunk)],
+    ["has a chunk that differs from its manifest", (chunk) => journal.stream(2).flipBit(chunk)],
     ["lost its manifest", (chunk) => journal.stream(2).loseMiddle(chunk + 1, 1)],
-  ])("%s: the segment before it is needed", (_, damage) => {
+  ])("%s: the segment before is needed", (_, damage) => {
     const chunk = opened(2, { hasBase: true });
     damage(chunk);
     expect(watch.isPossible).toBe(true);
-    // Far behind the damage: the segment counts as whole.
+    // Far after the damage: the segment counts as whole.
     Object.defineProperty(truth, "isWhole", { value: true });
     removed(1);
     expect([checks(), watch.isPossible]).toEqual([["a-restart-is-possible"], false]);
   });
 });
 
-it("nothing is found while the journal lacks what faults took", () => {
+it("nothing is found while the journal lacks records lost by faults", () => {
   opened(2, { hasBase: false });
   journal.stream(2).loseTail(1);
   truth.lost();
@@ -120,7 +120,7 @@ it("nothing is found while the journal lacks what faults took", () => {
   expect([checks(), watch.isPossible]).toEqual([[], false]);
 });
 
-it("a segment that a power loss takes is no removal", () => {
+it("a segment lost in a power loss is no removal", () => {
   opened(2, { hasBase: false });
   habitat.jetStream.loseStream(journal.stream(1).name);
   truth.lost();

@@ -1,5 +1,5 @@
-// Whole seeds: the same one always takes the same course, swarms of the production code come through, and what is
-// broken is found.
+// Whole seeds: the same seed always runs the same, swarms of the production code pass, and planted violations are
+// found.
 
 import { describe, expect, it } from "vitest";
 import { type Fault, type FaultKind, faultKinds, losses } from "../../../src/sim/fault/fault.ts";
@@ -18,39 +18,39 @@ function aRequest(overrides: Partial<SeedRequest> = {}): SeedRequest {
 }
 
 describe("a seed", () => {
-  it("takes the same course each time", async () => {
+  it("runs the same each time", async () => {
     const first = await runSeed(aRequest());
     const second = await runSeed(aRequest());
     expect(second.trace).toBe(first.trace);
     expect({ ...second, realMs: 0 }).toEqual({ ...first, realMs: 0 });
   });
 
-  it("takes another course than the next one", async () => {
+  it("runs differently than the next seed", async () => {
     const [one, two] = await Promise.all([runSeed(aRequest()), runSeed(aRequest({ seed: 2 }))]);
     expect(two.trace).not.toBe(one.trace);
   });
 
-  it.each([3, 4, 5, 6])("%i comes through its faults", async (seed) => {
+  it.each([3, 4, 5, 6])("%i passes with its faults", async (seed) => {
     const { findings, tasks } = await runSeed(aRequest({ seed }));
     expect(findings).toEqual([]);
-    expect(tasks).toBeGreaterThan(1); // one is the probe's
+    expect(tasks).toBeGreaterThan(1); // including the probe's task
   });
 
-  it("comes through without faults, and accepts and ends what it is asked", async () => {
+  it("passes without faults, and accepts and ends every task", async () => {
     const { findings, faults, tasks } = await runSeed(aRequest({ without: everything }));
     expect(findings).toEqual([]);
     expect(faults).toBe(0);
     expect(tasks).toBeGreaterThan(0);
   });
 
-  it("comes through a leader that is alone: another leads, and it learns of it when it is back", async () => {
+  it("passes with an isolated leader: a successor leads, and the old leader learns it on return", async () => {
     const schedule = [{ kind: "alone", atMs: 8_000, forMs: 9_000, of: "leader" }] as const;
     const { findings, occurrences } = await runSeed(aRequest({ schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "term-begun-by-another": 1, deposed: 1 });
   });
 
-  it("comes through the end of its leader while somebody else writes into the journal on and on", async () => {
+  it("passes the end of its leader while a foreign client keeps writing into the journal", async () => {
     const schedule = [
       { kind: "foreign", atMs: 5_000, forMs: 25_000, ms: 200 },
       { kind: "crash", atMs: 8_000, forMs: 20_000, of: "leader" },
@@ -60,7 +60,7 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "term-begun-by-another": 1, "term-begun-among-foreign": 1 });
   });
 
-  it("comes through a fail-over of the journal's server, which knows less before and after", async () => {
+  it("passes a fail-over of the journal's server with stale reads before and after", async () => {
     const schedule = [
       { kind: "crash", atMs: 5_000, forMs: 1_500, of: "leader" },
       { kind: "fail-over", atMs: 6_000, forMs: 9_000, ms: 1_250 },
@@ -70,7 +70,7 @@ describe("a seed", () => {
     expect(occurrences["stale-read"]).toBeGreaterThan(0);
   });
 
-  it("loses no end of the journal that would go with who was asked to end", async () => {
+  it("never loses the end of the journal while a coordinator with the only copy is stopping", async () => {
     const faults: readonly Fault[] = [
       { kind: "transfer", atMs: 6_400, forMs: 1_000, of: "leader" },
       { kind: "tail-cut", atMs: 6_500, forMs: 0, count: 4 },
@@ -84,7 +84,7 @@ describe("a seed", () => {
     expect(unasked.occurrences).toMatchObject({ "tail-cut": 1 });
   });
 
-  describe("in which a client is cut off", () => {
+  describe("with an isolated client", () => {
     const forMs = 15_000;
     const notBefore = WALL_START_MS + forMs + 60_000;
     const payload = payloadOf({ does: "complete", ms: 1, limitMs: 3_000 });
@@ -94,16 +94,16 @@ describe("a seed", () => {
       { kind: "cut", atMs: 8_000, forMs: ms, of: "k1", direction: "up" },
     ];
 
-    it("goes on for what it submits after all has healed, however long that waits", async () => {
+    it("goes on until tasks submitted after the faults end, however long they wait", async () => {
       const { findings, tasks, virtualMs } = await runSeed(
         aRequest({ forMs, operations, schedule: cutFor(7_000) }),
       );
       expect(findings).toEqual([]);
-      expect(tasks).toBe(2); // and the probe's
+      expect(tasks).toBe(2); // including the probe's task
       expect(virtualMs).toBeGreaterThan(forMs + 60_000);
     });
 
-    it("finds a submit that is never answered", async () => {
+    it("finds a submit without any answer", async () => {
       const { findings } = await runSeed(aRequest({ forMs, operations, schedule: cutFor(3_600_000) }));
       expect(findings).toMatchObject([
         {
@@ -125,13 +125,13 @@ describe("a seed", () => {
     [{ kind: "partition", atMs: 4_000, forMs: 6_000, nodes: ["c3", "a1", "k1"] }, "term-begun-by-another"],
     [{ kind: "full", atMs: 4_000, forMs: 4_000 }, "storage-full"],
     [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
-  ])("comes through %o", async (fault, occurrence) => {
+  ])("passes with %o", async (fault, occurrence) => {
     const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule: [fault] }));
     expect(findings).toEqual([]);
     expect(occurrences[occurrence]).toBeGreaterThan(0);
   });
 
-  it("finds what an event throws", async () => {
+  it("finds an error thrown by an event", async () => {
     const fault = { kind: "unheard-of", atMs: 3_000, forMs: 0 } as unknown as Fault;
     const { findings } = await runSeed(aRequest({ schedule: [fault] }));
     expect(findings).toMatchObject([
@@ -146,7 +146,7 @@ describe("a seed", () => {
 });
 
 describe("a plan", () => {
-  it("leaves out the faults it is told to", () => {
+  it("leaves out the given faults", () => {
     const kinds = Array.from({ length: 20 }, (_, seed) =>
       planOf(aRequest({ seed, without: ["crash", "loss"] })),
     )
@@ -157,7 +157,7 @@ describe("a plan", () => {
     expect(new Set(kinds).size).toBeGreaterThan(10);
   });
 
-  it("leaves a leader alone in some seeds, and in none where it may not", () => {
+  it("isolates a leader in some seeds, and in none without that fault", () => {
     const isMet = (without: readonly FaultKind[]) => (seed: number) =>
       planOf(aRequest({ seed, without, forMs: 120_000 })).schedule.some(
         ({ kind, of }) => kind === "alone" && of === "leader",
@@ -168,7 +168,7 @@ describe("a plan", () => {
     expect(seeds.filter(isMet(["alone"]))).toEqual([]);
   });
 
-  it("clogs many ways one after another in some seeds, and frees them in another order", () => {
+  it("clogs many links in sequence in some seeds, and frees them in a different order", () => {
     const isSwizzled = (seed: number) => {
       const clogs = planOf(aRequest({ seed, forMs: 120_000 })).schedule.filter(
         ({ kind }) => kind === "swizzle",
@@ -182,7 +182,7 @@ describe("a plan", () => {
     expect(seeds.length).toBeGreaterThan(2);
   });
 
-  it("lets answers be true for long enough after each time that they said less than there is", () => {
+  it("leaves a period of true answers after each period of stale answers", () => {
     const understating = ["stale-read", "not-found", "fail-over"];
     const gaps = Array.from({ length: 40 }, (_, seed) => seed).flatMap((seed) => {
       const { schedule } = planOf(aRequest({ seed, forMs: 120_000 }));
@@ -193,14 +193,14 @@ describe("a plan", () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5_000);
   });
 
-  it("draws a schedule in order of beginning", () => {
+  it("draws a schedule ordered by begin", () => {
     for (let seed = 0; seed < 10; seed += 1) {
       const begins = planOf(aRequest({ seed, forMs: 60_000 })).schedule.map(({ atMs }) => atMs);
       expect(begins).toEqual(begins.toSorted((a, b) => a - b));
     }
   });
 
-  it("ends every fault before all heals", () => {
+  it("ends every fault before the time to heal", () => {
     const { schedule } = planOf(aRequest({ seed: 9, forMs: 60_000 }));
     for (const { atMs, forMs } of schedule) expect(atMs + forMs).toBeLessThanOrEqual(60_000);
   });
@@ -221,7 +221,7 @@ describe("outside the fault model", () => {
     expect([inside.findings, inside.occurrences["tail-cut"]]).toEqual([[], undefined]);
   });
 
-  it("losses are drawn that overlap a crash, a pause or an isolation", () => {
+  it("drawn losses overlap a crash, a pause or an isolation", () => {
     const drawn = planOf({ seed: 3, forMs: 120_000, without: [], profile: "outside" }).schedule;
     const lost = drawn.filter(({ kind }) => losses.some((loss) => loss === kind));
     expect(lost.length).toBeGreaterThan(2);
@@ -229,10 +229,10 @@ describe("outside the fault model", () => {
       expect(atMs).toBeLessThan(120_000);
   });
 
-  it("a loss that nobody reports is found", async () => {
+  it("an unreported loss is found", async () => {
     const { workload } = planOf(request);
     const world = new World({ ...request, workload, untilMs: forMs, profile: "outside" });
-    world.habitat.lossReports.push = () => 0; // nobody hears what is logged
+    world.habitat.lossReports.push = () => 0; // drops the reports
     await world.run();
     expect(world.habitat.findings.map(({ check }) => check)).toContain("outside P1 never-silent");
   });

@@ -1,4 +1,4 @@
-// What faults are drawn: no more is asked of a swarm than it promises.
+// Drawing of faults: the faults stay within the promises of a swarm.
 
 import { expect, it } from "vitest";
 import { limits } from "../../../src/limits.ts";
@@ -7,7 +7,7 @@ import { SeededRandom } from "../../../src/sim/random.ts";
 
 const nodes = { coordinators: ["c1", "c2"], agents: ["a1"], clients: ["k1"] };
 
-it("a leader is alone for less long than who finds records missing waits for one of whom nothing is heard", () => {
+it("a leader is alone for less time than a coordinator with missing records waits for a silent peer", () => {
   const longest = Array.from({ length: 200 }, (_, seed) => {
     const drawn = drawSchedule(new SeededRandom(String(seed)), {
       nodes,
@@ -18,7 +18,7 @@ it("a leader is alone for less long than who finds records missing waits for one
     let alone = { fromMs: 0, untilMs: Number.NEGATIVE_INFINITY };
     for (const { kind, atMs, forMs } of drawn) {
       if (kind !== "alone") continue;
-      const fromMs = atMs <= alone.untilMs ? alone.fromMs : atMs; // one such time in another
+      const fromMs = atMs <= alone.untilMs ? alone.fromMs : atMs; // a period within the last
       alone = { fromMs, untilMs: Math.max(alone.untilMs, atMs + forMs) };
       longestMs = Math.max(longestMs, alone.untilMs - fromMs);
     }

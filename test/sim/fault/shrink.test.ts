@@ -1,4 +1,4 @@
-// Shrinking leaves nothing that it does not take, and is the same each time.
+// Shrinking leaves only faults and operations needed for the failure, and is deterministic.
 
 import { describe, expect, it } from "vitest";
 import { planOf, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
@@ -8,7 +8,7 @@ import type { Operation } from "../../../src/sim/fault/workload.ts";
 const options = { signal: new AbortController().signal, onTried: () => undefined };
 
 describe("shrink", () => {
-  it("leaves the one operation that fails, and no fault", async () => {
+  it("leaves only the failing operation, and no fault", async () => {
     const request: SeedRequest = { seed: 3, forMs: 3_000, without: [] };
     const { workload } = planOf(request);
     const broken = { atMs: 2_000, client: "k1", does: "submit" } as unknown as Operation;
@@ -19,7 +19,7 @@ describe("shrink", () => {
     expect(shrunk?.report.findings[0]?.check).toBe("nothing-escapes");
   });
 
-  it("has nothing to do where nothing fails", async () => {
+  it("does nothing if the seed passes", async () => {
     expect(await shrink({ seed: 3, forMs: 2_000, without: [] }, options)).toBeUndefined();
   });
 });

@@ -1,10 +1,10 @@
-// Journal time against true time: what a term may do and what it may not.
+// The pace of journal time against true time within a term.
 
 import { expect, it } from "vitest";
 import { hashOf } from "../../../src/journal/records.ts";
 import { TermPace } from "../../../src/sim/fault/term-pace.ts";
 
-/** One batch after the other, each sent when it says. Returns what was found of the last. */
+/** Sends batches in sequence at their times. Returns the finding for the last. */
 function verdictOn(
   ...batches: readonly { readonly term: number; readonly at: number; readonly sentMs: number }[]
 ): string | undefined {
@@ -13,7 +13,7 @@ function verdictOn(
     .map((batch) => {
       const bytes = Buffer.from(JSON.stringify(batch));
       pace.sent(bytes, batch.sentMs);
-      pace.sent(bytes, batch.sentMs + 60_000); // again, which changes nothing
+      pace.sent(bytes, batch.sentMs + 60_000); // a second send changes nothing
       return pace.check({ ...batch, hash: hashOf(bytes) });
     })
     .at(-1);
@@ -24,7 +24,7 @@ const second = { term: 1, at: 1_000_010, sentMs: 5_010 };
 const third = { term: 1, at: 1_000_020, sentMs: 5_020 };
 const fourth = { term: 1, at: 1_000_030, sentMs: 5_030 };
 
-it("within a term journal time runs a little faster than true time at most", () => {
+it("within a term journal time runs at most a little faster than true time", () => {
   const behindStart = (at: number, sentMs: number) =>
     verdictOn(start, second, third, fourth, { term: 1, at, sentMs });
   expect(behindStart(1_106_000, 105_000)).toBeUndefined();
@@ -32,7 +32,7 @@ it("within a term journal time runs a little faster than true time at most", () 
   expect(behindStart(1_007_000, 5_100)).toContain("went by in term 1");
 });
 
-it("an election may be decided long before it can be sent, and so may what is decided first in its term", () => {
+it("an election and the first batches of its term may be decided long before they are sent", () => {
   const later = { term: 1, at: 1_009_002, sentMs: 14_002 };
   const slowStart = { ...start, sentMs: 14_000 };
   const slowSecond = { ...second, sentMs: 14_001 };
@@ -46,15 +46,15 @@ it("an election may be decided long before it can be sent, and so may what is de
   );
 });
 
-it("another term begins where its leader says", () => {
+it("a new term begins at its leader's time", () => {
   expect(verdictOn(start, { term: 2, at: 4_600_000, sentMs: 6_000 })).toBeUndefined();
 });
 
-it("of a batch that nobody sent nothing is known", () => {
+it("a batch never sent is not checked", () => {
   expect(new TermPace().check({ term: 1, at: 9e9, hash: "unknown" })).toBeUndefined();
 });
 
-it("a batch is decided when it is sent, or before, where it waits for the one before it", () => {
+it("a batch is decided when sent, or earlier if it waits for its predecessor", () => {
   const pace = new TermPace();
   const takes = ({ term, at, sentMs }: typeof start) => {
     const bytes = Buffer.from(JSON.stringify({ term, at }));

@@ -1,5 +1,5 @@
-// What faults strike and what they spare: each loss of the store stays inside the fault model (docs/fault-model.md),
-// and nothing is spared for longer than that takes.
+// Targets of faults: each loss of the store stays inside the fault model (docs/fault-model.md), and nodes are spared
+// no longer than needed.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { streamNameOf } from "../../../src/journal/stream/settings.ts";
@@ -55,7 +55,7 @@ const losses: readonly (readonly [Occurrence, () => void])[] = [
 
 describe("a loss of the store", () => {
   it.each(losses)(
-    "%s strikes where all coordinators hold what it takes, and the log goes on from them",
+    "%s strikes if all coordinators hold the lost records, and the log goes on from the copies",
     async (name, lose) => {
       const { idx, term } = truth.state;
       const before = truth.segment;
@@ -70,10 +70,10 @@ describe("a loss of the store", () => {
   );
 
   it.each<readonly [string, () => unknown]>([
-    ["one does not run", () => victims.crash(standby(), 500)],
-    ["one was asked to end", () => victims.stop(standby(), 500)],
+    ["a coordinator does not run", () => victims.crash(standby(), 500)],
+    ["a coordinator is stopping", () => victims.stop(standby(), 500)],
     [
-      "one has not read all of it",
+      "a standby has not read the whole journal",
       async () => {
         setReach(standby(), lost);
         await run(1_000);
@@ -81,7 +81,7 @@ describe("a loss of the store", () => {
     ],
     ["no coordinator leads", () => victims.crash(victims.leader(), 500)],
     [
-      "the newest segment is not the one that is led",
+      "the newest segment is not the led segment",
       () => {
         const number = 1 + (habitat.segmentNumbers().at(-1) ?? 0);
         const config = { name: streamNameOf({ swarm: habitat.swarm, number }), subjects: [] };
@@ -111,13 +111,13 @@ describe("a loss of the store", () => {
     expect(habitat.occurrences.counts()).toMatchObject({ [name]: 1 });
   });
 
-  it("takes no end beyond the segment's `Opened`, and nothing of a segment without batches", async () => {
+  it("keeps the segment's `Opened`, and spares a segment without batches", async () => {
     const { position = 0 } = truth.live ?? {};
     victims.cutTail(1_000);
     expect(lastSeq()).toBe(position);
   });
 
-  it("makes no gap at the end of the segment, and none before its `Opened`", () => {
+  it("makes no gap at the end of the segment or before its `Opened`", () => {
     const { position = 0 } = truth.live ?? {};
     const before = lastSeq();
     victims.makeGap(1_000);
@@ -128,7 +128,7 @@ describe("a loss of the store", () => {
     expect([missing[0], missing.at(-1), lastSeq()]).toEqual([position + 1, before - 1, before]);
   });
 
-  it("of a bit has a standby read the journal anew, for a leader reads no batch but its last", () => {
+  it("of a bit makes a standby reread the journal, for a leader reads only its last batch", () => {
     const [one, other] = lives();
     victims.flipBit();
     const leads = victims.leader();
@@ -136,7 +136,7 @@ describe("a loss of the store", () => {
   });
 });
 
-describe("while the journal lacks what coordinators hold", () => {
+describe("while only coordinators hold lost records", () => {
   let before: readonly (string | undefined)[];
 
   beforeEach(() => {
@@ -155,7 +155,7 @@ describe("while the journal lacks what coordinators hold", () => {
     ["flipped bit", () => victims.flipBit()],
   ];
 
-  it.each(strikes)("%s spares them", async (_, strike) => {
+  it.each(strikes)("%s spares the coordinators", async (_, strike) => {
     const noted = habitat.occurrences.counts();
     const end = lastSeq();
     strike();
@@ -166,14 +166,14 @@ describe("while the journal lacks what coordinators hold", () => {
     expect([truth.isWhole, lives(), habitat.findings]).toEqual([true, before, []]);
   });
 
-  it("another client may write all the same", async () => {
+  it("a foreign client may still write", async () => {
     victims.writeForeign();
     victims.writeOtherLine();
     await run(20_000, () => truth.isWhole);
     expect([truth.isWhole, lives(), habitat.findings]).toEqual([true, before, []]);
   });
 
-  it("they are spared no longer than until the log goes on", async () => {
+  it("coordinators are spared only until the log goes on", async () => {
     await run(20_000, () => truth.isWhole);
     expect(victims.isDelicate).toBe(false);
     victims.crash("c1", 500);
@@ -181,10 +181,10 @@ describe("while the journal lacks what coordinators hold", () => {
   });
 });
 
-describe("another client", () => {
+describe("a foreign client", () => {
   it.each<readonly [string, () => void]>([
-    ["writes what is no record", () => victims.writeForeign()],
-    ["goes on from a copy of the journal", () => victims.writeOtherLine()],
+    ["writes bytes that are no record", () => victims.writeForeign()],
+    ["continues a copy of the journal", () => victims.writeOtherLine()],
   ])("%s, and its record is skipped", async (_, write) => {
     const { idx, term } = truth.state;
     write();
@@ -199,7 +199,7 @@ describe("another client", () => {
   });
 });
 
-it("a reader that is not served hears nothing new, and follows again all the same", async () => {
+it("a reader no longer served receives nothing new, and later follows again", async () => {
   const id = standby();
   victims.stopServing(id);
   expect(habitat.occurrences.counts()).toMatchObject({ "reader-dead": 1 });
@@ -213,7 +213,7 @@ it("a reader that is not served hears nothing new, and follows again all the sam
 });
 
 describe("clocks", () => {
-  it("are right until they are skewed, each in its own way", () => {
+  it("are correct until skewed, differently per machine", () => {
     expect(nodes.map(({ machine }) => machine)).toEqual(nodes.map(() => ({ wallSkewMs: 0, rate: 1 })));
     victims.skewClocks();
     const [one, other] = nodes.map(({ machine }) => machine);

@@ -1,4 +1,4 @@
-// What is found when a seed is over, in worlds in which something is broken for good.
+// Findings at the end of a seed, in worlds with a lasting violation.
 
 import { describe, expect, it } from "vitest";
 import { startAgent } from "../../../src/agent/agent.ts";
@@ -26,7 +26,7 @@ interface Course {
   readonly change?: (workload: Workload) => Workload;
   readonly without?: readonly FaultKind[];
   readonly seed?: number;
-  /** Before it runs. */
+  /** Called before the run. */
   readonly prepare?: (world: World) => void;
 }
 
@@ -48,7 +48,7 @@ function submits(task: Partial<TaskRequest>): Workload["operations"] {
   return [{ atMs: 6_000, client: "k1", does: "submit", tasks }];
 }
 
-/** An agent beside those of the world: no fault frees its handlers. */
+/** An additional agent, outside the world: no fault frees its handlers. */
 function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1"): void {
   const life = habitat.newLife(id, newMachine());
   const transport = habitat.newConnection("x1", life);
@@ -58,7 +58,7 @@ function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1")
   void startAgent({ id, kinds: [kind], handler }, deps);
 }
 
-it("nothing is found where nothing is broken, and there is something to judge", async () => {
+it("a correct world has no finding, and a history to check", async () => {
   const { habitat } = await worldAfter({ operations: submits({}) });
   expect(habitat.findings).toEqual([]);
   const compared = (by: "hash" | "state") =>
@@ -68,7 +68,7 @@ it("nothing is found where nothing is broken, and there is something to judge", 
   expect(seen).toEqual(expect.arrayContaining(["call", "submit", "assigned", "result", "told"]));
 });
 
-it("a task that nobody can do is found", async () => {
+it("a task without a capable agent is found", async () => {
   expect(await findingsOf({ operations: submits({ kind: "unheard-of" }) })).toMatchObject([
     {
       check: "everything-accepted-ends",
@@ -77,7 +77,7 @@ it("a task that nobody can do is found", async () => {
   ]);
 });
 
-it("a standby that cannot read on is found, and a journal that lacks what it had", async () => {
+it("a standby that cannot read on is found, and a journal with lost records", async () => {
   const without = ["crash", "transfer", "foreign", "disconnect"] as const;
   const cut: Fault = { kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "standby/journal" };
   expect(await findingsOf({ without, schedule: [cut] })).toMatchObject([{ check: "standbys-follow" }]);
@@ -85,7 +85,7 @@ it("a standby that cannot read on is found, and a journal that lacks what it had
   expect(await findingsOf({ without, prepare })).toMatchObject([{ check: "the-journal-is-mended" }]);
 });
 
-it("an attempt that is closed for its silence before it began is found, unless its agent was out of reach", async () => {
+it("an attempt closed for silence before its begin is found, unless its agent was unreachable", async () => {
   const closed = { task: "t1", attempt: 1, agent: agentId("a1"), by: "stalled", timeoutMs: 20_000 } as const;
   const prepare = ({ habitat, truth }: World) =>
     void habitat.engine.after(14_000, "stalled", () =>
@@ -96,7 +96,7 @@ it("an attempt that is closed for its silence before it began is found, unless i
   expect(await findingsOf({ prepare, schedule: [cut] })).toEqual([]);
 });
 
-it("an operator that gets no answer is found", async () => {
+it("an operator without an answer is found", async () => {
   const prepare = ({ habitat }: World) => {
     for (const direction of ["up", "down"] as const) habitat.linkOf("operator").set(direction, lost);
   };
@@ -108,7 +108,7 @@ it("an operator that gets no answer is found", async () => {
   ]);
 });
 
-it("what a client said comes long after all has healed, and is put right before anything is judged", async () => {
+it("a late operation of a client is undone by the operator before the checks", async () => {
   const heldUntilMs = 25_000;
   const prepare = ({ habitat }: World) => {
     const link = habitat.linkOf("k1");
@@ -126,7 +126,7 @@ it("what a client said comes long after all has healed, and is put right before 
   expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
 });
 
-it("so is what is long on its way to the coordinators, though nobody asks for it any more", async () => {
+it("so is an operation long on its way to the coordinators, after its client gave up", async () => {
   const heldUntilMs = 25_000;
   const prepare = ({ habitat }: World) => {
     const setAll = (condition: typeof lost | undefined) => {
@@ -151,14 +151,14 @@ it("so is what is long on its way to the coordinators, though nobody asks for it
   expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
 });
 
-it("a client that is never told how its task ended is found", async () => {
+it("a client never notified of its task's end is found", async () => {
   const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
   expect(await findingsOf({ operations: submits({}), schedule })).toMatchObject([
     { check: "endings-are-told", sentence: "k1 still waits for acme/t1, which has ended" },
   ]);
 });
 
-it("a place that is not given back is found", async () => {
+it("capacity never freed is found", async () => {
   const operations = submits({ kind: "stubborn", timeoutMs: 3_000, maxAttempts: 1 });
   const neverEnds = () => new Promise<never>(() => undefined);
   const prepare = ({ habitat }: World) => joinBeside(habitat, "stubborn", neverEnds);
@@ -170,7 +170,7 @@ it("a place that is not given back is found", async () => {
   ]);
 });
 
-it("a task that was accepted and is lost is found by who waits for it", async () => {
+it("a lost accepted task is found by the waiting client", async () => {
   const lostMs = 8_000;
   const schedule = ["c1", "c2", "c3"].map(
     (of): Fault => ({ kind: "crash", atMs: lostMs - 1, forMs: 1_000, of }),
@@ -188,7 +188,7 @@ it("a task that was accepted and is lost is found by who waits for it", async ()
   ]);
 });
 
-it("an agent that ends of itself is found", async () => {
+it("an agent that ends by itself is found", async () => {
   const change = (workload: Workload) => ({
     ...workload,
     agents: workload.agents.map((agent) => (agent.id === "a2" ? { ...agent, maxConcurrent: 0 } : agent)),
@@ -198,12 +198,12 @@ it("an agent that ends of itself is found", async () => {
   ]);
 });
 
-describe("what escapes is found:", () => {
+describe("an uncaught error is found:", () => {
   const escaped = (node: string) => [
     { check: "nothing-escapes", sentence: expect.stringMatching(`^${node}: `) },
   ];
 
-  it("of an agent, whose options are refused", async () => {
+  it("of an agent with refused options", async () => {
     const get = (): never => {
       throw new TypeError("as ordered");
     };
@@ -231,13 +231,13 @@ describe("what escapes is found:", () => {
       agents = [...workload.agents];
       return { ...workload, agents: agents as unknown as Workload["agents"] };
     };
-    const prepare = () => void agents.push(undefined); // whom it cannot undrain
+    const prepare = () => void agents.push(undefined); // an agent it cannot undrain
     expect(await findingsOf({ change, prepare })).toMatchObject(escaped("operator"));
   });
 });
 
-describe("once all has ended, nothing goes wrong, and", () => {
-  /** From when all has healed, the journal has no room for such a record. */
+describe("in the quiet at the end,", () => {
+  /** After all faults heal, the journal has no room for such a record. */
   const refuses = (kind: "opened" | "closing") => (world: World) => {
     const { habitat } = world;
     const onPublish = habitat.fates.onPublish.bind(habitat.fates);
@@ -251,7 +251,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
     };
   };
 
-  it("a crashed leader and a crashed agent are got over, and a leader's stop", async () => {
+  it("the swarm recovers from a crashed leader, a crashed agent and a leader's stop", async () => {
     const { habitat } = await worldAfter({});
     expect(habitat.findings).toEqual([]);
     expect(habitat.occurrences.counts()).toMatchObject({
@@ -261,20 +261,20 @@ describe("once all has ended, nothing goes wrong, and", () => {
     });
   });
 
-  it("nobody leads in time after a leader that crashed", async () => {
+  it("no new leader in time after a leader's crash is found", async () => {
     expect(await findingsOf({ prepare: refuses("opened") })).toMatchObject([
       { check: "recovery-is-bounded", sentence: expect.stringMatching(/a new term after the crash of c\d/) },
     ]);
   });
 
-  it("nobody leads in time after a leader that was told to stop", async () => {
+  it("no new leader in time after a leader's stop is found", async () => {
     expect(await findingsOf({ prepare: refuses("closing") })).toMatchObject([
       { check: "recovery-is-bounded", sentence: expect.stringContaining("was told to stop") },
     ]);
   });
 
-  it("an agent that crashed is not lost in time", async () => {
-    // Somebody sends on in its name.
+  it("a crashed agent not lost in time is found", async () => {
+    // A ghost goes on sending under the agent's id.
     const prepare = ({ habitat }: World) => {
       const route = habitat.server.route.bind(habitat.server);
       habitat.server.route = (message, side) => {
@@ -292,7 +292,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
     ]);
   });
 
-  it("an agent's life that is replaced before it would crash, and leaves its task with nobody, is waited for", async () => {
+  it("the probe waits if a session is replaced before its crash, and its task is unassigned", async () => {
     const prepare = ({ habitat, truth }: World) => {
       const openIn = (attempt: number) => {
         const row = liveTask(truth.state, "probe");
@@ -318,7 +318,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
     expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
   });
 
-  it("a task that was lost with its agent runs elsewhere, and is not completed", async () => {
+  it("a lost agent's task that runs elsewhere without completing is found", async () => {
     const prepare = ({ habitat, truth }: World) => {
       const life = habitat.newLife("x1", newMachine());
       const options = {
@@ -342,7 +342,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
     ]);
   });
 
-  it("a standby does not follow", async () => {
+  it("a standby that does not follow is found", async () => {
     const prepare = ({ habitat }: World) => {
       habitat.engine.after(request.forMs, "cut", () => {
         for (const coordinator of ["c1", "c2"]) habitat.linkOf(`${coordinator}/journal`).set("down", lost);
@@ -356,7 +356,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
     ]);
   });
 
-  it("nobody crashes or is told to stop where a seed leaves that out, or where faults go on", async () => {
+  it("no node crashes or stops if the seed leaves that out, or if faults go on", async () => {
     const names = ["term-begun-in-calm", "agent-lost-in-calm", "term-handed-over-in-calm"];
     const left = await worldAfter({ without: ["crash", "transfer"] });
     const going = await worldAfter({
@@ -369,7 +369,7 @@ describe("once all has ended, nothing goes wrong, and", () => {
   });
 });
 
-it("another batch in one place of the journal is found", async () => {
+it("a different batch at the same index of the journal is found", async () => {
   const prepare = ({ habitat }: World) =>
     void habitat.readings.push({ reader: "standby c9", idx: 1, hash: "another" });
   expect(await findingsOf({ prepare })).toMatchObject([
@@ -380,7 +380,7 @@ it("another batch in one place of the journal is found", async () => {
   ]);
 });
 
-it("two states for one place of the journal are found", async () => {
+it("two states at the same index of the journal are found", async () => {
   const prepare = ({ habitat }: World) =>
     void habitat.readings.push({ reader: "standby c9", idx: 1, state: "another" });
   expect(await findingsOf({ prepare })).toMatchObject([
@@ -388,7 +388,7 @@ it("two states for one place of the journal are found", async () => {
   ]);
 });
 
-it("what a node was told and the journal does not say is found", async () => {
+it("an answer that contradicts the journal is found", async () => {
   const told = { kind: "cancel", node: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
   const prepare = ({ habitat }: World) =>
     void habitat.history.push({ ...told, round: 1, answer: "cancelled" });

@@ -1,5 +1,4 @@
-// Whom a simulated world takes for alive: what counts as lost in its journal must have gone, or been kept from being
-// heard.
+// Agents declared lost by the journal of a simulated world must have ended, or must have been unreachable.
 
 import { describe, expect, it } from "vitest";
 import { incarnation } from "../../../src/ids.ts";
@@ -9,10 +8,10 @@ import { World } from "../../../src/sim/fault/world.ts";
 
 const request = { seed: 8, forMs: 25_000, without: [], operations: [] };
 const agent = "a2";
-/** By then everybody has joined, and H is over. */
+/** By then every node has joined, and H is over. */
 const lapsedMs = 18_000;
 
-/** What is found where the journal counts a life of the agent as lost, by default the one that it has. */
+/** The findings when the journal declares a session of the agent lost; default: the current session. */
 async function lapsed(schedule: readonly Fault[], named?: string): Promise<readonly string[]> {
   const { workload } = planOf(request);
   const world = new World({ ...request, workload, schedule, untilMs: request.forMs });
@@ -27,7 +26,7 @@ async function lapsed(schedule: readonly Fault[], named?: string): Promise<reado
   return habitat.findings.map(({ check }) => check);
 }
 
-/** Some seeds, in not all of which the journal counts anybody as lost. */
+/** Some seeds; not in all of them an agent is declared lost. */
 async function requireRightlyLost(schedule: readonly Fault[]): Promise<void> {
   let lost = 0;
   for (const seed of [3, 4, 5]) {
@@ -38,22 +37,22 @@ async function requireRightlyLost(schedule: readonly Fault[]): Promise<void> {
   expect(lost).toBeGreaterThan(0);
 }
 
-describe("an agent that counts as lost", () => {
-  it("is found where nothing kept it from being heard", async () => {
+describe("an agent declared lost", () => {
+  it("is found if its messages could be heard", async () => {
     expect(await lapsed([])).toEqual(["the-living-are-not-lost"]);
   });
 
-  it("is found, too, where its process is the second under its id and has joined", async () => {
+  it("is found if its process is the second under the id and has joined", async () => {
     expect(await lapsed([{ kind: "crash", atMs: 5_000, forMs: 100, of: agent }])).toEqual([
       "the-living-are-not-lost",
     ]);
   });
 
-  it("is not where something kept it from being heard within H", async () => {
+  it("is no finding if a fault stopped its messages within H", async () => {
     expect(await lapsed([{ kind: "disconnect", atMs: 14_000, forMs: 500, of: agent }])).toEqual([]);
   });
 
-  it("is not where that was decided while it could not be heard, and stored when it could for long", async () => {
+  it("is no finding if decided during the fault and stored long after", async () => {
     const schedule: Fault[] = [
       { kind: "cut", atMs: 5_000, forMs: 10_500, of: agent, direction: "up" },
       { kind: "full", atMs: 13_900, forMs: 17_500 },
@@ -61,13 +60,13 @@ describe("an agent that counts as lost", () => {
     await requireRightlyLost(schedule);
   });
 
-  it("is not where no process is the one that counts as lost", async () => {
+  it("is no finding if no process runs the lost session", async () => {
     expect(await lapsed([], "ended")).toEqual([]);
   });
 
-  it("is not where its process ended, and the next one's join waits for room in the journal", async () => {
+  it("is no finding if its process ended and the successor's join waits for room in the journal", async () => {
     const schedule: Fault[] = [
-      { kind: "crash", atMs: 5_000, forMs: 7_000, of: agent }, // its silence is on record before there is no room
+      { kind: "crash", atMs: 5_000, forMs: 7_000, of: agent }, // the loss is stored before the journal is full
       { kind: "full", atMs: 8_500, forMs: 18_500 },
     ];
     await requireRightlyLost(schedule);

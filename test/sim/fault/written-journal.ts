@@ -1,4 +1,4 @@
-// The journal of a habitat, written record by record as leaders would write it, at once and whatever faults there are.
+// The journal of a habitat, written record by record like a leader, at once and despite any faults.
 
 import { batchIndex, type Instant, type Term } from "../../../src/ids.ts";
 import {
@@ -26,9 +26,9 @@ export interface WrittenBatch {
 }
 
 interface OpenOptions {
-  /** The batch that it continues. Default: none. */
+  /** The predecessor batch. Default: none. */
   readonly tail?: ChainTail;
-  /** The segment that it continues. Default: none. */
+  /** The predecessor segment. Default: none. */
   readonly previous?: number;
   readonly base?: Opened["base"];
   /** Default: the number of the segment. */
@@ -67,8 +67,7 @@ export class WrittenJournal {
     return this.stream(number).lastSeq;
   }
 
-  /** Writes a base that holds any bytes as its state. @returns what the `Opened` says of it, and its chunk's position
-   *  */
+  /** Writes a base with any bytes as state. @returns its description for `Opened`, and the position of its chunk */
   base(
     number: number,
     tail: ChainTail,
@@ -110,14 +109,14 @@ export class WrittenJournal {
     this.append(number, Buffer.from("sealed"), this.#habitat.subjects.segmentSealed(number));
   }
 
-  /** Stores a batch that was sent now. */
+  /** Sends and stores a batch. */
   store(number: number, { bytes }: WrittenBatch): void {
     this.#habitat.pace.sent(bytes, this.#habitat.engine.nowMs);
     this.append(number, bytes);
   }
 }
 
-/** The batch behind a tail, of segment `term`. */
+/** The batch after a tail, in segment `term`. */
 export function batchBehind(
   { idx, hash }: Pick<ChainTail, "idx" | "hash">,
   { term, at, events }: { readonly term: number; readonly at: number; readonly events: readonly object[] },
