@@ -111,16 +111,13 @@ export const limits = {
   unacknowledgedMs: 5_000,
   /** …and the interval of further reports. */
   unacknowledgedAgainMs: 60_000,
-  /** …and so does a coordinator that starts or restarts, for records that its journal or snapshots miss. */
+  /** Time until a coordinator that reads the journal believes damage: after a fail-over a server may lack records. */
   lossPatienceMs: 5_000,
-  /** …and a coordinator that restarts while running waits longer: the leader may be unreachable meanwhile, and may
-   *  still have to save the lost records. */
-  lossPatienceRunningMs: 60_000,
   /** …with at least this number of looks, spread over the time: a look may wait for a server, and waiting is no
    *  evidence. */
   lossLooksMin: 5,
-  /** Time for which a coordinator keeps the newest records, to append records again that a power failure removed.
-   *  Longer than servers wait by default before they sync (2 min), and as much as a process can spare. */
+  /** Time for which a coordinator keeps the newest batches in memory, to restore batches removed by a power failure.
+   *  Longer than servers wait by default before a sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,
   recentRecordsBytes: 64 * 1024 ** 2,
   /** Coordinators whose heartbeats are remembered. */

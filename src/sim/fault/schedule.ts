@@ -61,8 +61,8 @@ const ALONE_MS_MIN = 2_000;
 /** …for a share of times so long that the successor purges the old leader's last records… */
 const LONG_ALONE_SHARE = 0.25;
 const LONG_ALONE_MS = 15_000;
-/** …but for less time than a coordinator with missing records waits for a silent peer. */
-const ALONE_MS_MAX = limits.lossPatienceRunningMs - 10_000;
+/** …but overlapping faults together at most so long, so that one isolation does not fill a whole run. */
+export const ALONE_MS_MAX = 50_000;
 /** Length of the stale answers before and after a fail-over, ms: together at most `STALE_MS_MAX`. */
 const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
 /** Faults after which answers lack records. */
