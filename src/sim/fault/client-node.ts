@@ -212,7 +212,7 @@ export class ClientNode {
         this.awaited.delete(task);
         this.#habitat.found(
           "accepted-tasks-end",
-          `${this.id} waits for ${task} and is told: ${String(error)}`,
+          `${this.id} waits for ${task} and receives: ${String(error)}`,
         );
       },
     );

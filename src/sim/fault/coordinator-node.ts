@@ -160,7 +160,7 @@ export class CoordinatorNode {
     else if (!this.#truth.isSealed)
       this.#habitat.found(
         "leaders-lead-on",
-        `${this.id} gave up term ${this.#ledTerm}, and its segment is not sealed`,
+        `${this.id} ended term ${this.#ledTerm} with its segment unsealed`,
       );
   }
 

@@ -85,7 +85,7 @@ export class HandlerWatch {
     if (own.running.size > places)
       this.#habitat.found(
         "handlers-fit-places",
-        `${life.name} runs ${own.running.size} handlers in ${places} places`,
+        `${life.name} runs ${own.running.size} handlers with capacity ${places}`,
       );
     const runs = this.#runsByTask.get(task) ?? new Set();
     this.#runsByTask.set(task, runs);
@@ -106,7 +106,7 @@ export class HandlerWatch {
     if (mayOverlap || earlier.attempt >= later.attempt) return;
     const sentence =
       `${later.life.name} starts attempt ${later.attempt} of ${later.task} while ${life.name} runs attempt ` +
-      `${earlier.attempt}, which nobody told to end, since ${startedMs.toFixed(0)} ms`;
+      `${earlier.attempt} without an abort since ${startedMs.toFixed(0)} ms`;
     this.#habitat.found("one-handler-a-task", sentence);
   }
 

@@ -205,7 +205,7 @@ export class JournalTruth {
     if (!isSameTail(this.tail, tail)) {
       this.#habitat.found(
         "the-log-continues",
-        `segment ${live.number} continues batch ${tail.idx}, and the truth ends with batch ${this.tail.idx}`,
+        `segment ${live.number} continues batch ${tail.idx}, but the log ends with batch ${this.tail.idx}`,
       );
       this.#isBroken = true;
       return;

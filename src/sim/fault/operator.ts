@@ -73,7 +73,7 @@ export class Operator {
         while (!(await isDone(ask))) await pause(clock, AGAIN_MS);
       }
       this.#isDone ||= isLast;
-      this.#waitsFor = "clients to end what they began";
+      this.#waitsFor = "clients to finish their operations";
       await pause(clock, ROUND_MS);
     }
   }

@@ -138,7 +138,10 @@ export class Probe {
     await this.#until(`the end of ${task}`, () => truth.state.taskById.size === 0);
     const { state: end = "forgotten" } = truth.state.endedById.get(ref) ?? {};
     if (end !== "completed")
-      habitat.found("recovery-is-bounded", `${task}, whose agent crashed with nothing else wrong, is ${end}`);
+      habitat.found(
+        "recovery-is-bounded",
+        `${task} is ${end} after a crash of its agent without other faults`,
+      );
   }
 
   /**
@@ -168,7 +171,7 @@ export class Probe {
   async #leaderAtRest(): Promise<CoordinatorNode> {
     const { coordinators, truth, habitat } = this.#deps;
     const leaders = () => coordinators.filter(({ isLeading }) => isLeading);
-    await this.#until("one leader, and standbys that follow it", () => {
+    await this.#until("a leader with followers", () => {
       const calmMs = habitat.engine.nowMs - CALM_MS;
       const { idx, leader } = truth.state;
       const follows = ({ knownIdx = 0, life }: CoordinatorNode) =>

@@ -110,7 +110,7 @@ export class Recovery {
   /** …and a foreign client keeps writing into the journal. */
   leaderCrashedAmongForeign(): void {
     this.#expectTerm({
-      after: (led) => `the crash of ${led}, while somebody else writes into the journal`,
+      after: (led) => `the crash of ${led}, while a foreign client writes into the journal`,
       withinMs: newTermAmongForeignWithinMs,
       occurrence: "term-begun-among-foreign-in-calm",
     });
@@ -121,7 +121,7 @@ export class Recovery {
    */
   leaderUnheard(): void {
     this.#expectTerm({
-      after: (led) => `nobody could reach ${led}`,
+      after: (led) => `the loss of the connection of ${led}`,
       withinMs: newTermUnheardWithinMs,
       occurrence: "unheard-leader-replaced",
     });
@@ -130,7 +130,7 @@ export class Recovery {
   /** The leader was asked to stop. A standby must take over. */
   leaderStopped(): void {
     this.#expectTerm({
-      after: (led) => `${led}, was told to stop`,
+      after: (led) => `the stop of ${led}`,
       withinMs: () => HAND_OVER_MS,
       occurrence: "term-handed-over-in-calm",
     });
@@ -154,7 +154,7 @@ export class Recovery {
         return newest > attempt && open !== undefined && isElsewhere;
       });
     this.#expect({
-      what: `that ${id} is lost, which crashed, and ${lost.map(([{ task }]) => task).join(", ")} run elsewhere`,
+      what: `the loss of ${id} after its crash, and new attempts of ${lost.map(([{ task }]) => task).join(", ")}`,
       withinMs: Math.max(0, heardMs - this.#deps.engine.nowMs) + lostWithinMs(state.leaderTimeoutMs),
       isPaid: (now) => isGone(now) && isTriedAgain(now),
       occurrence: "agent-lost-in-calm",
@@ -170,7 +170,7 @@ export class Recovery {
       const isPaid = debt.isPaid(state);
       if (isPaid) note(debt.occurrence);
       else if (engine.nowMs <= debt.dueMs) continue;
-      else found("recovery-is-bounded", `waited in vain, with nothing wrong, for ${textOf(debt)}`);
+      else found("recovery-is-bounded", `without other faults, the journal does not show ${textOf(debt)}`);
       this.#debts = this.#debts.filter((each) => each !== debt);
     }
   }

@@ -38,7 +38,7 @@ export class RestartWatch {
     if (this.#wasPossible && !isPossible && this.#truth.isWhole)
       this.#habitat.found(
         "a-restart-is-possible",
-        `segment ${this.#truth.segment} leads back to no base that can be read`,
+        `segment ${this.#truth.segment} leads back to no readable base`,
       );
     this.#wasPossible = isPossible;
   }

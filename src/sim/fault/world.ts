@@ -163,7 +163,7 @@ export class World {
     if (this.#heardForMs(agent, decidedMs) < LOST_MS) return;
     this.habitat.found(
       "the-living-are-not-lost",
-      `${agent} counts as lost, and nothing kept it from being heard`,
+      `${agent} counts as lost, though no fault stopped its messages`,
     );
   }
 
@@ -174,7 +174,7 @@ export class World {
     if (this.#heardForMs(agent, decidedMs) < LOST_MS) return;
     this.habitat.found(
       "what-waits-is-not-stalled",
-      `attempt ${attempt} of ${task} is closed for its silence, and has yet to begin at ${agent}`,
+      `attempt ${attempt} of ${task} is closed for silence before it began at ${agent}`,
     );
   }
 
@@ -212,14 +212,14 @@ export class World {
     const hash = ledHash();
     const isReported = lossReports.length > 0;
     if (hash === undefined && !isReported)
-      this.habitat.found("outside never-silent", "no coordinator leads, and none said why");
+      this.habitat.found("outside never-silent", "no coordinator leads, and none reported a reason");
     if (hash === undefined || this.#hasFound()) return;
     for (const { life } of this.#nodes()) life?.kill(); // open requests are recorded as unanswered
     const journal = this.truth.logUpTo(hash);
     if (journal === undefined)
       return this.habitat.found(
         "outside never-silent",
-        "the log that is led holds a batch that no leader decided",
+        "the leader's log holds a batch that no leader decided",
       );
     for (const { promise, checker, sentence } of checkLosses({ observations, journal, isReported }))
       this.habitat.found(`outside ${promise} ${checker}`, sentence);
@@ -259,7 +259,7 @@ export class World {
     if (!probe.isOver && !this.#hasFound())
       this.habitat.found(
         "recovery-is-bounded",
-        `${LIVENESS_MS / 1_000} s after all had ended, nobody saw ${probe.waitsFor}`,
+        `${LIVENESS_MS / 1_000} s after all tasks ended, the probe still waits for ${probe.waitsFor}`,
       );
   }
 
@@ -283,7 +283,7 @@ export class World {
     const undone = [`${taskById.size} tasks have not ended: ${some.join(", ")}`, ...unanswered];
     this.habitat.found(
       "everything-accepted-ends",
-      `${LIVENESS_MS / 1_000} s after all was well, ${undone.join("; ")}`,
+      `${LIVENESS_MS / 1_000} s after all faults healed, ${undone.join("; ")}`,
     );
   }
 
@@ -293,7 +293,7 @@ export class World {
       for (const { task, attempt, state } of online ? open.values() : [])
         this.habitat.found(
           "places-are-given-back",
-          `attempt ${attempt} of ${task}, which has ended, takes a place of ${id} and is ${state}`,
+          `ended attempt ${attempt} of ${task} occupies capacity of ${id} and is ${state}`,
         );
   }
 
@@ -301,12 +301,12 @@ export class World {
   #noteBehind(): void {
     const idx = this.truth.state.idx - this.truth.storedSince(this.habitat.engine.nowMs - FOLLOWED_MS);
     if (!this.truth.isWhole)
-      this.habitat.found("the-journal-is-mended", "it lacks what it had, and nobody saved it");
+      this.habitat.found("the-journal-is-mended", "the journal still lacks lost records");
     for (const { id, knownIdx } of this.#coordinators)
       if ((knownIdx ?? 0) < idx)
         this.habitat.found(
           "standbys-follow",
-          `${id} knows batch ${knownIdx ?? 0}, and the journal had ${idx} a second ago`,
+          `${id} holds batch ${knownIdx ?? 0}, but the journal had batch ${idx} a second ago`,
         );
   }
 

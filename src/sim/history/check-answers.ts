@@ -83,7 +83,7 @@ function wrongCancel(
   };
   return life !== undefined && stretchesIn(life, moments).some(isWanted)
     ? undefined
-    : `is answered ${answer} of round ${wanted}, which it was not from batch ${moments.from} to ${moments.to}`;
+    : `is answered ${answer} of round ${wanted}, never true from batch ${moments.from} to ${moments.to}`;
 }
 
 function wrongRetry(
@@ -96,13 +96,13 @@ function wrongRetry(
   if (answer === "retried")
     return opened !== undefined && opened.openedIdx <= moments.to
       ? undefined
-      : `is said to be in round ${round} by batch ${moments.to}, which was not opened`;
+      : `is answered as in round ${round} by batch ${moments.to}, but the round was not opened`;
   const isInTheWay = (stretch: TaskStretch) =>
     stretch.round < round - 1 ||
     (stretch.round === round - 1 && (stretch.state === "completed" || !hasEnded(stretch.state)));
   return life !== undefined && stretchesIn(life, moments).some(isInTheWay)
     ? undefined
-    : `is answered conflict, and nothing kept round ${round} from being opened from batch ${moments.from} to ${moments.to}`;
+    : `is answered conflict, though round ${round} could open at any batch from ${moments.from} to ${moments.to}`;
 }
 
 /** The states of the task at any of the given moments. */
@@ -130,13 +130,13 @@ function wrongAwait(
   if (answer !== "live") {
     const next = life?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
     if (next !== undefined && next.openedIdx <= moments.from)
-      return `is told how round ${next.round - 1} ended, and batch ${next.openedIdx}, which was known, opens the next`;
+      return `is answered the outcome of round ${next.round - 1}, but the known batch ${next.openedIdx} opens the next`;
     return wrongOutcome(answer, life, line, moments.to);
   }
   // `live` promises only a later push of the outcome: an outcome that contradicts the answer is checked as a push.
   return life !== undefined && life.submittedIdx <= moments.to
     ? undefined
-    : `is said to live by batch ${moments.to}, before it was submitted`;
+    : `is answered as live by batch ${moments.to}, before its submission`;
 }
 
 function wrongQuery(
@@ -146,12 +146,12 @@ function wrongQuery(
 ): string | undefined {
   if (answer === undefined) return undefined;
   if (answer === "unknown-task") return wrongUnknown(life, moments);
-  if (life === undefined) return "is described, and is not in the journal";
+  if (life === undefined) return "is described, but is not in the journal";
   if (answer.submittedIdx !== life.submittedIdx)
-    return `is said to be submitted in batch ${answer.submittedIdx}, and was in ${life.submittedIdx}`;
+    return `is answered as submitted in batch ${answer.submittedIdx}, but was in ${life.submittedIdx}`;
   const { ended } = life.rounds.find(({ round }) => round === answer.round) ?? {};
   if (answer.endedIdx !== undefined && answer.endedIdx !== ended?.idx)
-    return `is said to have ended in batch ${answer.endedIdx}, and ${ended === undefined ? "did not" : `did in ${ended.idx}`}`;
+    return `is answered as ended in batch ${answer.endedIdx}, but ${ended === undefined ? "did not" : `did in ${ended.idx}`}`;
   const wasSo = stretchesIn(life, moments).some(
     ({ state, round, attempts }) =>
       state === answer.state && round === answer.round && attempts === answer.attempts,
@@ -159,7 +159,7 @@ function wrongQuery(
   const { from, to } = moments;
   return wasSo
     ? undefined
-    : `is said to be ${answer.state} after ${answer.attempts}, which it was not from batch ${from} to ${to}`;
+    : `is answered as ${answer.state} after ${answer.attempts}, never true from batch ${from} to ${to}`;
 }
 
 function wrongOutcome(
@@ -170,26 +170,26 @@ function wrongOutcome(
 ): string | undefined {
   const { ended } = life?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};
   if (life === undefined || ended === undefined || ended.idx > to)
-    return `is told ${outcome.state} by batch ${to}, and had not ended`;
+    return `is reported ${outcome.state} by batch ${to}, but had not ended`;
   const attempts = life.stretches.findLast(({ round }) => round === (outcome.round ?? 1))?.attempts ?? 0;
   if (outcome.state !== ended.state || outcome.attempts !== attempts)
-    return `is told ${outcome.state} after ${outcome.attempts}, and is ${ended.state} after ${attempts}`;
+    return `is reported ${outcome.state} after ${outcome.attempts}, but is ${ended.state} after ${attempts}`;
   if (outcome.gone === true) {
     const firstIdx = line.firstKeptAt(to);
     return ended.idx < firstIdx
       ? undefined
-      : `is told that its end is gone, which batch ${ended.idx} has, and the record is kept from ${firstIdx} on`;
+      : `is reported with its end gone, but batch ${ended.idx} has the end, and batches are kept from ${firstIdx} on`;
   }
   if (ended.event.type !== "TaskCompleted") return undefined;
   const { result, encoding, agent } = ended.event;
   const isSame = outcome.result === result && outcome.encoding === encoding && outcome.agent === agent;
-  return isSame ? undefined : "is told another result, or another agent's, than the journal has";
+  return isSame ? undefined : "is reported with a result or agent that differs from the journal's";
 }
 
 /** "No such task" needs a moment without the task. */
 function wrongUnknown(life: TaskLife | undefined, { from }: Moments): string | undefined {
   if (life === undefined || life.submittedIdx > from) return undefined;
-  return `is said to be unknown, and batch ${life.submittedIdx}, which was known, submits it`;
+  return `is answered as unknown, but the known batch ${life.submittedIdx} submits it`;
 }
 
 function wrongResult(
@@ -202,14 +202,16 @@ function wrongResult(
     case "ok":
       return isRecorded(observed, attempt, moments)
         ? undefined
-        : "is answered ok, and is not what the journal has";
+        : "is answered ok, but differs from the journal";
     case "stale":
       return wrongStale(observed, attempt, moments);
     case "gone":
       if (attempt === undefined || attempt.openedIdx > moments.from) return undefined;
-      return `is answered gone, and batch ${attempt.openedIdx}, which was known, opens it`;
+      return `is answered gone, but the known batch ${attempt.openedIdx} opens the attempt`;
     case "stale-token":
-      return isOwn(observed, attempt) ? "is answered stale token, and the journal has that token" : undefined;
+      return isOwn(observed, attempt)
+        ? "is answered stale token, but the journal has the same token"
+        : undefined;
     case undefined:
       return undefined;
     default:
@@ -223,12 +225,12 @@ function wrongStale(
   attempt: AttemptLife | undefined,
   { from, to }: Moments,
 ): string | undefined {
-  if (attempt === undefined) return "is answered stale, and the journal has no such attempt";
+  if (attempt === undefined) return "is answered stale, but the journal has no such attempt";
   if (!isOwn(observed, attempt)) return undefined;
   const { closed } = attempt;
-  if (closed === undefined || closed.idx > to) return "is answered stale, and was open";
+  if (closed === undefined || closed.idx > to) return "is answered stale, but was open";
   const wasTaken = observed.outcome === "completed" && isRecorded(observed, attempt, { from, to: from });
-  return wasTaken ? `is answered stale, and batch ${closed.idx} has recorded it` : undefined;
+  return wasTaken ? `is answered stale, but batch ${closed.idx} records the result` : undefined;
 }
 
 function isOwn(observed: ResultObserved, attempt: AttemptLife | undefined): boolean {

@@ -52,7 +52,7 @@ class Recount {
     const places = this.#placesByAgent.get(event.agent) ?? 0;
     if (open.size > places)
       this.#violate(
-        `batch ${idx} gives agent ${event.agent} ${open.size} attempts, and it has ${places} places`,
+        `batch ${idx} gives agent ${event.agent} ${open.size} attempts, more than its capacity ${places}`,
       );
   }
 

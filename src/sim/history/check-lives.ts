@@ -33,14 +33,14 @@ class Lives {
       case "AgentJoined":
         if (this.#whyOver.has(lifeOf(event)))
           this.#violate(
-            `batch ${idx} has ${lifeOf(event)} join again, which ${this.#whyOver.get(lifeOf(event))}`,
+            `batch ${idx} lets session ${lifeOf(event)} join again, though it ${this.#whyOver.get(lifeOf(event))}`,
           );
         return;
       case "AgentLeft":
         this.#lostByLife.delete(lifeOf(event));
         if (event.reason === "fenced") this.#whyOver.set(lifeOf(event), "was fenced");
         else if (this.#wasAssigned.has(lifeOf(event)))
-          this.#whyOver.set(lifeOf(event), "had ended, and was assigned something");
+          this.#whyOver.set(lifeOf(event), "had ended with assignments");
         return;
       case "AgentForgotten":
         for (const life of this.#whyOver.keys())
@@ -58,7 +58,7 @@ class Lives {
         this.#wasAssigned.add(life);
         const lost = this.#lostByLife.get(life);
         this.#lostByLife.delete(life);
-        if (lost !== undefined) this.#violate(`${life} goes on, and lost ${lost}`);
+        if (lost !== undefined) this.#violate(`session ${life} goes on, but lost ${lost}`);
         return;
       }
       default:

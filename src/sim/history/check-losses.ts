@@ -36,7 +36,7 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
       ? unanswered(observed)
       : [observed],
   );
-  const silent = "speaks of a batch that the journal lost, and nobody reported it";
+  const silent = "names a batch that the journal lost, but no node reported the loss";
   return [
     ...(lost === undefined || isReported ? [] : [violation("P1", "never-silent", lost, silent)]),
     ...checkHistory({ observations: kept, readings: [], journal }, { mustAllHaveEnded: false }).filter(

@@ -21,7 +21,7 @@ export function checkFreshness(observations: readonly Observation[], known: Know
     if (observed.at === undefined || observed.stale === true) return [];
     const knownIdx = known.idx(observed);
     if (observed.at.idx >= knownIdx) return [];
-    const sentence = `is answered from batch ${observed.at.idx}, though batch ${knownIdx} was known when it was asked`;
+    const sentence = `is answered from batch ${observed.at.idx}, though batch ${knownIdx} was known before the request`;
     return [violation("P5", "freshness", observed, sentence)];
   });
 }
@@ -29,9 +29,9 @@ export function checkFreshness(observations: readonly Observation[], known: Know
 function missing({ term, idx }: JournalPoint, line: CommittedLog): string | undefined {
   if (idx === 0 && term === 0) return undefined; // a standby of an empty journal
   const batch = line.at(idx);
-  if (batch === undefined) return `speaks of batch ${idx}, and the journal ends with ${line.lastIdx}`;
+  if (batch === undefined) return `names batch ${idx}, but the journal ends with ${line.lastIdx}`;
   if (batch.term !== term)
-    return `speaks of batch ${idx} of term ${term}, and the journal's is of term ${batch.term}`;
+    return `names batch ${idx} of term ${term}, but the journal's is of term ${batch.term}`;
   return undefined;
 }
 

@@ -22,7 +22,7 @@ export function stateFingerprint(state: SwarmState): string {
 export function checkReadings(readings: readonly Reading[], line: CommittedLog): Violation[] {
   return readings.flatMap(({ reader, idx, hash: read }) => {
     if (read === undefined || line.at(idx)?.hash === read) return [];
-    const stands = line.at(idx) === undefined ? "the journal does not have" : "is another in the journal";
+    const stands = line.at(idx) === undefined ? "the journal lacks" : "differs from the journal's";
     return [
       {
         promise: "P8" as const,
@@ -63,7 +63,7 @@ export function checkFold(readings: readonly Reading[], line: CommittedLog): Vio
         violations.push({
           promise: "P13",
           checker: "fold",
-          sentence: `${reader} had another state after batch ${idx} than the journal folded to there`,
+          sentence: `${reader} had a state after batch ${idx} that differs from the folded journal`,
         });
   }
   return violations;

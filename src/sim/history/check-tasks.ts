@@ -32,7 +32,7 @@ export function checkAttempts(line: CommittedLog): Violation[] {
           attempt.round === round && (attempt.closed === undefined || isCounted(attempt.closed.event)),
       );
       if (counted.length <= spec.maxAttempts) return [];
-      const sentence = `task ${spec.id} was begun ${counted.length} times that count in round ${round}, of ${spec.maxAttempts}`;
+      const sentence = `task ${spec.id} has ${counted.length} counted attempts in round ${round}, more than ${spec.maxAttempts}`;
       return [{ promise: "P3", checker: "attempts", sentence }];
     }),
   );
@@ -49,7 +49,7 @@ export function checkRetries(observations: readonly Observation[], line: Committ
   return [...line.taskById.values()].flatMap(({ spec, rounds }) =>
     rounds.slice(1).flatMap(({ round, openedIdx }) => {
       if (mayStand.has(`${taskKey(refOf(spec))} ${round}`)) return [];
-      const sentence = `batch ${openedIdx} opens round ${round} of ${spec.id}, which nobody asked for who was not refused`;
+      const sentence = `batch ${openedIdx} opens round ${round} of ${spec.id}, without a request that was not refused`;
       return [{ promise: "P5", checker: "retries", sentence }];
     }),
   );
@@ -73,14 +73,14 @@ export function checkAccepted(
     const violations = found.map((sentence) => violation("P1", "accepted", observed, sentence));
     if (life !== undefined && !isSameContent(observed, life.spec))
       violations.push(
-        violation("P6", "accepted", observed, "is accepted, and the journal has other content"),
+        violation("P6", "accepted", observed, "is accepted, but the journal has different content"),
       );
     if (observed.answer === "accepted" && creatorByTask.has(observed.task))
-      violations.push(violation("P2", "accepted", observed, "is accepted as new, as another one was before"));
+      violations.push(violation("P2", "accepted", observed, "is accepted as new a second time"));
     if (observed.answer === "accepted") creatorByTask.set(observed.task, observed);
     if (mustAllHaveEnded && life !== undefined && newestRound(life).ended === undefined)
       violations.push(
-        violation("P1", "all-ended", observed, `is accepted and still ${stateOf(life)} at the end`),
+        violation("P1", "all-ended", observed, `is accepted, but still ${stateOf(life)} at the end`),
       );
     return violations;
   });
@@ -103,12 +103,14 @@ export function checkNotAccepted(
     if (observed.refused === undefined) return [];
     if (life !== undefined && !mayStand.has(observed.task))
       return [
-        violation("P5", "refused", observed, `is refused (${observed.refused}), and stands in the journal`),
+        violation("P5", "refused", observed, `is refused (${observed.refused}), but is in the journal`),
       ];
     // A message that does not parse is refused whether the id is known or not.
     const isItemsOwn = observed.at !== undefined && observed.refused !== "WAGGLE_INVALID_MESSAGE";
     if (isItemsOwn && life !== undefined && life.submittedIdx <= known.idx(observed))
-      return [violation("P5", "refused", observed, `is refused (${observed.refused}), though it was known`)];
+      return [
+        violation("P5", "refused", observed, `is refused (${observed.refused}), though the task was known`),
+      ];
     return [];
   });
 }
@@ -128,7 +130,7 @@ export function checkCalls(observations: readonly Observation[], line: Committed
   }
   return [...callsByTask].flatMap(([task, [call]]) => {
     if (call === undefined || isOpen.has(task) || !line.taskById.has(task)) return [];
-    const sentence = `throws ${call.refused}, as every other call, and the task stands in the journal`;
+    const sentence = `throws ${call.refused}, like every other call, but the task is in the journal`;
     return [violation("P5", "calls", call, sentence)];
   });
 }
@@ -137,7 +139,7 @@ export function checkCalls(observations: readonly Observation[], line: Committed
 export function checkAssigned(observations: readonly Observation[], line: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     if (observed.kind !== "assigned" || isJournaled(observed, line)) return [];
-    return [violation("P4", "assigned", observed, "was assigned, and the journal has no such attempt")];
+    return [violation("P4", "assigned", observed, "was assigned, but the journal has no such attempt")];
   });
 }
 
@@ -150,19 +152,19 @@ function wrongAcceptance(
   life: TaskLife | undefined,
   knownIdx: number,
 ): readonly string[] {
-  if (life === undefined) return ["is accepted, and is not in the journal"];
+  if (life === undefined) return ["is accepted, but is not in the journal"];
   const { submittedIdx } = life;
   if (at !== undefined && submittedIdx > at.idx)
-    return [`is accepted by batch ${at.idx}, and submitted in batch ${submittedIdx}`];
+    return [`is accepted by batch ${at.idx}, but submitted in batch ${submittedIdx}`];
   if (answer === "accepted" && submittedIdx <= knownIdx)
-    return [`is accepted as new, and was submitted in batch ${submittedIdx}, before it was asked`];
+    return [`is accepted as new, but was submitted in batch ${submittedIdx}, before the request`];
   return [];
 }
 
 function wrongConflict(observed: SubmitObserved, life: TaskLife | undefined): Violation[] {
   const { at } = observed;
   if (life === undefined || (at !== undefined && life.submittedIdx > at.idx))
-    return [violation("P6", "conflict", observed, "is in conflict with a task that is not there")];
+    return [violation("P6", "conflict", observed, "is in conflict with a missing task")];
   if (isSameContent(observed, life.spec))
     return [violation("P6", "conflict", observed, "is in conflict with the same content")];
   return [];

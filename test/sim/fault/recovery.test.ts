@@ -135,7 +135,9 @@ describe("after an agent crashed", () => {
   ])("a finding if %s", async (_, happens) => {
     crash();
     await wait(60_000, 1_000, happens);
-    expect(found).toEqual([expect.stringContaining("a1 is lost, which crashed, and t1 run elsewhere")]);
+    expect(found).toEqual([
+      expect.stringContaining("the loss of a1 after its crash, and new attempts of t1"),
+    ]);
   });
 
   it("a finding if the agent is lost too late", async () => {
