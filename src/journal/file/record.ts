@@ -28,7 +28,7 @@ export interface Place {
   readonly offset: number;
 }
 
-/** The place behind a record whose body has `length` bytes. */
+/** The place after a record with a body of `length` bytes. */
 export function behind({ position, offset }: Place, length: number): Place {
   return { position: position + 1, offset: offset + HEAD_BYTES + length };
 }
@@ -50,7 +50,7 @@ export function encodeHeader(segment: number): Buffer {
   return header;
 }
 
-/** A clause that says why `bytes` do not begin the segment; undefined when they do. */
+/** A clause with the reason why `bytes` do not begin the segment; undefined if `bytes` do. */
 export function headerFault(bytes: Buffer, segment: number): string | undefined {
   if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it does not begin as a segment does";
   if (bytes.length < HEADER_BYTES) return "its header is cut short";
@@ -73,7 +73,7 @@ export function encodeHead(body: Uint8Array, record: Omit<RecordHead, "length" |
   return head;
 }
 
-/** The head that begins at `offset`; undefined when no whole head does. */
+/** The head at `offset`; undefined when no whole head does. */
 export function parseHead(bytes: Buffer, offset = 0): RecordHead | undefined {
   if (bytes.length < offset + HEAD_BYTES) return undefined;
   const length = bytes.readUInt32LE(offset);
