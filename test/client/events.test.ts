@@ -187,6 +187,21 @@ describe("following", () => {
     expect(types(followed).filter((type) => type === "TermStarted")).toHaveLength(4);
   });
 
+  it("of one project or one task goes on over leaders, too", async () => {
+    await swarm.submit({ id: "t1", kind: "count" });
+    const following = collectUntil(
+      swarm.events({ from: "start", project: "default", follow: true }),
+      "TaskCancelled",
+      "t1",
+    );
+    const next = await test.startAnother("c2");
+    await test.coordinator.stop();
+    await next.whenLeading();
+    await swarm.cancel("t1");
+    expect(types(await following)).toEqual(["TaskSubmitted", "TaskCancelled"]);
+    expect(types((await swarm.story("t1")).events)).toEqual(["TaskSubmitted", "TaskCancelled"]);
+  });
+
   it("goes on after its connection broke", async () => {
     const following = collectUntil(swarm.events({ from: "start", follow: true }), "TaskCancelled", "last");
     await swarm.submit({ id: "t1", kind: "count" });

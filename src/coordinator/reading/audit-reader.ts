@@ -203,13 +203,16 @@ function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): U
   return batches;
 }
 
-/** A batch with the events of one project, about tasks and settings. `AssignmentsConfirmed` is shown to every
- *  project, because it says when attempts began. */
+/** Shown to every project: `AssignmentsConfirmed` says when attempts began. `TermStarted` says that a rising term is
+ *  no loss. */
+const shownToAll: readonly Event["type"][] = ["AssignmentsConfirmed", "TermStarted"];
+
+/** A batch with the events of one project, about tasks and settings. */
 function eventsOf(project: string, bytes: Uint8Array): Uint8Array {
   const batch = decodeRecord(bytes);
   if (batch?.kind !== "batch") return bytes;
   const events = batch.events.filter(
-    (event) => event.type === "AssignmentsConfirmed" || projectOf(event) === project,
+    (event) => shownToAll.includes(event.type) || projectOf(event) === project,
   );
   return encode({ ...batch, events });
 }
