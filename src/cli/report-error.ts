@@ -9,6 +9,7 @@ import {
   messageOf,
   WaggleError,
 } from "../errors.ts";
+import { LossError } from "../protocol/loss-error.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";
 import { type Output, OutputError, printable } from "./output.ts";
@@ -77,8 +78,9 @@ function wordsOf(error: unknown, command: Command | undefined): { code: string; 
 }
 
 /** Adds the remedy for a damaged journal, unless the message has a remedy. */
-function withRemedy({ code }: WaggleError, message: string): string {
-  if (code !== "WAGGLE_JOURNAL_DAMAGED" || message.includes("`waggle journal recover`")) return message;
+function withRemedy(error: WaggleError, message: string): string {
+  const hasRemedy = error instanceof LossError || message.includes("`waggle journal recover`");
+  if (error.code !== "WAGGLE_JOURNAL_DAMAGED" || hasRemedy) return message;
   return `${message}; restore the storage from a backup, or run \`waggle journal recover\` to see what can be read`;
 }
 

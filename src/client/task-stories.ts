@@ -195,6 +195,7 @@ function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): strin
 function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt: number): string {
   if (attempts === 0 && endedIdx !== undefined)
     return `attempt: task ${task} ended without an attempt: the task was never assigned`;
-  const had = attempts === 0 ? "no attempt yet" : `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+  if (attempts === 0) return `attempt: task ${task} has had no attempt yet`;
+  const had = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
   return `attempt: task ${task} has had ${had}, but no attempt ${attempt}`;
 }

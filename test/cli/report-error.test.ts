@@ -16,6 +16,7 @@ import {
   UnreachableError,
   WaggleError,
 } from "../../src/errors.ts";
+import { LossError } from "../../src/protocol/loss-error.ts";
 import { aShell } from "./shell.ts";
 
 describe("exit codes", () => {
@@ -63,6 +64,14 @@ describe("a failure", () => {
     });
     const invalid = new InvalidMessageError("kind: must be text", { field: "kind" });
     expect(JSON.parse(told(invalid, { json: true }).stderr)).toMatchObject({ error: { field: "kind" } });
+  });
+
+  it("of a damaged journal gets a remedy, unless the message has one", () => {
+    const advice =
+      "; restore the storage from a backup, or run `waggle journal recover` to see what can be read\n";
+    expect(told(new JournalDamagedError("x")).stderr).toBe(`error WAGGLE_JOURNAL_DAMAGED: x${advice}`);
+    const loss = new LossError({ term: 1, idx: 9 }, { term: 2, idx: 7 });
+    expect(told(loss).stderr).toMatch(/: submit them again with their ids\.\n$/);
   });
 
   it("an unexpected error says how to see more", () => {
