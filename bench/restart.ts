@@ -30,7 +30,7 @@ import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts
 import { join as joins, submit } from "../test/support/turns.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
-const LIFE = "bench";
+const SESSION = "bench";
 const required = {
   eventSeconds: 10,
   events: 1_000_000,
@@ -76,16 +76,23 @@ async function openSegment(journal: Journal, held: { state: SwarmState; tail: Ch
   const { signal } = new AbortController();
   const writer = new SegmentWriter({
     segment: journal.segment(number),
-    life: LIFE,
+    session: SESSION,
     clock: systemClock,
     signal,
   });
   await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "attempt-1" }));
+  await writer.put(encodeRecord({ kind: "claim", segment: number, session: SESSION, attempt: "attempt-1" }));
   const put = (bytes: Uint8Array) => writer.put(bytes);
-  const base = held && (await writeBase(held, { life: LIFE, clock: systemClock, put }));
+  const base = held && (await writeBase(held, { session: SESSION, clock: systemClock, put }));
   const opened: Opened = {
-    ...{ kind: "opened", segment: number, life: LIFE, journal: "bench", term: term(number), leader: "bench" },
+    ...{
+      kind: "opened",
+      segment: number,
+      session: SESSION,
+      journal: "bench",
+      term: term(number),
+      leader: "bench",
+    },
     ...{ tail: held?.tail ?? emptyTail, previous: undefined, base, recent: [] },
   };
   await writer.put(encodeRecord(opened), { isOpened: true });
@@ -136,7 +143,7 @@ async function writeHistory(
     turn.plan();
     const place = { idx: batchIndex(idx), prev, at: instant(at) };
     const batch = encodeBatch(
-      { journal: "bench", life: LIFE, term: term(number), ...place },
+      { journal: "bench", session: SESSION, term: term(number), ...place },
       turn.recorded.map(({ json }) => json),
     );
     await writer.put(batch);

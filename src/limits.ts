@@ -196,9 +196,9 @@ export const limits = {
   pushItemOverheadBytes: 512,
   agentsMax: 10_000,
   /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
-  fencedLivesMax: 8,
+  fencedIncarnationsMax: 8,
   /** …and to have ended otherwise: a copy of a join is late by two minutes at most, and a life lasts ten seconds. */
-  pastLivesMax: 16,
+  pastIncarnationsMax: 16,
   /** Time until an agent that left is forgotten, with all learnt rates. */
   agentForgottenMs: 24 * 3_600_000,
   /** Time until a process that only acquired slots is forgotten: nothing was learnt, no assignment was numbered, and
@@ -654,7 +654,7 @@ export const limits = {
    *  own batches. About 12 KiB. */
   openedHashesMax: 256,
   /** Of the random name of a coordinator's session: no two are the same. */
-  lifeCharacters: 12,
+  sessionCharacters: 12,
   /** Positions behind damage at which the reading of a segment restarts, for `waggle journal recover`: records behind
    *  the last one count as unreadable. */
   salvagedGapsMax: 1_000,

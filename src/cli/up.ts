@@ -6,9 +6,9 @@ import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
 import type { Durability } from "../journal/journal.ts";
+import { reportActivity } from "./activity.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
-import { tellLife } from "./life.ts";
 import { roomWarning } from "./room-warning.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
 import { standbyNotices } from "./standby-notices.ts";
@@ -74,7 +74,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
   for (const warning of [retentionWarning(settings.retention), await roomWarning(running, settings)])
     if (warning !== undefined) logger.warn({ coordinator: running.id }, warning);
 
-  const stopTelling = tellLife(running, context);
+  const stopTelling = reportActivity(running, context);
   const standingBy = standbyNotices(running).subscribe((notice) =>
     logger.info({ coordinator: running.id }, notice),
   );

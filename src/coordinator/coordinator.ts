@@ -104,7 +104,7 @@ const readBackOff = { pauseMs: limits.journalRetryMs, pauseMsMax: limits.journal
 class RunningCoordinator implements Coordinator {
   readonly closed: Promise<WaggleError | undefined>;
   readonly #options: CoordinatorOptions;
-  readonly #life: string;
+  readonly #session: string;
   readonly #subjects: Subjects;
   /** Times of the coordinator's own terms. */
   readonly #timing: Timing;
@@ -143,7 +143,7 @@ class RunningCoordinator implements Coordinator {
     const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
     const { journal, clock, logger, random } = options;
     this.#options = options;
-    this.#life = random.id(limits.lifeCharacters);
+    this.#session = random.id(limits.sessionCharacters);
     this.#subjects = subjectsOf(options.swarm);
     this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
     this.#logReader = new LogReader(journal);
@@ -377,7 +377,7 @@ class RunningCoordinator implements Coordinator {
       this.#log,
       {
         ...this.#options,
-        life: this.#life,
+        session: this.#session,
         announcements: this.#announcements,
         tellUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
         isConnected: () => transport.status() === "connected",
@@ -425,7 +425,7 @@ class RunningCoordinator implements Coordinator {
   get #takeLeadDeps(): TakeLeadDeps {
     return {
       ...this.#options,
-      life: this.#life,
+      session: this.#session,
       timing: this.#followedTiming,
       silentSegment: this.#silentSegment,
       seen: this.#seen,
@@ -465,7 +465,7 @@ class RunningCoordinator implements Coordinator {
     this.#logReader.changed();
     const deps = {
       ...this.#options,
-      life: this.#life,
+      session: this.#session,
       subjects: this.#subjects,
       room: this.#room,
       reads: this.#reads,

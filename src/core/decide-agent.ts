@@ -39,9 +39,9 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
     return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
   // A session may lose the reply to its join before a later session joins: the repeated join must not fence the later
   // session.
-  if (row?.fencedLives.includes(command.incarnation) === true)
+  if (row?.fencedIncarnations.includes(command.incarnation) === true)
     return answered({ kind: "fenced", agent: row.id });
-  if (row?.pastLives.includes(command.incarnation) === true)
+  if (row?.pastIncarnations.includes(command.incarnation) === true)
     return answered({ kind: "life-over", agent: row.id });
   if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
   const closures = endLife(state, row, "fenced", at);

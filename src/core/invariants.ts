@@ -403,18 +403,18 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
-    const { id, open, kinds, fencedLives, pastLives, recordByKind } = agent;
+    const { id, open, kinds, fencedIncarnations, pastIncarnations, recordByKind } = agent;
     const isWithin =
       open.size <= 2 * limits.maxConcurrentMax &&
       kinds.size <= limits.kindsPerAgentMax &&
-      fencedLives.length <= limits.fencedLivesMax &&
-      pastLives.length <= limits.pastLivesMax &&
+      fencedIncarnations.length <= limits.fencedIncarnationsMax &&
+      pastIncarnations.length <= limits.pastIncarnationsMax &&
       recordByKind.size <= limits.recordsPerAgentMax;
     if (isWithin) continue; // nearly always
     yield* within(`open attempts of ${id}`, open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
-    yield* within(`fenced sessions of ${id}`, fencedLives.length, limits.fencedLivesMax);
-    yield* within(`past sessions of ${id}`, pastLives.length, limits.pastLivesMax);
+    yield* within(`fenced sessions of ${id}`, fencedIncarnations.length, limits.fencedIncarnationsMax);
+    yield* within(`past sessions of ${id}`, pastIncarnations.length, limits.pastIncarnationsMax);
     yield* within(`kinds with records of ${id}`, recordByKind.size, limits.recordsPerAgentMax);
   }
 }

@@ -109,7 +109,7 @@ export class Succession {
   /** Only an agent with a lowered capacity may hold more attempts than the capacity, and never more than before. */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const agent of state.agentById.values()) {
-      const before = this.#sameLife(agent)?.inFlight ?? 0;
+      const before = this.#sameIncarnation(agent)?.inFlight ?? 0;
       if (agent.open.size > placesOf(agent) && agent.open.size > before)
         yield `agent ${agent.id} has ${agent.open.size} attempts with a capacity of ${placesOf(agent)}, ${before} before`;
     }
@@ -121,7 +121,7 @@ export class Succession {
       if (now < before) yield `${what} went from ${before} to ${now}`;
     }
     for (const agent of state.agentById.values()) {
-      const before = this.#sameLife(agent);
+      const before = this.#sameIncarnation(agent);
       if (before === undefined) continue;
       if (agent.lastNumber < before.lastNumber)
         yield `agent ${agent.id} restarted its numbers in the same session`;
@@ -130,7 +130,10 @@ export class Succession {
     }
   }
 
-  #sameLife(agent: { readonly id: AgentId; readonly incarnation: Incarnation }): SeenAgent | undefined {
+  #sameIncarnation(agent: {
+    readonly id: AgentId;
+    readonly incarnation: Incarnation;
+  }): SeenAgent | undefined {
     const before = this.#agentById.get(agent.id);
     return before?.online === true && before.incarnation === agent.incarnation ? before : undefined;
   }

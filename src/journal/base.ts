@@ -31,7 +31,7 @@ export type BaseRef = NonNullable<Opened["base"]>;
 
 export interface BaseWriter {
   /** Of the segment's claimant. */
-  readonly life: string;
+  readonly session: string;
   readonly clock: Clock;
   /** Appends a record to the segment. @returns the record's position; throws once the writer has lost the segment */
   readonly put: (bytes: Uint8Array) => Promise<number>;
@@ -41,14 +41,14 @@ export interface BaseWriter {
  *  @returns the manifest's position, hash and batch. @throws the errors of `put` */
 export async function writeBase(
   { state, tail }: { readonly state: SwarmState; readonly tail: ChainTail },
-  { life, clock, put }: BaseWriter,
+  { session, clock, put }: BaseWriter,
 ): Promise<BaseRef> {
   assert(tail.idx >= 1 && state.idx === tail.idx, "a base is of batches that were applied");
   const slices = new Slices(clock, limits.snapshotSliceMs);
   const cutter = new ChunkCutter();
   const chunks: ChunkRef[] = [];
   const write = async (bytes: Uint8Array) => {
-    const position = await put(encodeRecord({ kind: "chunk", life, bytes }));
+    const position = await put(encodeRecord({ kind: "chunk", session, bytes }));
     chunks.push([position, bytes.length, hashOf(bytes)]);
   };
   for (const line of encodeState(state)) {
@@ -58,7 +58,7 @@ export async function writeBase(
   for (const chunk of cutter.end()) await write(chunk);
   const manifest = encodeRecord({
     kind: "manifest",
-    life,
+    session,
     version: snapshotVersion,
     at: state.at,
     tail,
@@ -114,7 +114,7 @@ export async function readManifest(segment: SegmentReader, { position, hash }: B
   return record;
 }
 
-async function* readChunks(segment: SegmentReader, { chunks, life }: Manifest): AsyncGenerator<Chunk> {
+async function* readChunks(segment: SegmentReader, { chunks, session }: Manifest): AsyncGenerator<Chunk> {
   const [first] = chunks;
   const last = chunks.at(-1);
   if (first === undefined || last === undefined) return;
@@ -123,7 +123,7 @@ async function* readChunks(segment: SegmentReader, { chunks, life }: Manifest): 
     const expected = chunks[next];
     if (expected === undefined) return;
     if (position < expected[0]) continue; // a foreign record between two chunks
-    yield requireChunk(decodeRecord(bytes), expected, { segment, life });
+    yield requireChunk(decodeRecord(bytes), expected, { segment, session });
     next += 1;
   }
   const missing = chunks[next];
@@ -133,11 +133,11 @@ async function* readChunks(segment: SegmentReader, { chunks, life }: Manifest): 
 function requireChunk(
   record: LogRecord | undefined,
   [position, size, hash]: ChunkRef,
-  { segment, life }: { readonly segment: SegmentReader; readonly life: string },
+  { segment, session }: { readonly segment: SegmentReader; readonly session: string },
 ): Chunk {
   const isIt =
     record?.kind === "chunk" &&
-    record.life === life &&
+    record.session === session &&
     record.bytes.length === size &&
     hashOf(record.bytes) === hash;
   if (!isIt) throw damaged(segment, position, "a chunk of its base");

@@ -39,7 +39,7 @@ export async function liveSegment(segment: SegmentReader): Promise<LiveSegment |
  *  @throws UnreachableError */
 export async function claimantOf(segment: SegmentReader): Promise<string | undefined> {
   const claim = await recordIn(segment, 1);
-  return claim?.kind === "claim" && claim.segment === segment.number ? claim.life : undefined;
+  return claim?.kind === "claim" && claim.segment === segment.number ? claim.session : undefined;
 }
 
 /** The chain of segments up to `live`, oldest first. The chain begins with the newest segment that passes `isFirst`, or
@@ -80,7 +80,7 @@ export async function lastBatchIdxOf(segment: SegmentReader): Promise<number> {
   const end = await segment.end();
   for (let position = end?.position ?? 0; position > 0; position -= 1) {
     const record = await recordIn(segment, position);
-    if (record === undefined || (first !== undefined && record.life !== first.life)) continue;
+    if (record === undefined || (first !== undefined && record.session !== first.session)) continue;
     if (record.kind === "batch") return record.idx;
     if (record.kind !== "closing") return 0;
   }
@@ -111,7 +111,7 @@ export function liveIn(
 ): LiveSegment | undefined {
   const opened = decodeRecord(bytes);
   if (opened?.kind !== "opened" || opened.segment !== number) return undefined;
-  if (claimant !== undefined && opened.life !== claimant) return undefined;
+  if (claimant !== undefined && opened.session !== claimant) return undefined;
   return { number, opened, openedHash: hashOf(bytes), position };
 }
 

@@ -150,7 +150,7 @@ function batchIn(
   const header = decodeBatchHeader(bytes);
   if (header?.idx !== idx || header.journal !== opened.journal) return undefined;
   const isCopy = position < openedAt;
-  const isOfWriter = header.life === opened.life && header.term === opened.term;
+  const isOfWriter = header.session === opened.session && header.term === opened.term;
   return isCopy || isOfWriter ? { header, bytes } : undefined;
 }
 

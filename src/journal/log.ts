@@ -143,7 +143,8 @@ async function hasReadAll(held: Replay, { number }: LiveSegment, journal: Journa
 
 function batchOf({ bytes }: SegmentRecord, { opened }: LiveSegment): Batch | undefined {
   const record = decodeRecord(bytes);
-  const isOfWriter = record?.kind === "batch" && record.life === opened.life && record.term === opened.term;
+  const isOfWriter =
+    record?.kind === "batch" && record.session === opened.session && record.term === opened.term;
   return isOfWriter ? record : undefined;
 }
 

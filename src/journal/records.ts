@@ -6,8 +6,8 @@
 //   batch…                         each one turn of the leader
 //   closing                        the leader ended the segment by itself
 //
-// Every record names the writer's session (`life`); a copied batch names the session of the first writer. Bytes in any
-// different format are a foreign record: no coordinator wrote them, and every reader skips them.
+// Every record names the writer's session (`session`); a copied batch names the session of the first writer. Bytes in
+// any different format are a foreign record: no coordinator wrote them, and every reader skips them.
 
 import { hash } from "node:crypto";
 import type { BatchIndex, Instant, Term } from "../ids.ts";
@@ -19,7 +19,7 @@ const FORMAT_VERSION = 2;
 export interface Claim {
   readonly kind: "claim";
   readonly segment: number;
-  readonly life: string;
+  readonly session: string;
   /** Random. A session may claim a number a second time and must then tell the two claims apart. */
   readonly attempt: string;
 }
@@ -27,7 +27,7 @@ export interface Claim {
 /** A part of a base: lines of the state's snapshot (core/snapshot). */
 export interface Chunk {
   readonly kind: "chunk";
-  readonly life: string;
+  readonly session: string;
   readonly bytes: Uint8Array;
 }
 
@@ -37,7 +37,7 @@ export type ChunkRef = readonly [position: number, bytes: number, hash: string];
 /** Ends a base, and describes the state in the chunks. */
 export interface Manifest {
   readonly kind: "manifest";
-  readonly life: string;
+  readonly session: string;
   /** Version of the snapshot's format. */
   readonly version: number;
   readonly at: Instant;
@@ -69,7 +69,7 @@ export interface LogEnd {
 export interface Opened {
   readonly kind: "opened";
   readonly segment: number;
-  readonly life: string;
+  readonly session: string;
   readonly journal: string;
   readonly term: Term;
   /** Name of the leader, for people. */
@@ -90,7 +90,7 @@ export interface Opened {
 export interface Closing {
   readonly kind: "closing";
   readonly segment: number;
-  readonly life: string;
+  readonly session: string;
   /** `next-segment`: the same leader continues in the next segment · `handing-over`: any standby may lead, or `to`
    *  alone. */
   readonly reason: "next-segment" | "handing-over";
@@ -100,7 +100,7 @@ export interface Closing {
 export interface BatchHeader {
   readonly journal: string;
   /** Of the writer's session. */
-  readonly life: string;
+  readonly session: string;
   readonly term: Term;
   readonly idx: BatchIndex;
   /** `hashOf` the previous batch's bytes; empty before the first. */
@@ -120,16 +120,16 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** @param eventsJson each event's own JSON, in order */
 export function encodeBatch(header: BatchHeader, eventsJson: readonly string[]): Uint8Array {
-  const { journal, life, term, idx, prev, at } = header;
-  const head = JSON.stringify({ v: FORMAT_VERSION, kind: "batch", journal, life, term, idx, prev, at });
+  const { journal, session, term, idx, prev, at } = header;
+  const head = JSON.stringify({ v: FORMAT_VERSION, kind: "batch", journal, session, term, idx, prev, at });
   return encoder.encode(`${head.slice(0, -1)},"events":[${eventsJson.join(",")}]}`);
 }
 
 /** JSON; for a chunk, a line of JSON followed by the chunk's bytes. */
 export function encodeRecord(record: Exclude<LogRecord, Batch>): Uint8Array {
   if (record.kind !== "chunk") return encoder.encode(JSON.stringify({ v: FORMAT_VERSION, ...record }));
-  const { kind, life, bytes } = record;
-  const head = encoder.encode(`${JSON.stringify({ v: FORMAT_VERSION, kind, life })}\n`);
+  const { kind, session, bytes } = record;
+  const head = encoder.encode(`${JSON.stringify({ v: FORMAT_VERSION, kind, session })}\n`);
   return Buffer.concat([head, bytes]);
 }
 
@@ -176,8 +176,10 @@ function chunkOf(bytes: Uint8Array): Chunk | undefined {
   const end = bytes.subarray(0, HEAD_BYTES_MAX).indexOf(0x0a);
   if (end < 0) return undefined;
   try {
-    const { life } = JSON.parse(decoder.decode(bytes.subarray(0, end)));
-    return typeof life === "string" ? { kind: "chunk", life, bytes: bytes.subarray(end + 1) } : undefined;
+    const { session } = JSON.parse(decoder.decode(bytes.subarray(0, end)));
+    return typeof session === "string"
+      ? { kind: "chunk", session, bytes: bytes.subarray(end + 1) }
+      : undefined;
   } catch {
     return undefined; // not JSON: foreign
   }
@@ -187,25 +189,25 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** By kind: true if a record has all fields, in the right types. Readers compare the values. */
 const isWhole: Readonly<Record<string, (fields: Fields) => boolean>> = {
-  batch: ({ journal, life, term, idx, prev, at, events }) =>
+  batch: ({ journal, session, term, idx, prev, at, events }) =>
     isText(journal) &&
-    isText(life) &&
+    isText(session) &&
     isCount(term) &&
     isCount(idx) &&
     isText(prev) &&
     typeof at === "number" &&
     Array.isArray(events),
-  claim: ({ segment, life, attempt }) => isCount(segment) && isText(life) && isText(attempt),
-  manifest: ({ life, version, at, tail, chunks }) =>
-    isText(life) &&
+  claim: ({ segment, session, attempt }) => isCount(segment) && isText(session) && isText(attempt),
+  manifest: ({ session, version, at, tail, chunks }) =>
+    isText(session) &&
     isCount(version) &&
     typeof at === "number" &&
     isTail(tail) &&
     Array.isArray(chunks) &&
     chunks.every(isChunkRef),
-  opened: ({ segment, life, journal, term, leader, tail, previous, base, recent }) =>
+  opened: ({ segment, session, journal, term, leader, tail, previous, base, recent }) =>
     isCount(segment) &&
-    isText(life) &&
+    isText(session) &&
     isText(journal) &&
     isCount(term) &&
     isText(leader) &&
@@ -214,9 +216,9 @@ const isWhole: Readonly<Record<string, (fields: Fields) => boolean>> = {
     (base === undefined || isBaseRef(base)) &&
     Array.isArray(recent) &&
     recent.every(isText),
-  closing: ({ segment, life, reason, to }) =>
+  closing: ({ segment, session, reason, to }) =>
     isCount(segment) &&
-    isText(life) &&
+    isText(session) &&
     (reason === "next-segment" || reason === "handing-over") &&
     (to === undefined || isText(to)),
 };

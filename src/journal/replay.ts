@@ -166,12 +166,12 @@ export class Replay {
     const hash = hashOf(record.bytes);
     this.#recordHash = hash;
     if (decoded?.kind === "batch") return this.#takeBatch(decoded, hash, live);
-    if (decoded?.kind === "closing" && decoded.life === live.opened.life) {
+    if (decoded?.kind === "closing" && decoded.session === live.opened.session) {
       this.#closing = decoded;
       return { kind: "closing", closing: decoded };
     }
     if (record.position === live.position) this.#requireCopies(live);
-    return this.#skip(decoded === undefined || decoded.life !== live.opened.life);
+    return this.#skip(decoded === undefined || decoded.session !== live.opened.session);
   }
 
   #requireNext({ position }: SegmentRecord): LiveSegment {
@@ -196,7 +196,7 @@ export class Replay {
     const { opened, number } = live;
     if (hash === this.#tail.hash) this.#isAhead = false;
     const isCopy = this.#position < live.position;
-    const isOfWriter = batch.life === opened.life && batch.term === opened.term;
+    const isOfWriter = batch.session === opened.session && batch.term === opened.term;
     if (!isCopy && !isOfWriter) return this.#skip(batch.journal !== this.#tail.journal);
     if (this.#continues(batch)) {
       this.#apply(batch, hash);

@@ -139,11 +139,14 @@ class Found {
     else if (last === undefined || header.idx > last[1]) this.runs.push([header.idx, header.idx]);
   }
 
-  #isOfSegment(position: number, { journal, life, term }: NonNullable<ReturnType<typeof decodeBatchHeader>>) {
+  #isOfSegment(
+    position: number,
+    { journal, session, term }: NonNullable<ReturnType<typeof decodeBatchHeader>>,
+  ) {
     const live = this.#live;
     if (live === undefined) return true; // without an `Opened` the writer is unknown
     if (journal !== live.opened.journal) return false;
-    return position < live.position || (life === live.opened.life && term === live.opened.term);
+    return position < live.position || (session === live.opened.session && term === live.opened.term);
   }
 }
 

@@ -22,7 +22,7 @@ export class SegmentLostError extends Error {
 export interface SegmentWriterOptions {
   readonly segment: Segment;
   /** Id of the writer's session. */
-  readonly life: string;
+  readonly session: string;
   /** Position of the last record. Default 0. */
   readonly position?: number;
   readonly clock: Clock;
@@ -106,7 +106,7 @@ export class SegmentWriter {
       throw new JournalDamagedError(`segment ${number} lost records: it ends before ${this.#position}`);
     if (Buffer.compare(found, bytes) === 0) return true;
     const record = decodeRecord(found);
-    const isForeign = record === undefined || record.life !== this.#options.life;
+    const isForeign = record === undefined || record.session !== this.#options.session;
     if (!isForeign || this.#position === 0)
       throw new SegmentLostError(number, `position ${this.#position + 1} holds a different record`);
     this.#position += 1;

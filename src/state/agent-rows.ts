@@ -28,7 +28,7 @@ export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, contex
   const row = known ?? newAgentRow(event, context.at);
   const servedBefore = row.kindRows;
   if (row.online && row.incarnation === event.incarnation) removeFromKinds(state, row);
-  else beginLife(state, row, event, context.at);
+  else beginIncarnation(state, row, event, context.at);
   state.joins += 1;
   row.joinedOrder = state.joins;
   row.kinds = new Set(event.kinds);
@@ -54,11 +54,13 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   if (event.reason === "fenced") {
-    row.fencedLives = [...row.fencedLives, event.incarnation].slice(-limits.fencedLivesMax);
+    row.fencedIncarnations = [...row.fencedIncarnations, event.incarnation].slice(
+      -limits.fencedIncarnationsMax,
+    );
     row.fencedAt = context.at;
   } else if (row.lastNumber > 0) {
-    const others = row.pastLives.filter((life) => life !== event.incarnation);
-    row.pastLives = [...others, event.incarnation].slice(-limits.pastLivesMax);
+    const others = row.pastIncarnations.filter((life) => life !== event.incarnation);
+    row.pastIncarnations = [...others, event.incarnation].slice(-limits.pastIncarnationsMax);
   }
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
@@ -219,16 +221,21 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     completed: 0,
     joinedAt: at,
     leftAt: undefined,
-    fencedLives: [],
+    fencedIncarnations: [],
     fencedAt: undefined,
-    pastLives: [],
+    pastIncarnations: [],
     recordByKind: new Map(),
     suspensionByKind: new Map(),
     forgetTimer: undefined,
   };
 }
 
-function beginLife(state: SwarmState, row: AgentRow, event: EventOf<"AgentJoined">, at: Instant): void {
+function beginIncarnation(
+  state: SwarmState,
+  row: AgentRow,
+  event: EventOf<"AgentJoined">,
+  at: Instant,
+): void {
   assert(!row.online, `agent ${row.id} begins a session after the previous one ended`);
   if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
   row.forgetTimer = undefined;

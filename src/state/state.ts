@@ -181,15 +181,15 @@ export interface AgentRow {
   leftAt: Instant | undefined;
   /**
    * Sessions ended by a later start, newest last, and when the newest ended: processes that may still believe they are
-   * the agent. The newest `limits.fencedLivesMax`.
+   * the agent. The newest `limits.fencedIncarnationsMax`.
    */
-  fencedLives: readonly Incarnation[];
+  fencedIncarnations: readonly Incarnation[];
   fencedAt: Instant | undefined;
   /**
    * Sessions with assignments that ended without being fenced, newest last: a late join of such a session is ignored.
-   * The newest `limits.pastLivesMax`.
+   * The newest `limits.pastIncarnationsMax`.
    */
-  pastLives: readonly Incarnation[];
+  pastIncarnations: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;

@@ -48,7 +48,7 @@ describe("the committed line", () => {
       ] as unknown as Event[],
     };
     const opened = {
-      ...{ journal: "j", life: "l", tail: { idx: 4 } },
+      ...{ journal: "j", session: "l", tail: { idx: 4 } },
       recent: all.slice(0, 4).map((bytes) => hashOf(bytes)),
     } as unknown as Opened;
     const seen = [at(1, a), at(2, b), at(3, c), at(5, e)];
@@ -86,7 +86,14 @@ function chain(length: number): Uint8Array[] {
 }
 
 function batch(idx: number, prev: string): Uint8Array {
-  const header = { journal: "j", life: "l", term: 1 as Term, idx: batchIndex(idx), prev, at: instant(idx) };
+  const header = {
+    journal: "j",
+    session: "l",
+    term: 1 as Term,
+    idx: batchIndex(idx),
+    prev,
+    at: instant(idx),
+  };
   return encodeBatch(header, ['{"type":"TermRenewed"}']);
 }
 

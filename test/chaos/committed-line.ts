@@ -62,13 +62,13 @@ interface KnownBatch {
 }
 
 /** The batches named by the hashes of an `Opened` record, as far as their events were published. */
-function unsentBatches({ tail, recent, life, journal }: Opened, { publishedByIdx }: Unseen): KnownBatch[] {
+function unsentBatches({ tail, recent, session, journal }: Opened, { publishedByIdx }: Unseen): KnownBatch[] {
   return recent.slice(1).flatMap((hash, at) => {
     const idx = batchIndex(tail.idx - (recent.length - 2 - at));
     const published = publishedByIdx.get(idx);
     if (published === undefined) return [];
     const header = {
-      ...{ journal, life, idx, prev: recent[at] ?? "" },
+      ...{ journal, session, idx, prev: recent[at] ?? "" },
       ...{ term: published.term as Term, at: instant(published.at) },
     };
     const events = [...published.events].sort((one, other) => placeInLife(one) - placeInLife(other));

@@ -53,7 +53,7 @@ describe("clients that await a task", () => {
 function aBatchThatEnds(task: string): Uint8Array {
   const header = {
     journal: "j",
-    life: "l",
+    session: "l",
     term: term(1),
     idx: batchIndex(3),
     prev: "",

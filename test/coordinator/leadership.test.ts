@@ -485,7 +485,7 @@ describe("a deposed leader", () => {
   it("that finds another batch of its own session in its segment goes on in a new one", async () => {
     const { number, opened } = liveOf(store);
     const { tail } = swarm.watched.settled();
-    new Rival(store, opened.life).batch(number, tail, [{ type: "TermRenewed" }], clock.now());
+    new Rival(store, opened.session).batch(number, tail, [{ type: "TermRenewed" }], clock.now());
     expect(await submit("t1")).toMatchObject({ answers: [{ ok: true }] });
     await clock.settle();
     expect(roleOf(swarm.coordinator)).toBe("leading");

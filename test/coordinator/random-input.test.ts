@@ -58,7 +58,7 @@ class Chaos {
   }[] = [];
   #handles = 0;
   #lives = 0;
-  readonly #lifeByAgent = new Map<string, string>();
+  readonly #sessionByAgent = new Map<string, string>();
 
   constructor(dice: Dice, clock: ManualClock) {
     this.#dice = dice;
@@ -104,7 +104,7 @@ class Chaos {
       case 5:
         return { subject: subjects.agent("_", agent, "join"), body: this.#join(agent) };
       case 6:
-        return { subject: subjects.agent("_", agent, "leave"), body: { incarnation: this.#life(agent) } };
+        return { subject: subjects.agent("_", agent, "leave"), body: { incarnation: this.#session(agent) } };
       case 7:
       case 8:
         return { subject: subjects.agent("_", agent, "heartbeat"), body: this.#beat(agent) };
@@ -127,7 +127,7 @@ class Chaos {
       case 17:
         return {
           subject: subjects.agent("_", agent, "release"),
-          body: { incarnation: this.#life(agent), handle: this.#handle() },
+          body: { incarnation: this.#session(agent), handle: this.#handle() },
         };
       default:
         return this.#query(project);
@@ -138,7 +138,7 @@ class Chaos {
     const dice = this.#dice;
     this.#handles += 1;
     return {
-      incarnation: this.#life(agent),
+      incarnation: this.#session(agent),
       handle: dice.below(5) === 0 ? this.#handle() : `h${this.#handles}`,
       resources: this.#pick([["gpt"], ["gpt"], ["gpt", "disk"], ["gpt", "gpt"], ["nowhere"]]),
       weight: 1 + dice.next() * 9,
@@ -223,13 +223,13 @@ class Chaos {
 
   #join(agent: string): object {
     const dice = this.#dice;
-    if (dice.below(3) > 0 || !this.#lifeByAgent.has(agent)) {
+    if (dice.below(3) > 0 || !this.#sessionByAgent.has(agent)) {
       this.#lives += 1;
-      this.#lifeByAgent.set(agent, `${agent}-${this.#lives}`);
+      this.#sessionByAgent.set(agent, `${agent}-${this.#lives}`);
     }
     return {
       // A fenced session does not join again.
-      incarnation: this.#lifeByAgent.get(agent),
+      incarnation: this.#sessionByAgent.get(agent),
       kinds: ["count", "digest", "outline"].filter(() => dice.below(3) > 0),
       maxConcurrent: 1 + dice.below(4),
       prefetch: dice.below(3),
@@ -247,7 +247,7 @@ class Chaos {
     const handles = () => Array.from({ length: this.#dice.below(3) }, () => this.#handle());
     const slots = this.#dice.below(3) > 0 ? { slots: { held: handles(), waiting: handles() } } : {};
     const more = { ...draining, ...slots };
-    return { incarnation: this.#life(agent), status: "busy", inFlight: held.length, held, seen, ...more };
+    return { incarnation: this.#session(agent), status: "busy", inFlight: held.length, held, seen, ...more };
   }
 
   #result(): { readonly subject: string; readonly body: object } {
@@ -283,15 +283,15 @@ class Chaos {
 
   #held(agent: string): object[] {
     const own = this.#assigned.filter(
-      (each) => each.agent === agent && each.incarnation === this.#life(agent),
+      (each) => each.agent === agent && each.incarnation === this.#session(agent),
     );
     return own
       .filter(() => this.#dice.below(4) > 0)
       .map(({ project, task, attempt }) => ({ project, task, attempt }));
   }
 
-  #life(agent: string): string {
-    return this.#dice.below(15) === 0 ? `${agent}-0` : (this.#lifeByAgent.get(agent) ?? `${agent}-0`);
+  #session(agent: string): string {
+    return this.#dice.below(15) === 0 ? `${agent}-0` : (this.#sessionByAgent.get(agent) ?? `${agent}-0`);
   }
 
   #task(): string {

@@ -121,6 +121,6 @@ it("a page of the journal holds the events of its project, and every batch", asy
   const projects = red.batches.flatMap(({ events }: Batch) =>
     events.map(({ project, task }) => project ?? (typeof task === "object" ? task.project : "none")),
   );
-  expect(projects).toEqual(["red", "red"]); // submitted, assigned
+  expect(projects).toEqual(["none", "red", "red"]); // the term began; submitted; assigned
   expect(JSON.stringify(red)).not.toContain("blue");
 });

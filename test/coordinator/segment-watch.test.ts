@@ -27,7 +27,7 @@ async function looking(
   { journal = new MemoryJournal(store), looks = limits.faultLooksAloneMin as number } = {},
 ): Promise<readonly string[]> {
   const watch = new SegmentWatch(
-    { life: "own", journal, timing, clock },
+    { session: "own", journal, timing, clock },
     {
       watched: () => ({ ...watched, recordHash: "" }),
       onReconnected: () => happened.push("reconnected"),
@@ -73,7 +73,7 @@ it("takes a segment that is only claimed by another session for that session's",
   new Rival(store, "own").begin(1);
   store.loseSegment(1);
   store.create(1);
-  store.insert(1, encodeRecord({ kind: "claim", segment: 1, life: "other", attempt: "a" }));
+  store.insert(1, encodeRecord({ kind: "claim", segment: 1, session: "other", attempt: "a" }));
   expect(await looking({ segment: 1, position: 1 })).toEqual(["superseded"]);
 });
 

@@ -43,7 +43,7 @@ function depsOf(
 ): TakeLeadDeps {
   return {
     id,
-    life: `life-of-${id}`,
+    session: `life-of-${id}`,
     journal,
     timing,
     silentSegment: undefined,
@@ -92,7 +92,7 @@ async function heldBefore(lost: number): Promise<{ readonly held: Replay; readon
 describe("a start", () => {
   it("in an empty journal opens segment 1, with an identity of its own and no base", async () => {
     const { log, base } = await won(undefined, depsOf("c1"), { ms: 0 });
-    expect(log.live).toMatchObject({ number: 1, opened: { term: 1, leader: "c1", life: "life-of-c1" } });
+    expect(log.live).toMatchObject({ number: 1, opened: { term: 1, leader: "c1", session: "life-of-c1" } });
     expect(log.tail).toMatchObject({ idx: 0, journal: expect.stringMatching(/.{8}/) });
     expect(base).toBeUndefined();
   });
@@ -210,7 +210,7 @@ describe("a segment that was claimed and is not open", () => {
     const taken = takeLead(undefined, depsOf("c1"), never);
     for (let n = 0; n < 3; n += 1) {
       await clock.advance(timing.timeoutMs - timing.heartbeatMs);
-      store.insert(number, encodeRecord({ kind: "chunk", life: "other", bytes: Buffer.of(n) }));
+      store.insert(number, encodeRecord({ kind: "chunk", session: "other", bytes: Buffer.of(n) }));
     }
     expect(store.end(number)?.isSealed).toBe(false);
     other.open(number, tail, 1);
@@ -296,7 +296,9 @@ describe("two that take the lead together", () => {
           store.create(3);
           store.insert(
             3,
-            Buffer.from(JSON.stringify({ v: 2, kind: "claim", segment: 3, life: other.life, attempt: "a" })),
+            Buffer.from(
+              JSON.stringify({ v: 2, kind: "claim", segment: 3, session: other.session, attempt: "a" }),
+            ),
           );
         }
         return "deliver";
@@ -556,7 +558,7 @@ describe("while the journal answers badly", () => {
     const deps = depsOf("c1");
     await won(held, deps);
     store.loseSegment(2);
-    expect((await won(undefined, { ...deps, life: "another" })).log.tail.idx).toBe(3);
+    expect((await won(undefined, { ...deps, session: "another" })).log.tail.idx).toBe(3);
     expect(store.list()).toEqual([1, 3]);
     expect(tail.idx).toBe(5);
   });
@@ -630,5 +632,5 @@ it("the first record names its writer, so that no foreign `Opened` opens the seg
   const { log } = await won(undefined);
   expect(log.tail).toEqual(tail);
   const record = decodeRecord(store.opened(2)?.bytes ?? new Uint8Array());
-  expect(record).toMatchObject({ kind: "opened", life: "life-of-c1" });
+  expect(record).toMatchObject({ kind: "opened", session: "life-of-c1" });
 });

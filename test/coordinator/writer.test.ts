@@ -16,7 +16,7 @@ import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-const life = "own";
+const session = "own";
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let journal: MemoryJournal;
@@ -34,7 +34,7 @@ beforeEach(() => {
   clock = new ManualClock();
   store = new MemoryJournalStore({ clock });
   store.create(1);
-  store.insert(1, encodeRecord({ kind: "claim", segment: 1, life, attempt: "a" }));
+  store.insert(1, encodeRecord({ kind: "claim", segment: 1, session, attempt: "a" }));
   [requests, answers, appends, happened, prev] = [new Map(), new Map(), 0, [], ""];
   lateMs = Number.POSITIVE_INFINITY;
   const numbers = new WeakMap<MemoryRequest, number>();
@@ -54,7 +54,7 @@ beforeEach(() => {
 function aWriter(): Writer {
   return new Writer(
     {
-      life,
+      session,
       segment: journal.segment(1),
       position: 1,
       clock,
@@ -80,10 +80,10 @@ function aWriter(): Writer {
   );
 }
 
-function aBatch(idx: number, of = life): PendingBatch {
+function aBatch(idx: number, of = session): PendingBatch {
   const header = {
     journal: "j",
-    life: of,
+    session: of,
     term: term(1),
     idx: batchIndex(idx),
     prev,

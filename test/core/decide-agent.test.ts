@@ -90,21 +90,25 @@ describe("joining", () => {
 
   it("again with any fenced session is refused, however many sessions followed, and fences no session", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 1}`));
+    const lives = Array.from({ length: limits.fencedIncarnationsMax + 1 }, (_, n) =>
+      incarnation(`a1-${n + 1}`),
+    );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
     const before = fingerprint(turns.state);
     for (const life of lives.slice(0, -1))
       expect(turns.turn(join("a1", { incarnation: life }))).toEqual([{ kind: "fenced", agent: a1 }]);
     expect(fingerprint(turns.state)).toBe(before);
     expect(turns.agent("a1").incarnation).toBe(lives.at(-1));
-    expect(turns.agent("a1").fencedLives).toHaveLength(limits.fencedLivesMax);
+    expect(turns.agent("a1").fencedIncarnations).toHaveLength(limits.fencedIncarnationsMax);
   });
 
   it("keeps no more than the newest fenced sessions", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedLivesMax + 2 }, (_, n) => incarnation(`a1-${n + 1}`));
+    const lives = Array.from({ length: limits.fencedIncarnationsMax + 2 }, (_, n) =>
+      incarnation(`a1-${n + 1}`),
+    );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
-    expect(turns.agent("a1").fencedLives).toEqual(lives.slice(1, -1));
+    expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(1, -1));
   });
 
   it("again with an ended session is refused: its numbers and tokens would be assigned twice", () => {
@@ -131,24 +135,26 @@ describe("joining", () => {
   it("records a session once that began again while it was forgotten", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    turns.agent("a1").pastLives = []; // as by an earlier version
+    turns.agent("a1").pastIncarnations = []; // as by an earlier version
     turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
     turns.turn(join("a1"));
-    turns.agent("a1").pastLives = [first];
+    turns.agent("a1").pastIncarnations = [first];
     turns.turn(submit({ id: taskId("again") }));
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    expect(turns.agent("a1").pastLives).toEqual([first]);
+    expect(turns.agent("a1").pastIncarnations).toEqual([first]);
   });
 
   it("keeps no more than the newest sessions with assignments", () => {
     const turns = busy(1);
-    const lives = Array.from({ length: limits.pastLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 2}`));
+    const lives = Array.from({ length: limits.pastIncarnationsMax + 1 }, (_, n) =>
+      incarnation(`a1-${n + 2}`),
+    );
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     for (const life of lives) {
       turns.turn(join("a1", { incarnation: life }), submit({ id: taskId(`of-${life}`) }));
       turns.turn({ type: "LapseAgent", agent: a1, incarnation: life });
     }
-    expect(turns.agent("a1").pastLives).toEqual(lives.slice(-limits.pastLivesMax));
+    expect(turns.agent("a1").pastIncarnations).toEqual(lives.slice(-limits.pastIncarnationsMax));
   });
 
   it("is refused at the maximum of agents, unless the agent is known", () => {

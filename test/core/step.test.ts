@@ -16,7 +16,7 @@ function bytesOf(turns: Turns, turn: Turn): number {
   const { term, idx } = turns.state;
   const header = {
     journal: "j".repeat(16),
-    life: "l".repeat(12),
+    session: "l".repeat(12),
     term,
     idx,
     prev: "p".repeat(43),

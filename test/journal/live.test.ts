@@ -40,7 +40,11 @@ describe("the live segment", () => {
     expect((await findLive(journal)).live?.number).toBe(1);
     writer.open(number, tail, 1);
     new Rival(store, "stranger").open(number, tail, 1);
-    expect((await findLive(journal)).live).toMatchObject({ number, position: 3, opened: { life: "writer" } });
+    expect((await findLive(journal)).live).toMatchObject({
+      number,
+      position: 3,
+      opened: { session: "writer" },
+    });
   });
 
   it("is not opened by an `Opened` with the number of a different segment", async () => {

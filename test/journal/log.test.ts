@@ -42,11 +42,11 @@ async function next(withBase: boolean): Promise<number> {
   store.seal(before);
   const number = writer.claim();
   const put = async (bytes: Uint8Array) => store.insert(number, bytes);
-  const base = withBase ? await writeBase(log, { life: "writer", clock, put }) : undefined;
+  const base = withBase ? await writeBase(log, { session: "writer", clock, put }) : undefined;
   const opened: Opened = {
     kind: "opened",
     segment: number,
-    life: "writer",
+    session: "writer",
     journal: log.tail.journal,
     term: term(number),
     leader: "c1",
@@ -268,12 +268,12 @@ describe("a base", () => {
       store.insert(number, Buffer.from("foreign"));
       return position;
     };
-    const base = await writeBase(log, { life: "writer", clock, put });
+    const base = await writeBase(log, { session: "writer", clock, put });
     await verifyBase(journal.segment(number), base);
     const opened: Opened = {
       kind: "opened",
       segment: number,
-      life: "writer",
+      session: "writer",
       journal: tail.journal,
       term: term(number),
       leader: "c1",

@@ -15,20 +15,20 @@ import {
 const tail = { journal: "j", term: term(2), idx: batchIndex(7), hash: "h7" };
 const header = {
   journal: "j",
-  life: "l",
+  session: "l",
   term: term(2),
   idx: batchIndex(8),
   prev: "h7",
   at: instant(1_000),
 };
 const records: Exclude<LogRecord, { readonly kind: "batch" }>[] = [
-  { kind: "claim", segment: 3, life: "l", attempt: "a" },
-  { kind: "chunk", life: "l", bytes: Buffer.from([0, 10, 255, 10]) },
-  { kind: "manifest", life: "l", version: 1, at: instant(5), tail, chunks: [[2, 4, "c"]] },
+  { kind: "claim", segment: 3, session: "l", attempt: "a" },
+  { kind: "chunk", session: "l", bytes: Buffer.from([0, 10, 255, 10]) },
+  { kind: "manifest", session: "l", version: 1, at: instant(5), tail, chunks: [[2, 4, "c"]] },
   {
     kind: "opened",
     segment: 3,
-    life: "l",
+    session: "l",
     journal: "j",
     term: term(3),
     leader: "c1",
@@ -37,14 +37,14 @@ const records: Exclude<LogRecord, { readonly kind: "batch" }>[] = [
     base: { position: 3, hash: "m", idx: batchIndex(7) },
     recent: ["h6", "h7"],
   },
-  { kind: "closing", segment: 3, life: "l", reason: "handing-over", to: "c2" },
+  { kind: "closing", segment: 3, session: "l", reason: "handing-over", to: "c2" },
 ];
 
 describe("a record", () => {
   it.each(records.map((record) => [record.kind, record] as const))("%s comes back as it was", (_, record) => {
     const decoded = decodeRecord(encodeRecord(record));
     if (decoded?.kind === "chunk" && record.kind === "chunk")
-      expect([decoded.life, [...decoded.bytes]]).toEqual([record.life, [...record.bytes]]);
+      expect([decoded.session, [...decoded.bytes]]).toEqual([record.session, [...record.bytes]]);
     else expect(decoded).toEqual(record);
   });
 

@@ -38,7 +38,7 @@ function aBatch(more: object = {}, events: readonly Event[] = [{ type: "TermRene
   const { tail } = taking(bytesOf.slice(0, 3)).replay;
   const header = {
     journal: "j",
-    life: "a-session",
+    session: "a-session",
     term: term(1),
     idx: batchIndex(4),
     prev: tail.hash,
@@ -71,7 +71,7 @@ describe("a replay", () => {
 
   it.each<[string, object]>([
     ["of another journal", { journal: "another" }],
-    ["of another session", { life: "another" }],
+    ["of another session", { session: "another" }],
     ["of another term", { term: term(2) }],
     ["of another branch", { prev: hashOf(Buffer.from("another")) }],
     ["that stands already", { idx: batchIndex(3) }],
@@ -88,7 +88,7 @@ describe("a replay", () => {
       ...bytesOf.slice(0, 3),
       superseded,
       Buffer.from("foreign"),
-      aBatch({ journal: "another", life: "another" }),
+      aBatch({ journal: "another", session: "another" }),
     ]);
     expect(verdicts.slice(3)).toEqual([
       { kind: "skipped", isForeign: false },
@@ -100,7 +100,7 @@ describe("a replay", () => {
 
   it("accepts a copied batch before the segment's `Opened` by the hash chain alone, from any writer", () => {
     const tail = taking(bytesOf).replay.tail;
-    const opened = { ...segmentOfTurns.opened, life: "next", term: term(1), tail };
+    const opened = { ...segmentOfTurns.opened, session: "next", term: term(1), tail };
     const live = { ...segmentOfTurns, opened, position: bytesOf.length + 1 };
     const { replay } = taking([...bytesOf, encodeRecord(opened)], live);
     expect(replay.tail).toEqual(tail);
@@ -110,8 +110,8 @@ describe("a replay", () => {
   });
 
   it("accepts the writer's `Closing`, and no foreign `Closing`", () => {
-    const closing = { kind: "closing", segment: 1, life: "a-session", reason: "handing-over" } as const;
-    const foreign = encodeRecord({ ...closing, life: "another" });
+    const closing = { kind: "closing", segment: 1, session: "a-session", reason: "handing-over" } as const;
+    const foreign = encodeRecord({ ...closing, session: "another" });
     expect(taking([...bytesOf, foreign]).replay.closing).toBeUndefined();
     expect(taking([...bytesOf, encodeRecord(closing)]).replay.closing).toMatchObject(closing);
   });
@@ -160,7 +160,7 @@ it("a replay continued from a leader's state accepts the leader's next batch", (
   going.continueAt(tail, bytesOf.length, "");
   const header = {
     ...tail,
-    life: "a-session",
+    session: "a-session",
     term: term(1),
     idx: batchIndex(tail.idx + 1),
     prev: tail.hash,

@@ -21,8 +21,9 @@ let onAnswer: (request: MemoryRequest) => AnswerFate;
 let ending: AbortController;
 let writer: SegmentWriter;
 
-const claim = (life: string) => encodeRecord({ kind: "claim", segment: 1, life, attempt: "a" });
-const chunk = (text: string, life = "own") => encodeRecord({ kind: "chunk", life, bytes: Buffer.from(text) });
+const claim = (session: string) => encodeRecord({ kind: "claim", segment: 1, session, attempt: "a" });
+const chunk = (text: string, session = "own") =>
+  encodeRecord({ kind: "chunk", session, bytes: Buffer.from(text) });
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -35,7 +36,7 @@ beforeEach(() => {
     onRequest: (request) => onRequest(request),
     onAnswer: (request) => onAnswer(request),
   });
-  writer = new SegmentWriter({ segment: journal.segment(1), life: "own", clock, signal: ending.signal });
+  writer = new SegmentWriter({ segment: journal.segment(1), session: "own", clock, signal: ending.signal });
 });
 
 /** While time passes. */
@@ -84,7 +85,7 @@ describe("a record", () => {
     store.insert(2, Buffer.from("foreign"));
     const other = new SegmentWriter({
       segment: new MemoryJournal(store).segment(2),
-      life: "own",
+      session: "own",
       clock,
       signal: ending.signal,
     });

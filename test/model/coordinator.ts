@@ -108,7 +108,7 @@ class Reconnected extends Error {}
 
 export class Coordinator {
   readonly id: string;
-  readonly life: string;
+  readonly session: string;
   readonly steps: Steps<void>;
   log: Log | undefined;
   role: "restoring" | "following" | "taking the lead" | "leading" | "halted" = "restoring";
@@ -127,9 +127,9 @@ export class Coordinator {
   #inFlight: Batch[] = [];
   readonly #growth = new Map<number, { written: number; at: number }>();
 
-  constructor(id: string, life: string, world: Surroundings) {
+  constructor(id: string, session: string, world: Surroundings) {
     this.id = id;
-    this.life = life;
+    this.session = session;
     this.#world = world;
     this.#heardAt = world.now();
     this.#epoch = world.epoch();
@@ -190,7 +190,7 @@ export class Coordinator {
     if (newest === undefined) return;
     const { view, log } = newest;
     const hasGrown = this.#hasGrown(view);
-    if (hasGrown && view.writer !== this.life) this.#heardAt = this.#world.now();
+    if (hasGrown && view.writer !== this.session) this.#heardAt = this.#world.now();
     if (log === "unreadable") return;
     const standing = this.log === undefined ? "longer" : inspect(this.log.line, log.line);
     if (standing === "different" && this.#world.has("compare-with-held")) {
@@ -300,7 +300,7 @@ export class Coordinator {
   #mayLead(view: SegmentView): boolean {
     const hasGrown = this.#hasGrown(view);
     if (!this.#world.has("outwait-the-leader")) return false;
-    return hasGrown && view.writer !== this.life && !view.isClosing;
+    return hasGrown && view.writer !== this.session && !view.isClosing;
   }
 
   *#wait(steps: number): Steps<void> {
@@ -310,12 +310,12 @@ export class Coordinator {
 
   *#close({ segment, writer, isClosing, length }: SegmentView): Steps<Stop | undefined> {
     if (!this.#world.has("seal-before-reading")) return undefined;
-    if (writer === this.life && !isClosing)
+    if (writer === this.session && !isClosing)
       yield* this.#send({
         op: "append",
         segment,
         expected: length,
-        record: { kind: "closing", life: this.life },
+        record: { kind: "closing", session: this.session },
       });
     return (yield* this.#seal(segment)) ? undefined : "stand-by";
   }
@@ -326,7 +326,7 @@ export class Coordinator {
       const stored = yield* this.#read(segment);
       if (stored === undefined) return false;
       if (viewOf(segment, stored).isSealed) return true;
-      const record: StoredRecord = { kind: "seal", life: this.life };
+      const record: StoredRecord = { kind: "seal", session: this.session };
       yield* this.#once({ op: "append", segment, expected: undefined, record });
     }
     return false;
@@ -376,7 +376,7 @@ export class Coordinator {
     const segment = Math.max(0, ...plan.listed, this.#world.has("number-once") ? this.#highestSeen : 0) + 1;
     yield* this.#send({ op: "create", segment });
     let position = 1;
-    if (!(yield* this.#put(segment, 0, { kind: "claim", segment, life: this.life }))) return "stand-by";
+    if (!(yield* this.#put(segment, 0, { kind: "claim", segment, session: this.session }))) return "stand-by";
     if (this.#world.has("list-again")) {
       const appeared = (yield* this.#list()).filter(
         (each) => each !== segment && !plan.listed.includes(each),
@@ -384,10 +384,10 @@ export class Coordinator {
       if (appeared.length > 0) return "stand-by";
     }
     const needsBase = plan.needsBase || plan.log.line.length - this.#baseIdx >= COMPACTION_DUE * 2;
-    const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.line)} ${this.life}` : undefined;
+    const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.line)} ${this.session}` : undefined;
     if (manifest !== undefined)
       for (let part = 0; part < BASE_PARTS; part += 1) {
-        const record: StoredRecord = { kind: "base", life: this.life, part, log: plan.log, manifest };
+        const record: StoredRecord = { kind: "base", session: this.session, part, log: plan.log, manifest };
         if (!(yield* this.#put(segment, position, record))) return "stand-by";
         position += 1;
       }
@@ -408,12 +408,19 @@ export class Coordinator {
       if (stored === undefined || stored.length !== position || stored.some(({ kind }) => kind === "lost"))
         return "stand-by";
     }
-    const hash = `opened ${segment} ${this.life} ${lastHash(log.line)}`;
+    const hash = `opened ${segment} ${this.session} ${lastHash(log.line)}`;
     const end =
       previous === undefined
         ? undefined
         : { segment: previous, idx: log.line.length, hash: lastHash(log.line) };
-    const record: StoredRecord = { kind: "opened", segment, life: this.life, previous: end, manifest, hash };
+    const record: StoredRecord = {
+      kind: "opened",
+      segment,
+      session: this.session,
+      previous: end,
+      manifest,
+      hash,
+    };
     if (!(yield* this.#put(segment, position, record))) return "stand-by";
     this.#segment = segment;
     this.#position = position + 1;
@@ -485,7 +492,7 @@ export class Coordinator {
     if (newest === undefined) return "again";
     if (newest.view.segment > this.#segment) return "stand-by";
     // A power loss took the segment, and a rival claimed the number again.
-    if (newest.view.segment === this.#segment && newest.view.writer !== this.life) return "stand-by";
+    if (newest.view.segment === this.#segment && newest.view.writer !== this.session) return "stand-by";
     if (
       newest.view.segment < this.#segment ||
       newest.log === "unreadable" ||
@@ -515,9 +522,9 @@ export class Coordinator {
         term,
         idx,
         prev,
-        hash: hashOf(`${prev} ${term} ${idx} ${tasks.join()} ${this.life}`),
+        hash: hashOf(`${prev} ${term} ${idx} ${tasks.join()} ${this.session}`),
         tasks,
-        life: this.life,
+        session: this.session,
       });
       if (tasks.length === 0) return;
     }
@@ -529,7 +536,7 @@ export class Coordinator {
       if (this.#world.epoch() !== this.#epoch) return "goes on"; // looks first: rule 8
       const sentAt = this.#world.now();
       const operations = this.#inFlight.map((batch, at): Operation => {
-        const record: StoredRecord = { kind: "batch", life: this.life, batch };
+        const record: StoredRecord = { kind: "batch", session: this.session, batch };
         return { op: "append", segment: this.#segment, expected: this.#position + at, record };
       });
       const reply = yield { ask: "server", operations };
@@ -589,15 +596,15 @@ export class Coordinator {
       if (record.kind === "lost") return "again";
       if (record.kind === "seal" && this.#world.has("nothing-behind-a-seal")) return "stand-by";
       const [batch] = this.#inFlight;
-      if (batch !== undefined && isSame(record, batch, this.life)) this.#take(1);
-      else if (record.life !== this.life) this.#position += 1;
+      if (batch !== undefined && isSame(record, batch, this.session)) this.#take(1);
+      else if (record.session !== this.session) this.#position += 1;
       else return "again";
     }
     return "goes on";
   }
 
   *#handOver(): Steps<Stop> {
-    const record: StoredRecord = { kind: "closing", life: this.life };
+    const record: StoredRecord = { kind: "closing", session: this.session };
     yield* this.#put(this.#segment, this.#position, record);
     yield* this.#seal(this.#segment);
     return "stand-by";
@@ -611,7 +618,8 @@ export class Coordinator {
     const segment = Math.max(...segments, this.#highestSeen) + 1;
     yield* this.#send({ op: "create", segment });
     let position = 0;
-    if (!(yield* this.#put(segment, position, { kind: "claim", segment, life: this.life }))) return "goes on";
+    if (!(yield* this.#put(segment, position, { kind: "claim", segment, session: this.session })))
+      return "goes on";
     position += 1;
     const baseIdx = held.line.length - 1;
     const base: Log = {
@@ -619,11 +627,11 @@ export class Coordinator {
       terms: held.terms.filter(({ firstIdx }) => firstIdx <= baseIdx),
     };
     const terms = held.terms;
-    const manifest = `base ${segment} ${lastHash(base.line)} ${this.life}`;
+    const manifest = `base ${segment} ${lastHash(base.line)} ${this.session}`;
     for (let part = 0; part < BASE_PARTS; part += 1) {
       const record: StoredRecord = {
         kind: "base",
-        life: this.life,
+        session: this.session,
         part,
         log: { line: base.line, terms },
         manifest,
@@ -638,16 +646,17 @@ export class Coordinator {
         return committed === "goes on" ? "again" : committed;
     }
     const before = this.#segment;
-    const closing: StoredRecord = { kind: "closing", life: this.life };
+    const closing: StoredRecord = { kind: "closing", session: this.session };
     if (!(yield* this.#put(before, this.#position, closing))) return "again";
     if (!(yield* this.#seal(before))) return "again";
     const stored = yield* this.#read(before);
     if (stored === undefined || stored.some(({ kind }) => kind === "lost")) return "again";
-    const own = stored.filter((record) => record.kind === "batch" && record.life === this.life).length;
+    const own = stored.filter((record) => record.kind === "batch" && record.session === this.session).length;
     const mine = (this.log?.line ?? []).filter(({ term }) => term === before).length;
     if (own !== mine) return "again";
     for (const batch of (this.log ?? held).line.slice(baseIdx)) {
-      if (!(yield* this.#put(segment, position, { kind: "copy", life: this.life, batch }))) return "again";
+      if (!(yield* this.#put(segment, position, { kind: "copy", session: this.session, batch })))
+        return "again";
       position += 1;
     }
     const opened = yield* this.#publish({
@@ -752,8 +761,8 @@ export class Coordinator {
   }
 }
 
-function isSame(record: StoredRecord, batch: Batch, life: string): boolean {
-  return record.kind === "batch" && record.life === life && record.batch.hash === batch.hash;
+function isSame(record: StoredRecord, batch: Batch, session: string): boolean {
+  return record.kind === "batch" && record.session === session && record.batch.hash === batch.hash;
 }
 
 function hashOf(text: string): string {

@@ -7,33 +7,33 @@ export interface Batch {
   readonly prev: string;
   readonly hash: string;
   readonly tasks: readonly string[];
-  readonly life: string;
+  readonly session: string;
 }
 
-/** `life` names the coordinator's process that wrote the record. */
+/** `session` names the coordinator's process that wrote the record. */
 export type StoredRecord =
-  | { readonly kind: "claim"; readonly segment: number; readonly life: string }
+  | { readonly kind: "claim"; readonly segment: number; readonly session: string }
   | {
       readonly kind: "base";
-      readonly life: string;
+      readonly session: string;
       readonly part: number;
       readonly log: Log;
       readonly manifest: string;
     }
-  | { readonly kind: "copy"; readonly life: string; readonly batch: Batch }
+  | { readonly kind: "copy"; readonly session: string; readonly batch: Batch }
   | {
       readonly kind: "opened";
       readonly segment: number;
-      readonly life: string;
+      readonly session: string;
       readonly previous: SegmentEnd | undefined;
       readonly manifest: string | undefined;
       readonly hash: string;
     }
-  | { readonly kind: "batch"; readonly life: string; readonly batch: Batch }
-  | { readonly kind: "closing"; readonly life: string }
+  | { readonly kind: "batch"; readonly session: string; readonly batch: Batch }
+  | { readonly kind: "closing"; readonly session: string }
   /** The first seal ends the segment: records behind the seal do not count. */
-  | { readonly kind: "seal"; readonly life: string }
-  | { readonly kind: "foreign"; readonly life: string }
+  | { readonly kind: "seal"; readonly session: string }
+  | { readonly kind: "foreign"; readonly session: string }
   | { readonly kind: "lost" };
 
 export interface SegmentEnd {

@@ -29,12 +29,12 @@ export const BASE_PARTS = 2;
 
 export function viewOf(segment: number, records: readonly StoredRecord[]): SegmentView {
   const [first] = records;
-  const writer = first?.kind === "claim" && first.segment === segment ? first.life : undefined;
+  const writer = first?.kind === "claim" && first.segment === segment ? first.session : undefined;
   const sealAt = records.findIndex(({ kind }) => kind === "seal");
   const counted = sealAt === -1 ? records : records.slice(0, sealAt);
   const lostAt = counted.findIndex(({ kind }) => kind === "lost");
   const own = (lostAt === -1 ? counted : counted.slice(0, lostAt)).filter(
-    (record) => record.kind !== "lost" && record.life === writer,
+    (record) => record.kind !== "lost" && record.session === writer,
   );
   const openedAt = own.findIndex(({ kind }) => kind === "opened");
   const opened = own[openedAt];
@@ -56,7 +56,7 @@ export function viewOf(segment: number, records: readonly StoredRecord[]): Segme
     isSealed: sealAt !== -1,
     isDamaged: lostAt !== -1,
     length: records.length,
-    written: records.filter((record) => record.kind !== "lost" && record.life === writer).length,
+    written: records.filter((record) => record.kind !== "lost" && record.session === writer).length,
   };
 }
 

@@ -407,7 +407,7 @@ export class World implements Surroundings {
     if (segment === undefined) return;
     const expected = contents.get(segment)?.length ?? 0;
     this.note(`a foreign record in segment ${segment}`);
-    this.#service.run({ op: "append", segment, expected, record: { kind: "foreign", life: "X" } });
+    this.#service.run({ op: "append", segment, expected, record: { kind: "foreign", session: "X" } });
   }
 
   #damage(): void {

@@ -102,28 +102,28 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
     const { binary, ownGroup = false } = options;
     return await launch({ binary, configFile, log, ownGroup });
   };
-  let life = options.port === undefined ? await startAnywhere(start) : await start(options.port);
+  let session = options.port === undefined ? await startAnywhere(start) : await start(options.port);
 
   const kill = async (signal: NodeJS.Signals) => {
-    if (hasExited(life.child)) return;
-    const ended = endingSignals.has(signal) ? once(life.child, "exit") : undefined;
-    life.child.kill(signal);
-    if (signal === "SIGSTOP") waitUntilStopped(life.child.pid);
+    if (hasExited(session.child)) return;
+    const ended = endingSignals.has(signal) ? once(session.child, "exit") : undefined;
+    session.child.kill(signal);
+    if (signal === "SIGSTOP") waitUntilStopped(session.child.pid);
     await ended;
   };
-  const { port } = life;
+  const { port } = session;
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
     storeDir,
     get pid() {
-      return life.pid;
+      return session.pid;
     },
     log: () => log.join("\n"),
     kill,
     restart: async () => {
       await kill("SIGKILL");
-      life = await start(port);
+      session = await start(port);
     },
     stop: async () => {
       await kill("SIGKILL");

@@ -104,7 +104,7 @@ export class Model {
     const { turns } = this;
     const agent = agentId(`a${pick % 4}`);
     const row = turns.state.agentById.get(agent);
-    const life = incarnation(number === 0 ? `${agent}-old` : (row?.incarnation ?? `${agent}-1`));
+    const session = incarnation(number === 0 ? `${agent}-old` : (row?.incarnation ?? `${agent}-1`));
     switch (what) {
       case "submit":
         return this.#submission(pick, detail, number);
@@ -120,14 +120,14 @@ export class Model {
       case "join":
         return this.#join(agent, row, pick, detail, number);
       case "leave":
-        return { type: "LeaveAgent", agent, incarnation: life };
+        return { type: "LeaveAgent", agent, incarnation: session };
       case "lapse":
-        return { type: "LapseAgent", agent, incarnation: life };
+        return { type: "LapseAgent", agent, incarnation: session };
       case "reconcile":
         return {
           type: "ReconcileAgent",
           agent,
-          incarnation: life,
+          incarnation: session,
           ...heldBy(row, detail, number),
           ...(detail % 17 === 0 ? { draining: true } : {}),
           ...(detail % 5 === 0 ? { maxConcurrent: 1 + (pick % 3) } : {}),
@@ -139,7 +139,7 @@ export class Model {
       case "undrain":
         return { type: "UndrainAgent", agent };
       case "mark":
-        return { type: "MarkUnresponsive", agent, incarnation: life };
+        return { type: "MarkUnresponsive", agent, incarnation: session };
       case "stall":
         return {
           type: "StallAttempt",

@@ -80,8 +80,8 @@ export class SlotModel {
   #commandOf({ what, agent: number, pick, detail }: Wish): Command | undefined {
     const { turns } = this;
     const agent = agentId(`a${number}`);
-    const life = turns.state.agentById.get(agent)?.incarnation ?? incarnation("none");
-    const of = { agent, incarnation: detail % 37 === 0 ? incarnation("other") : life };
+    const session = turns.state.agentById.get(agent)?.incarnation ?? incarnation("none");
+    const of = { agent, incarnation: detail % 37 === 0 ? incarnation("other") : session };
     switch (what) {
       case "acquire": {
         const command = {

@@ -15,7 +15,7 @@ export function acquire(
 ): CommandOf<"AcquireSlots"> {
   return {
     type: "AcquireSlots",
-    ...lifeOf(handle),
+    ...sessionOf(handle),
     handle: slotHandle(handle),
     resources: [resources].flat().map(resourceName),
     weightThousandths: 1_000,
@@ -24,14 +24,14 @@ export function acquire(
 }
 
 export function release(handle: string): CommandOf<"ReleaseSlots"> {
-  return { type: "ReleaseSlots", ...lifeOf(handle), handle: slotHandle(handle) };
+  return { type: "ReleaseSlots", ...sessionOf(handle), handle: slotHandle(handle) };
 }
 
 export function lapse(agent: string): CommandOf<"LapseAgent"> {
   return { type: "LapseAgent", agent: agentId(agent), incarnation: incarnation(`${agent}-1`) };
 }
 
-function lifeOf(handle: string) {
+function sessionOf(handle: string) {
   const [agent = ""] = handle.split("-");
   return { agent: agentId(agent), incarnation: incarnation(`${agent}-1`) };
 }

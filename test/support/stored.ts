@@ -55,12 +55,12 @@ export function storedEvents<Type extends EventType>(store: MemoryJournalStore, 
 
 /** A second coordinator: acts on the store at once, and answers no requests. */
 export class Rival {
-  readonly life: string;
+  readonly session: string;
   readonly #store: MemoryJournalStore;
 
-  constructor(store: MemoryJournalStore, life = "rival") {
+  constructor(store: MemoryJournalStore, session = "rival") {
     this.#store = store;
-    this.life = life;
+    this.session = session;
   }
 
   /** Claims the segment after the highest segment. @returns the new number */
@@ -69,7 +69,7 @@ export class Rival {
     this.#store.create(number);
     this.#store.insert(
       number,
-      encodeRecord({ kind: "claim", segment: number, life: this.life, attempt: "a" }),
+      encodeRecord({ kind: "claim", segment: number, session: this.session, attempt: "a" }),
     );
     return number;
   }
@@ -110,7 +110,7 @@ export class Rival {
     const bytes = encodeRecord({
       kind: "opened",
       segment: number,
-      life: this.life,
+      session: this.session,
       journal: tail.journal,
       term: term(number),
       leader: "rival",
@@ -128,7 +128,7 @@ export class Rival {
     const idx = batchIndex(after.idx + 1);
     const header = {
       journal: after.journal,
-      life: this.life,
+      session: this.session,
       term: after.term,
       idx,
       prev: after.hash,

@@ -74,7 +74,7 @@ export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}
   };
 }
 
-const life = "a-session";
+const session = "a-session";
 const journal = "j";
 
 /** The segment of a history's batches: each follows the segment's `Opened` at its index. */
@@ -83,7 +83,7 @@ export const segmentOfTurns: LiveSegment = {
   opened: {
     kind: "opened",
     segment: 1,
-    life,
+    session,
     journal,
     term: term(1),
     leader: "c1",
@@ -237,11 +237,11 @@ export class Turns {
   ): CommandOf<"ReportResult"> {
     const { open } = this.task(id);
     if (open === undefined) throw new Error(`${id} has no open attempt`);
-    const { agent, incarnation: life, project, task, attempt, token: granted } = open;
+    const { agent, incarnation: session, project, task, attempt, token: granted } = open;
     return {
       type: "ReportResult",
       agent,
-      incarnation: life,
+      incarnation: session,
       project,
       task,
       attempt,
@@ -285,7 +285,7 @@ export class Turns {
     const position = this.records.length + 1;
     const header = {
       journal,
-      life,
+      session,
       term: term(1),
       idx: batchIndex(position),
       prev: this.#prev,

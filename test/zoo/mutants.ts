@@ -493,7 +493,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/core/decide-agent.ts",
     edits: [
       {
-        find: "row?.fencedLives.includes(command.incarnation) === true",
+        find: "row?.fencedIncarnations.includes(command.incarnation) === true",
         replace: "false",
       },
     ],

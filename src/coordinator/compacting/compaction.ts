@@ -30,7 +30,7 @@ import { removeOwnUnfinished } from "./unfinished-segments.ts";
 export interface CompactionDeps {
   readonly journal: Journal;
   /** Of the leader's session. */
-  readonly life: string;
+  readonly session: string;
   readonly maker: BaseMaker;
   readonly retention: AuditRetention;
   readonly room: Pick<JournalRoom, "isShort" | "usage" | "lookAgain">;
@@ -239,14 +239,14 @@ export class Compaction {
   }
 
   async #make(signal: AbortSignal): Promise<void> {
-    const { maker, life, clock, random, logger } = this.#deps;
+    const { maker, session, clock, random, logger } = this.#deps;
     const startedMs = clock.monotonicMs();
     this.#beganMonotonicMs = startedMs;
     const number = await this.#nextNumber();
     const ledSegment = this.#live.number;
     const { committedIdx } = this.#hooks;
     const attempt = random.id(ATTEMPT_LENGTH);
-    const order = { number, life, attempt, ledSegment, committedIdx, bytesMax: this.#freeBytes };
+    const order = { number, session, attempt, ledSegment, committedIdx, bytesMax: this.#freeBytes };
     try {
       const made = await maker.make(order, signal);
       if (signal.aborted) return;

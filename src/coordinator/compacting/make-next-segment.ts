@@ -22,7 +22,7 @@ export interface MakeOrder {
   /** Of the segment to make: above all listed numbers. */
   readonly number: number;
   /** Of the leader's session. */
-  readonly life: string;
+  readonly session: string;
   /** Random, of this claim. */
   readonly attempt: string;
   /** The segment that the leader appends to. */
@@ -56,23 +56,23 @@ export async function makeNextSegment(
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const { journal, clock } = deps;
-  const { number, life, attempt } = order;
+  const { number, session, attempt } = order;
   const committed = new CommittedBatches(order, clock, signal);
   const live = await requireLive(journal, order.ledSegment);
   const log = await restore(live, deps);
   await committed.reach(log.tail.idx);
 
   const segment = journal.segment(number);
-  const writer = new SegmentWriter({ segment, life, clock, signal });
+  const writer = new SegmentWriter({ segment, session, clock, signal });
   await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, life, attempt }));
+  await writer.put(encodeRecord({ kind: "claim", segment: number, session, attempt }));
   let writtenBytes = 0;
   const put = (bytes: Uint8Array) => {
     writtenBytes += bytes.length;
     requireRoom(writtenBytes, order);
     return writer.put(bytes);
   };
-  const base = await writeBase(log, { life, clock, put });
+  const base = await writeBase(log, { session, clock, put });
   await verifyBase(segment, base);
   await new Copying(log, { ...deps, writer, committed }).run();
   signal.throwIfAborted();

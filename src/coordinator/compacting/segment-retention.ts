@@ -211,7 +211,7 @@ export class SegmentRetention {
     try {
       for await (const { bytes } of this.#deps.journal.segment(number).replay(position + 1)) {
         const record = decodeRecord(bytes);
-        if (record?.kind === "batch" && record.life === opened.life) return record.at;
+        if (record?.kind === "batch" && record.session === opened.session) return record.at;
       }
     } catch (error) {
       if (!(error instanceof JournalDamagedError)) throw error;

@@ -16,7 +16,7 @@ import { SegmentWriter } from "../../journal/segment-writer.ts";
  *  @param claim number of the new claim, above all existing numbers · @param attempt random, of the new claim
  *  @throws as `SegmentWriter.put`; UnreachableError */
 export async function removeOwnUnfinished(
-  deps: { readonly journal: Journal; readonly life: string; readonly clock: Clock },
+  deps: { readonly journal: Journal; readonly session: string; readonly clock: Clock },
   {
     ledSegment,
     claim,
@@ -24,20 +24,20 @@ export async function removeOwnUnfinished(
   }: { readonly ledSegment: number; readonly claim: number; readonly attempt: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const { journal, life, clock } = deps;
+  const { journal, session, clock } = deps;
   const own: number[] = [];
   let records = 0;
   for (const number of await journal.list()) {
     const segment = journal.segment(number);
-    if (number <= ledSegment || (await claimantOf(segment)) !== life) continue;
+    if (number <= ledSegment || (await claimantOf(segment)) !== session) continue;
     own.push(number);
     records += (await segment.end())?.position ?? 0;
   }
   if (records === own.length) return; // claims alone take no room
   if (journal.sharable) {
     await journal.create(claim);
-    const writer = new SegmentWriter({ segment: journal.segment(claim), life, clock, signal });
-    await writer.put(encodeRecord({ kind: "claim", segment: claim, life, attempt }));
+    const writer = new SegmentWriter({ segment: journal.segment(claim), session, clock, signal });
+    await writer.put(encodeRecord({ kind: "claim", segment: claim, session, attempt }));
   }
   for (const number of own) if (!signal.aborted) await journal.remove(number);
 }

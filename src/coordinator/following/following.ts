@@ -30,7 +30,7 @@ export interface FollowingDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
   /** Of this coordinator's session. */
-  readonly life: string;
+  readonly session: string;
   readonly journal: Journal;
   readonly announcements: Announcements;
   /** Tells the leader that a segment cannot be read. */
@@ -203,8 +203,8 @@ class Following {
   }
 
   #isHandedOver({ closing }: Replay): boolean {
-    const { id, life, isConnected } = this.#deps;
-    const isForUs = closing?.life !== life && (closing?.to === undefined || closing.to === id);
+    const { id, session, isConnected } = this.#deps;
+    const isForUs = closing?.session !== session && (closing?.to === undefined || closing.to === id);
     return closing?.reason === "handing-over" && isForUs && isConnected();
   }
 

@@ -35,7 +35,7 @@ import { type Full, type PendingBatch, type Stored, Writer } from "./writer.ts";
 export interface CommitsDeps {
   readonly id: string;
   /** Of this coordinator's session. */
-  readonly life: string;
+  readonly session: string;
   readonly journal: Journal;
   readonly recentBatches: RecentBatches;
   readonly timing: Timing;
@@ -96,7 +96,7 @@ export class Commits {
     this.#log = log;
     this.#hooks = hooks;
     this.#live = live;
-    this.#inFlight = new InFlight(deps.life, log.tail, live.opened.term);
+    this.#inFlight = new InFlight(deps.session, log.tail, live.opened.term);
     this.#trust = new LeaderLease(deps, sentMonotonicMs);
     this.#unacknowledged = new UnacknowledgedLog(deps);
     this.#writer = this.#startWriter(live);
@@ -244,10 +244,10 @@ export class Commits {
   }
 
   #startWriter({ number, position }: LiveSegment): Writer {
-    const { life, journal, clock, logger } = this.#deps;
+    const { session, journal, clock, logger } = this.#deps;
     return new Writer(
       {
-        life,
+        session,
         segment: journal.segment(number),
         position,
         clock,

@@ -16,7 +16,7 @@ export interface Held {
 
 export class InFlight {
   /** Of the writer's session. */
-  readonly #life: string;
+  readonly #session: string;
   /** Oldest first. */
   readonly #held: Held[] = [];
   /** Of the newest batch. */
@@ -25,8 +25,8 @@ export class InFlight {
   #term: Term;
 
   /** @param tail of the committed log · @param term of the next batches */
-  constructor(life: string, tail: ChainTail, term: Term) {
-    this.#life = life;
+  constructor(session: string, tail: ChainTail, term: Term) {
+    this.#session = session;
     this.#tail = tail;
     this.#committed = tail;
     this.#term = term;
@@ -61,7 +61,7 @@ export class InFlight {
     const idx = this.nextIdx;
     const term = this.#term;
     const events = held.turn.recorded.map(({ json }) => json);
-    const bytes = encodeBatch({ journal, life: this.#life, term, idx, prev, at: held.at }, events);
+    const bytes = encodeBatch({ journal, session: this.#session, term, idx, prev, at: held.at }, events);
     const hash = hashOf(bytes);
     this.#tail = { journal, term, idx, hash };
     this.#held.push(held);

@@ -59,7 +59,7 @@ export interface LeaderDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
   /** Of this coordinator's session. */
-  readonly life: string;
+  readonly session: string;
   readonly timing: Timing;
   readonly subjects: Subjects;
   readonly transport: Transport;
@@ -246,13 +246,13 @@ export class Leader {
   }
 
   #startCompaction(): Compaction | undefined {
-    const { compaction, life, journal, clock, logger, logReader } = this.#deps;
+    const { compaction, session, journal, clock, logger, logReader } = this.#deps;
     if (compaction === undefined) return undefined;
     const start = { live: this.commits.segment, auditFirstIdx: this.state.auditFirstIdx };
     return new Compaction({ ...this.#deps, ...compaction }, start, {
       changeTo: ({ number, position, base, copiedIdx }) => {
         const segment = journal.segment(number);
-        const writer = new SegmentWriter({ segment, life, position, clock, signal: this.#ending.signal });
+        const writer = new SegmentWriter({ segment, session, position, clock, signal: this.#ending.signal });
         this.commits.changeTo({ writer, base, copiedIdx });
       },
       ask: (command) => this.#turns.ask(command),

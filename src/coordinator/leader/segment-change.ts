@@ -35,7 +35,7 @@ export interface LeftSegment {
 export interface SegmentChangeDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
-  readonly life: string;
+  readonly session: string;
   readonly journal: Journal;
   readonly recentBatches: RecentBatches;
   readonly clock: Clock;
@@ -45,13 +45,13 @@ export interface SegmentChangeDeps {
 export async function closeSegment(
   left: LeftSegment,
   closing: { readonly reason: "next-segment" | "handing-over"; readonly to?: string },
-  { life, journal, clock }: SegmentChangeDeps,
+  { session, journal, clock }: SegmentChangeDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const segment = journal.segment(left.number);
-  const writer = new SegmentWriter({ segment, life, position: left.position, clock, signal });
+  const writer = new SegmentWriter({ segment, session, position: left.position, clock, signal });
   const position = await writer.put(
-    encodeRecord({ kind: "closing", segment: left.number, life, ...closing }),
+    encodeRecord({ kind: "closing", segment: left.number, session, ...closing }),
   );
   if (!(await segment.seal())) throw new JournalDamagedError(`segment ${left.number} is gone`);
   const { found } = await inspect(segment, { position: left.position, recordHash: left.recordHash });
@@ -78,7 +78,7 @@ export async function changeSegment(
   deps: SegmentChangeDeps,
   signal: AbortSignal,
 ): Promise<LiveSegment> {
-  const { id, life, recentBatches } = deps;
+  const { id, session, recentBatches } = deps;
   const { writer, base, copiedIdx } = next;
   await closeSegment(left, { reason: "next-segment" }, deps, signal);
   for (let idx = copiedIdx + 1; idx <= tail.idx; idx += 1) {
@@ -89,7 +89,7 @@ export async function changeSegment(
   const opened: Opened = {
     kind: "opened",
     segment: writer.segment.number,
-    life,
+    session,
     journal: tail.journal,
     term,
     leader: id,

@@ -15,7 +15,7 @@ import type { Timing } from "../timing.ts";
 
 export interface SegmentWatchDeps {
   /** Of this coordinator's session. */
-  readonly life: string;
+  readonly session: string;
   readonly journal: Journal;
   readonly timing: Timing;
   readonly clock: Clock;
@@ -132,13 +132,13 @@ export class SegmentWatch {
     position,
     recordHash,
   }: Watched): Promise<Inspection | "superseded" | "unreachable"> {
-    const { journal, life } = this.#deps;
+    const { journal, session } = this.#deps;
     try {
       const { live } = await findLive(journal);
       if (live !== undefined && live.number > segment) return "superseded";
       // A power loss may take a segment, and another coordinator may claim its number again.
       const claimant = await claimantOf(journal.segment(segment));
-      if (claimant !== undefined && claimant !== life) return "superseded";
+      if (claimant !== undefined && claimant !== session) return "superseded";
       const { found, isSealed } = await inspect(journal.segment(segment), { position, recordHash });
       if (isSealed) return "superseded";
       if (found !== "same" && found !== "longer") return found;

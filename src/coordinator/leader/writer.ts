@@ -79,7 +79,7 @@ interface Sent {
 
 export interface WriterDeps {
   /** Of the writer's session. */
-  readonly life: string;
+  readonly session: string;
   readonly segment: Segment;
   /** Of the segment's last record. */
   readonly position: number;
@@ -286,7 +286,7 @@ export class Writer {
    *  and the batch is sent again. */
   #isPassedOver(bytes: Uint8Array): boolean {
     const record = decodeRecord(bytes);
-    if (record === undefined || record.life !== this.#deps.life) return true;
+    if (record === undefined || record.session !== this.#deps.session) return true;
     return this.#sent.some(({ batch }) => Buffer.compare(batch.bytes, bytes) === 0);
   }
 

@@ -44,22 +44,22 @@ export async function openRecovered(
   signal: AbortSignal,
 ): Promise<void> {
   const { tail, state, place } = log;
-  const life = random.id(limits.lifeCharacters);
+  const session = random.id(limits.sessionCharacters);
   for (const listed of sealed.toReversed()) {
     signal.throwIfAborted();
     if (!(await journal.segment(listed).seal()))
       throw new JournalDamagedError(`segment ${listed} was removed meanwhile: begin again`);
   }
   const segment = journal.segment(number);
-  const writer = new SegmentWriter({ segment, life, clock, signal });
+  const writer = new SegmentWriter({ segment, session, clock, signal });
   await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, life, attempt: life }));
+  await writer.put(encodeRecord({ kind: "claim", segment: number, session, attempt: session }));
   const put = (bytes: Uint8Array) => writer.put(bytes);
-  const base = tail.idx > 0 ? await writeBase(log, { life, clock, put }) : undefined;
+  const base = tail.idx > 0 ? await writeBase(log, { session, clock, put }) : undefined;
   if (base !== undefined) await verifyBase(segment, base);
   const term = number as Term;
   const opened: Opened = {
-    ...{ kind: "opened", segment: number, life, term, leader: id, tail, base },
+    ...{ kind: "opened", segment: number, session, term, leader: id, tail, base },
     journal: tail.journal || random.id(16),
     previous: place === undefined ? undefined : { segment: place.segment, idx: tail.idx, hash: tail.hash },
     recent: log.recent.upTo(tail.idx, limits.openedHashesMax),
@@ -73,12 +73,12 @@ export async function openRecovered(
   const timeoutMs = state.leaderTimeoutMs || limits.leaderTimeoutMs;
   turn.take({ type: "StartTerm", term, leader: id, opened: hashOf(openedBytes), timeoutMs });
   turn.take({ type: "TrimAudit", firstIdx: batchIndex(auditFirstIdx), reason: "lost" });
-  const header = { journal: opened.journal, life, term, idx, prev: tail.hash, at };
+  const header = { journal: opened.journal, session, term, idx, prev: tail.hash, at };
   const batch = encodeBatch(
     header,
     turn.recorded.map(({ json }) => json),
   );
   await writer.put(batch);
-  await writer.put(encodeRecord({ kind: "closing", segment: number, life, reason: "handing-over" }));
+  await writer.put(encodeRecord({ kind: "closing", segment: number, session, reason: "handing-over" }));
   await segment.seal();
 }

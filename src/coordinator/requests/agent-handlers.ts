@@ -98,7 +98,7 @@ export class AgentHandlers {
   #heard({ agent, incarnation }: Session): void {
     const { state, presences, logger } = this.#parts;
     const row = state.agentById.get(agent);
-    if (row?.fencedLives.includes(incarnation) === true) {
+    if (row?.fencedIncarnations.includes(incarnation) === true) {
       // A fenced session that still sends is a second process under the same id, not a restart of the first.
       if (!presences.outlived(agent)) return;
       const what = "two processes use one agent id; the earlier is fenced and stops. Give each its own id";

@@ -38,7 +38,7 @@ export interface TakeLeadDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
   /** Of this coordinator's session. */
-  readonly life: string;
+  readonly session: string;
   readonly journal: Journal;
   /** By T of the followed term. */
   readonly timing: Timing;
@@ -225,7 +225,7 @@ class TakingLead {
   /** Whether another coordinator opened a segment since: above this coordinator's segment, or above the live
    *  segment of the start. */
   #isSuperseded({ number, opened }: LiveSegment): boolean {
-    if (opened.life === this.#deps.life) return false;
+    if (opened.session === this.#deps.session) return false;
     if (this.#writing !== undefined) return number >= this.#writing.segment;
     return number > (this.#firstLive ?? number);
   }
@@ -233,9 +233,9 @@ class TakingLead {
   /** Looks once more before the seal: a leader with new records leads on.
    *  @returns the last record read of the segment; 0 if none could be read */
   async #look(live: LiveSegment): Promise<number | "writes"> {
-    const { life, journal } = this.#deps;
+    const { session, journal } = this.#deps;
     const held = this.#held;
-    if (this.#writing !== undefined || live.opened.life === life) return Number.POSITIVE_INFINITY;
+    if (this.#writing !== undefined || live.opened.session === session) return Number.POSITIVE_INFINITY;
     if (held === undefined) return 0;
     const { idx } = held.tail;
     try {
@@ -254,7 +254,7 @@ class TakingLead {
     if (!journal.sharable || this.#outwaited === number) return;
     const segment = journal.segment(number);
     let position = (await segment.end())?.position ?? 0;
-    while (position > looked && !(await isWrittenBy(opened.life, segment, position))) position -= 1;
+    while (position > looked && !(await isWrittenBy(opened.session, segment, position))) position -= 1;
     signal.throwIfAborted();
     if (position > looked) await pause(clock, timing.timeoutMs, signal);
     signal.throwIfAborted();
@@ -265,11 +265,11 @@ class TakingLead {
    *  of the live segment T has passed already, unless the leader announces that it leads.
    *  @returns false when the segment was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
-    const { journal, timing, clock, life, isLed } = this.#deps;
+    const { journal, timing, clock, session, isLed } = this.#deps;
     const segment = journal.segment(number);
     const claimant = await claimantOf(segment);
-    const isOfLeader = claimant !== undefined && claimant === live?.opened.life && !isLed();
-    const isKnown = isOfLeader || claimant === life;
+    const isOfLeader = claimant !== undefined && claimant === live?.opened.session && !isLed();
+    const isKnown = isOfLeader || claimant === session;
     let grownMonotonicMs = clock.monotonicMs();
     let position = -1;
     for (;;) {
@@ -368,12 +368,17 @@ class TakingLead {
     }: { readonly log: Replay; readonly needsBase: boolean; readonly closed: Closed },
     signal: AbortSignal,
   ): Promise<TakenLead> {
-    const { id, life, journal, clock, random } = this.#deps;
+    const { id, session, journal, clock, random } = this.#deps;
     const number = this.#deps.seen.highest + 1;
     const segment = journal.segment(number);
-    const writer = new SegmentWriter({ segment, life, clock, signal });
+    const writer = new SegmentWriter({ segment, session, clock, signal });
     await journal.create(number);
-    const claim = encodeRecord({ kind: "claim", segment: number, life, attempt: random.id(ATTEMPT_LENGTH) });
+    const claim = encodeRecord({
+      kind: "claim",
+      segment: number,
+      session,
+      attempt: random.id(ATTEMPT_LENGTH),
+    });
     await orAnew(writer.put(claim));
     this.#note([number]);
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
@@ -382,7 +387,7 @@ class TakingLead {
     const opened: Opened = {
       kind: "opened",
       segment: number,
-      life,
+      session,
       journal: log.tail.journal || random.id(16),
       term: number as Term,
       leader: id,
@@ -398,34 +403,38 @@ class TakingLead {
   }
 
   async #writeBase(log: Replay, writer: SegmentWriter): Promise<BaseRef> {
-    const { life, clock } = this.#deps;
+    const { session, clock } = this.#deps;
     const put = (bytes: Uint8Array) => writer.put(bytes);
-    const base = await orAnew(writeBase(log, { life, clock, put }));
+    const base = await orAnew(writeBase(log, { session, clock, put }));
     await orAnew(verifyBase(writer.segment, base));
     return base;
   }
 
   /** Whether a segment appeared since the first list: the claimant used an older list, or this claim. */
   async #hasRival(number: number, before: readonly number[]): Promise<boolean> {
-    const { journal, life } = this.#deps;
+    const { journal, session } = this.#deps;
     const numbers = await journal.list();
     this.#note(numbers);
     for (const each of numbers) {
       if (each === number || before.includes(each)) continue;
-      if ((await claimantOf(journal.segment(each))) !== life) return true;
+      if ((await claimantOf(journal.segment(each))) !== session) return true;
     }
     return false;
   }
 }
 
 /** Whether the session wrote the record: foreign records are no sign of life. */
-async function isWrittenBy(life: string | undefined, segment: Segment, position: number): Promise<boolean> {
+async function isWrittenBy(
+  session: string | undefined,
+  segment: Segment,
+  position: number,
+): Promise<boolean> {
   const found = await segment.read(position).catch((error: unknown) => {
     if (error instanceof JournalDamagedError) return undefined;
     throw error;
   });
   const record = found === undefined ? undefined : decodeRecord(found.bytes);
-  return life !== undefined && record?.life === life;
+  return session !== undefined && record?.session === session;
 }
 
 function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {

@@ -13,8 +13,8 @@ import { readRecord, readTimer, timerFields } from "./values.ts";
 export function* agentRows(state: SwarmState): Generator<Row> {
   for (const agent of state.agentById.values()) {
     const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...rest } = agent;
-    const { pastLives, ...fields } = rest;
-    const past = pastLives.length === 0 ? {} : { pastLives }; // left out when empty
+    const { pastIncarnations, ...fields } = rest;
+    const past = pastIncarnations.length === 0 ? {} : { pastIncarnations }; // left out when empty
     yield ["agent", { ...fields, ...past, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
     for (const [kind, record] of recordByKind) yield ["agent-record", { kind, record }];
     for (const [kind, suspension] of suspensionByKind) yield ["suspension", { kind, ...suspension }];
@@ -70,16 +70,16 @@ export class AgentReader {
       completed: fields.whole("completed"),
       joinedAt: fields.whole("joinedAt"),
       leftAt: fields.optionalWhole("leftAt"),
-      fencedLives: fields.names<Incarnation>("fencedLives"),
+      fencedIncarnations: fields.names<Incarnation>("fencedIncarnations"),
       fencedAt: fields.optionalWhole("fencedAt"),
-      pastLives: fields.optionalNames<Incarnation>("pastLives"),
+      pastIncarnations: fields.optionalNames<Incarnation>("pastIncarnations"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
       forgetTimer: undefined,
     };
     if (row.confirmedNumber > row.lastNumber)
       refuse(`agent ${row.id} confirmed assignments that were never sent`);
-    if ((row.fencedLives.length === 0) !== (row.fencedAt === undefined))
+    if ((row.fencedIncarnations.length === 0) !== (row.fencedAt === undefined))
       refuse(`agent ${row.id} has fenced sessions without an instant, or the reverse`);
     const forgetting = fields.optionalWithin("forgetTimer", readTimer);
     if ((forgetting === undefined) !== row.online) refuse(`agent ${row.id} is forgotten while it is online`);

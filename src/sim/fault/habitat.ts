@@ -70,7 +70,7 @@ export class Habitat {
   readonly #random: SeededRandom;
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
-  #livesEver = 0;
+  #incarnationsEver = 0;
   /** True once all faults have healed: from then on handlers work normally. */
   hasHealed = false;
 
@@ -136,8 +136,8 @@ export class Habitat {
   }
 
   newLife(node: string, machine: MachineClock): Life {
-    this.#livesEver += 1;
-    const name = `${node}.${this.#livesEver}`;
+    this.#incarnationsEver += 1;
+    const name = `${node}.${this.#incarnationsEver}`;
     return new Life(name, this.engine, machine, this.#random.split(`life/${name}`));
   }
 

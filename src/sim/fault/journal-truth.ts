@@ -195,7 +195,7 @@ export class JournalTruth {
     const seq = stream?.firstOf(this.#habitat.subjects.segmentOpened(number));
     const bytes = seq === undefined ? undefined : stream?.at(seq);
     if (bytes === undefined || seq === undefined) return undefined;
-    return liveIn({ position: seq, bytes }, { number }, claim?.kind === "claim" ? claim.life : undefined);
+    return liveIn({ position: seq, bytes }, { number }, claim?.kind === "claim" ? claim.session : undefined);
   }
 
   /** Continues the log in a live segment. */
@@ -270,7 +270,8 @@ export class JournalTruth {
     const record = decodeRecord(bytes);
     const isNext =
       record?.kind === "batch" && record.prev === this.tail.hash && record.idx === this.tail.idx + 1;
-    if (isNext && record.life === opened.life && record.term === opened.term) return this.#take(bytes, seq);
+    if (isNext && record.session === opened.session && record.term === opened.term)
+      return this.#take(bytes, seq);
     this.#replay.take({ position: seq, bytes });
     this.#habitat.occurrences.note("skipped-record");
     if (record === undefined) this.#foreignSinceBatch += 1;

@@ -61,7 +61,7 @@ export class RestartWatch {
     return manifest.chunks.every(([position, , hash]) => {
       const stored = stream.at(position);
       const chunk = stored && decodeRecord(stored);
-      return chunk?.kind === "chunk" && chunk.life === manifest.life && hashOf(chunk.bytes) === hash;
+      return chunk?.kind === "chunk" && chunk.session === manifest.session && hashOf(chunk.bytes) === hash;
     });
   }
 }

@@ -69,13 +69,13 @@ export class SimJournal extends StreamJournal {
 
 /** A link as the journal's wire sees it. */
 export class LinkLine implements Line {
-  readonly #life: Life;
+  readonly #session: Life;
   readonly #link: Link;
   readonly #listeners = new Listeners();
   #status: Line["status"] = "connected";
 
-  constructor(life: Life, link: Link) {
-    this.#life = life;
+  constructor(session: Life, link: Link) {
+    this.#session = session;
     this.#link = link;
   }
 
@@ -85,7 +85,7 @@ export class LinkLine implements Line {
 
   carry(direction: "there" | "back", arrive: () => void): void {
     if (direction === "there") this.#link.carry("up", arrive);
-    else if (!this.#life.hasEnded) this.#link.carry("down", arrive, this.#life);
+    else if (!this.#session.hasEnded) this.#link.carry("down", arrive, this.#session);
   }
 
   onStatus(listener: () => void): () => void {
@@ -95,14 +95,14 @@ export class LinkLine implements Line {
   /** Breaks the connection; it reconnects as soon as the link allows. */
   lose(): void {
     if (this.#status !== "connected") return;
-    this.#life.after(0, "lost", () => {
+    this.#session.after(0, "lost", () => {
       this.#become("reconnecting");
       this.#tryAgain(limits.reconnectMs);
     });
   }
 
   #tryAgain(ms: number): void {
-    this.#life.after(ms * (0.5 + this.#life.random.next() / 2), "reconnect", () => {
+    this.#session.after(ms * (0.5 + this.#session.random.next() / 2), "reconnect", () => {
       if (this.#link.isDown) this.#tryAgain(Math.min(limits.reconnectMsMax, 2 * ms));
       else this.#become("connected");
     });

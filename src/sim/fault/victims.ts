@@ -190,7 +190,14 @@ export class SwarmVictims implements Victims {
     const { journal, term, idx } = this.#truth.tail;
     if (idx === 0) return;
     const prev = hashOf(Buffer.from("the last batch of the copy"));
-    const header = { journal, life: "copy", term, idx: batchIndex(idx + 1), prev, at: this.#truth.state.at };
+    const header = {
+      journal,
+      session: "copy",
+      term,
+      idx: batchIndex(idx + 1),
+      prev,
+      at: this.#truth.state.at,
+    };
     this.#habitat
       .segmentStream(this.#truth.segment)
       ?.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));

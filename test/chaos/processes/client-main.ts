@@ -52,8 +52,8 @@ class Load {
     if (this.isStopped) return;
     this.#owed = Math.min(this.#owed + ratePerSecond * passedMs, ratePerSecond * CATCH_UP_MS);
     for (; this.#owed >= 1_000 && this.open < openMax; this.#owed -= 1_000) {
-      const life = this.#one().finally(() => this.#open.delete(life));
-      this.#open.add(life);
+      const session = this.#one().finally(() => this.#open.delete(session));
+      this.#open.add(session);
     }
   }
 

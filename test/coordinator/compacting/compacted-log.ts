@@ -9,7 +9,7 @@ import { batchIndex } from "../../../src/ids.ts";
 import type { LiveSegment } from "../../../src/journal/replay.ts";
 import { limits } from "../../../src/limits.ts";
 import { silentLogger } from "../../support/swarm.ts";
-import { LIFE, type MemoryLedLog } from "./led-log.ts";
+import { type MemoryLedLog, SESSION } from "./led-log.ts";
 
 export const SYNC_MS = 60_000;
 export const nothing = { ageMs: 0, bytes: 0 };
@@ -39,7 +39,7 @@ export class CompactedLog {
     };
     const deps = {
       journal,
-      life: LIFE,
+      session: SESSION,
       maker: baseMakerHere({ journal, clock }),
       retention: everything,
       room,

@@ -176,7 +176,7 @@ describe("a segment that could not be made", () => {
       log.store.create(order.number);
       log.store.insert(
         order.number,
-        encodeRecord({ kind: "claim", segment: order.number, life: "life-2", attempt: "attempt-1" }),
+        encodeRecord({ kind: "claim", segment: order.number, session: "session-2", attempt: "attempt-1" }),
       );
       log.store.insert(order.number, new Uint8Array(9));
       return here.make(order, signal);

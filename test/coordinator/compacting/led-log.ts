@@ -20,7 +20,7 @@ import { fingerprint } from "../../support/fingerprint.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { submit, Turns } from "../../support/turns.ts";
 
-export const LIFE = "life-1";
+export const SESSION = "session-1";
 
 /** A journal on a server with a page cache. */
 function inPageCache(journal: MemoryJournal): MemoryJournal {
@@ -53,7 +53,9 @@ export class LedLog {
   async begin(): Promise<this> {
     await this.journal.create(1);
     this.#writer = this.writerOf(1, 0);
-    await this.#writer.put(encodeRecord({ kind: "claim", segment: 1, life: LIFE, attempt: "attempt-1" }));
+    await this.#writer.put(
+      encodeRecord({ kind: "claim", segment: 1, session: SESSION, attempt: "attempt-1" }),
+    );
     await this.#open(1, undefined);
     await this.#write();
     return this;
@@ -63,7 +65,7 @@ export class LedLog {
     const { signal } = new AbortController();
     return new SegmentWriter({
       segment: journal.segment(number),
-      life: LIFE,
+      session: SESSION,
       position,
       clock: this.clock,
       signal,
@@ -99,7 +101,7 @@ export class LedLog {
   order(number: number, overrides: Partial<MakeOrder> = {}): MakeOrder {
     return {
       number,
-      life: LIFE,
+      session: SESSION,
       attempt: "attempt-1",
       ledSegment: this.number,
       committedIdx: () => this.committedIdx,
@@ -119,7 +121,7 @@ export class LedLog {
     const { tail } = this;
     const previous = { segment: this.number, idx: tail.idx, hash: tail.hash };
     await this.#writer.put(
-      encodeRecord({ kind: "closing", segment: this.number, life: LIFE, reason: "next-segment" }),
+      encodeRecord({ kind: "closing", segment: this.number, session: SESSION, reason: "next-segment" }),
     );
     await this.journal.segment(this.number).seal();
     this.#writer = this.writerOf(number, position);
@@ -141,7 +143,7 @@ export class LedLog {
     await this.journal.create(number);
     this.#writer = this.writerOf(number, 0);
     await this.#writer.put(
-      encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "attempt-1" }),
+      encodeRecord({ kind: "claim", segment: number, session: SESSION, attempt: "attempt-1" }),
     );
     await this.#open(number, undefined, previous);
   }
@@ -163,7 +165,7 @@ export class LedLog {
     const opened: LiveSegment["opened"] = {
       kind: "opened",
       segment: number,
-      life: LIFE,
+      session: SESSION,
       journal: "j",
       term: 1 as Term,
       leader: "c1",
@@ -185,7 +187,7 @@ export class LedLog {
     if (events.length === 0) return;
     const idx = batchIndex(this.tail.idx + 1);
     const { at, state } = this.turns;
-    const header = { journal: "j", life: LIFE, term: 1 as Term, idx, prev: this.tail.hash, at };
+    const header = { journal: "j", session: SESSION, term: 1 as Term, idx, prev: this.tail.hash, at };
     const bytes = encodeBatch(
       header,
       events.map((event) => JSON.stringify(event)),

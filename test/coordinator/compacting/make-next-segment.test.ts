@@ -173,7 +173,10 @@ describe("no segment is made", () => {
   it("where another session claimed the number", async () => {
     const log = await MemoryLedLog.start();
     log.store.create(2);
-    log.store.insert(2, encodeRecord({ kind: "claim", segment: 2, life: "life-2", attempt: "attempt-1" }));
+    log.store.insert(
+      2,
+      encodeRecord({ kind: "claim", segment: 2, session: "session-2", attempt: "attempt-1" }),
+    );
     await expect(log.make(2)).rejects.toThrow(SegmentLostError);
     expect(await formOf(log, 2)).toBe("claim");
   });

@@ -264,7 +264,7 @@ describe("a segment that was never opened", () => {
   it("is sealed before, so that a claimant that wakes cannot open it then", async () => {
     const outcomes: string[] = [];
     const wakes = (log: MemoryLedLog) => {
-      const bytes = encodeRecord({ kind: "claim", segment: 2, life: "life-2", attempt: "attempt-1" });
+      const bytes = encodeRecord({ kind: "claim", segment: 2, session: "session-2", attempt: "attempt-1" });
       const expected = log.store.end(2)?.position ?? 0;
       return log.store.append({ segment: 2, bytes, expected, isOpened: true }).kind;
     };
@@ -291,7 +291,10 @@ describe("a segment that was never opened", () => {
     const log = await MemoryLedLog.start();
     await log.submit(5);
     log.store.create(2);
-    log.store.insert(2, encodeRecord({ kind: "claim", segment: 2, life: "life-2", attempt: "attempt-1" }));
+    log.store.insert(
+      2,
+      encodeRecord({ kind: "claim", segment: 2, session: "session-2", attempt: "attempt-1" }),
+    );
     log.store.insert(2, new Uint8Array(3), true);
     log.store.insert(2, new Uint8Array(3));
     log.store.damageRecord(2, 2);

@@ -79,7 +79,7 @@ describe("a segment made in a thread, of files", () => {
     async () => {
       const { log, maker } = await aLog();
       await log.journal.create(2);
-      const claim = encodeRecord({ kind: "claim", segment: 2, life: "life-2", attempt: "attempt-1" });
+      const claim = encodeRecord({ kind: "claim", segment: 2, session: "session-2", attempt: "attempt-1" });
       await log.journal.segment(2).append(claim, 0);
       await expect(maker.make(log.order(2), signal)).rejects.toThrow("not this coordinator's any more");
       await log.journal.close();

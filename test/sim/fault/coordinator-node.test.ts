@@ -119,8 +119,8 @@ it("a halted coordinator is found", async () => {
   setUp();
   await elect();
   const { journal, term, idx, hash } = truth.tail;
-  const life = truth.live?.opened.life ?? "";
-  const header = { journal, life, term, idx: batchIndex(idx + 1), prev: hash, at: truth.state.at };
+  const session = truth.live?.opened.session ?? "";
+  const header = { journal, session, term, idx: batchIndex(idx + 1), prev: hash, at: truth.state.at };
   habitat.newestStream?.intrude(
     encodeBatch(header, [JSON.stringify({ type: "TaskReleased", task: "never-submitted" })]),
   );

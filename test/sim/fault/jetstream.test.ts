@@ -155,9 +155,10 @@ describe("a seal in the simulated JetStream", () => {
   });
 
   it("is seen late by a lagging replica: no append passes it, and its sealer waits for the true end", async () => {
-    const { world, journal } = await StreamWorld.withSegment();
+    const { world } = await StreamWorld.withSegment();
+    const journal = world.open({ servers: "cluster" });
     await fill(journal.segment(1), 2);
-    const rival = world.open().segment(1);
+    const rival = world.open({ servers: "cluster" }).segment(1);
     expect(await journal.segment(1).seal()).toBe(true);
     world.questionFates = [{ verb: "STREAM.MSG.GET", fate: { staleBy: 1 } }];
     expect(await rival.end()).toMatchObject({ position: 3, isSealed: false });
@@ -166,7 +167,7 @@ describe("a seal in the simulated JetStream", () => {
       { verb, fate: "answer" },
       { verb, fate: { staleBy: 1 } },
     ];
-    expect(await world.open().segment(1).read(3)).toBeUndefined(); // a seal is no record
+    expect(await world.open({ servers: "cluster" }).segment(1).read(3)).toBeUndefined(); // a seal is no record
     world.questionFates = [];
     expect(await rival.append(bytesOf("late"), 2)).toEqual({ kind: "sealed" });
     world.questionFates = [{ verb: "STREAM.INFO", fate: { staleBy: 3 } }];

@@ -17,7 +17,7 @@ import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import type { SimStream } from "../../../src/sim/fault/stream.ts";
 
 const JOURNAL = "j";
-const LIFE = "life-of-c1";
+const SESSION = "life-of-c1";
 
 export interface WrittenBatch {
   readonly bytes: Uint8Array;
@@ -52,7 +52,7 @@ export class WrittenJournal {
       {},
       () => undefined,
     );
-    this.append(number, encodeRecord({ kind: "claim", segment: number, life: LIFE, attempt: "1" }));
+    this.append(number, encodeRecord({ kind: "claim", segment: number, session: SESSION, attempt: "1" }));
     return this.stream(number);
   }
 
@@ -73,10 +73,10 @@ export class WrittenJournal {
     tail: ChainTail,
   ): { readonly ref: NonNullable<Opened["base"]>; readonly chunk: number } {
     const state = Buffer.from(`the state of batch ${tail.idx}`);
-    const chunk = this.append(number, encodeRecord({ kind: "chunk", life: LIFE, bytes: state }));
+    const chunk = this.append(number, encodeRecord({ kind: "chunk", session: SESSION, bytes: state }));
     const manifest = encodeRecord({
       kind: "manifest",
-      life: LIFE,
+      session: SESSION,
       version: 1,
       at: 1_000 as Instant,
       tail,
@@ -93,7 +93,7 @@ export class WrittenJournal {
     const opened = encodeRecord({
       kind: "opened",
       segment: number,
-      life: LIFE,
+      session: SESSION,
       journal: JOURNAL,
       term: term as Term,
       leader: "c1",
@@ -124,7 +124,7 @@ export function batchBehind(
   const next = batchIndex(idx + 1);
   const header = {
     journal: JOURNAL,
-    life: LIFE,
+    session: SESSION,
     term: term as Term,
     idx: next,
     prev: hash,

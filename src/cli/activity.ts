@@ -15,7 +15,10 @@ import type { RunningCoordinator } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** Returns a function to stop the log. */
-export function tellLife({ transport }: RunningCoordinator, { logger, settings }: VerbContext): () => void {
+export function reportActivity(
+  { transport }: RunningCoordinator,
+  { logger, settings }: VerbContext,
+): () => void {
   const subjects = subjectsOf(swarmId(settings.swarm));
   const tell = ({ data }: Message) => {
     const push = decode(data, eventPushSchema);
