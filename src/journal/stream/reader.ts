@@ -23,6 +23,9 @@ export interface Reading {
   readonly from: number;
   /** The last record to read. Undefined: reads to the seal. */
   readonly until?: number;
+  /** `until` is the end as the server told it when the reading began. A seal before it ends the reading: the server did
+   *  not know the seal yet, and counted it as a record. */
+  readonly isToEnd?: boolean;
   /** An abort ends the reading. */
   readonly signal: AbortSignal;
   /** After no progress for so many ms, the reading throws the reason. Default: never. */
@@ -79,6 +82,7 @@ function faultPeriod({ clock, wire }: StreamAccess, { until }: Reading): GracePe
 interface Place {
   readonly next: number;
   readonly until?: number;
+  readonly isToEnd?: boolean;
   /** The record before `next` was read and is to be compared. */
   readonly hasRead: boolean;
   readonly aheadBytes?: number | undefined;
@@ -94,12 +98,13 @@ type Beginning =
 
 async function begin(access: StreamAccess, place: Place): Promise<Beginning> {
   const { api, segment, stream } = access;
-  const { next, until = next - 1, hasRead, aheadBytes } = place;
+  const { next, until = next - 1, isToEnd = false, hasRead, aheadBytes } = place;
   try {
     const { lastSeq } = await api.info(stream);
     const sealedAt = await sealPosition(access);
     const end = sealedAt === undefined ? lastSeq : sealedAt - 1;
-    if (end < until) return { kind: "faulty", reason: shortError(segment, until, end) };
+    const isShort = end < until && !(isToEnd && sealedAt !== undefined);
+    if (isShort) return { kind: "faulty", reason: shortError(segment, until, end) };
     if (next <= end && (await api.record(stream, { seq: next })) === undefined)
       return { kind: "faulty", reason: gapError(segment, next, end) };
     if (next > end && sealedAt !== undefined) return { kind: "ended" };

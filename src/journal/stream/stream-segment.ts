@@ -114,7 +114,8 @@ export class StreamSegment implements Segment {
     const { until = (await this.end())?.position } = options;
     if (until === undefined) throw noSegmentError(this.number);
     const { patienceMs = limits.journalSilenceMsMax, aheadBytes } = options;
-    yield* this.#read({ from, until, patienceMs, aheadBytes });
+    const isToEnd = options.until === undefined;
+    yield* this.#read({ from, until, isToEnd, patienceMs, aheadBytes });
     this.#requireOpen();
   }
 

@@ -175,6 +175,16 @@ describe("a seal in the simulated JetStream", () => {
     expect(world.questionFates).toEqual([]);
   });
 
+  it("ends a replay that took the seal for the last record, because a replica did not know the seal yet", async () => {
+    const { world, journal } = await StreamWorld.withSegment({ servers: "cluster" });
+    await fill(journal.segment(1), 2);
+    expect(await journal.segment(1).seal()).toBe(true);
+    world.questionFates = [{ verb: "STREAM.MSG.GET", fate: { staleBy: 1 } }];
+    expect(await linesOf(world.open({ servers: "cluster" }).segment(1).replay(1))).toEqual(filled(1, 2));
+    expect(world.questionFates).toEqual([]);
+    await expect(linesOf(journal.segment(1).replay(1, { until: 3 }))).rejects.toThrow("ends at record 2");
+  });
+
   it("stored before the second of two overlapping appends hides that append from writer and readers", async () => {
     const { world, journal } = await StreamWorld.withSegment();
     const segment = journal.segment(1);
