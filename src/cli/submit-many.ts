@@ -178,7 +178,7 @@ class ManyTasks {
     if (this.#isWaiting) parts.push(`${formatCount(this.#completed)} completed`);
     if (this.#notCompleted > 0) parts.push(`${formatCount(this.#notCompleted)} did not complete`);
     const open = this.#accepted - this.#completed - this.#notCompleted;
-    if (this.#isWaiting && open > 0) parts.push(`${formatCount(open)} go on`);
+    if (this.#isWaiting && open > 0) parts.push(`${formatCount(open)} continue`);
     if (this.#backpressure !== undefined && this.#backpressure.tasks > 0)
       parts.push(heldBackText(this.#backpressure));
     return parts.join(" · ");

@@ -136,7 +136,7 @@ export class AwaitedTasks {
     this.#subscription.unsubscribe();
     for (const stop of this.#stops) stop();
     this.#cancelSweep?.();
-    const error = new UnreachableError("The connection to the swarm was closed; the task goes on");
+    const error = new UnreachableError("The connection to the swarm was closed; the task continues");
     for (const task of this.#taskByKey.values()) task.fail(error);
     this.#taskByKey.clear();
     this.#toAsk.clear();

@@ -52,7 +52,7 @@ export class WaitTimedOutError extends WaggleError {
   readonly taskId: string;
 
   constructor(taskId: string, timeoutMs: number) {
-    super("WAGGLE_WAIT_TIMED_OUT", `Task ${taskId} did not end within ${timeoutMs} ms; it goes on`);
+    super("WAGGLE_WAIT_TIMED_OUT", `Task ${taskId} did not end within ${timeoutMs} ms; it continues`);
     this.taskId = taskId;
   }
 }

@@ -13,7 +13,7 @@ export function fullError(reason: string, remedy = "give the journal more room")
 }
 
 const REMEDY =
-  "a coordinator that runs goes on in a new segment by itself; if none runs, restore the storage from a backup, or run " +
+  "a running coordinator continues in a new segment by itself; if none runs, restore the storage from a backup, or run " +
   "`waggle journal recover`";
 
 /** The fault alone, where the remedy is said elsewhere. */

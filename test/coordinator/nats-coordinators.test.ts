@@ -248,7 +248,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       await aCoordinator("c2");
       client = await aClient();
       for (let n = 0; n < 60; n += 1) await client.submit({ id: `l${n}`, kind: "none" });
-      const changed = "the journal goes on in a new segment";
+      const changed = "the journal continues in a new segment";
       await expect.poll(() => log.lines.map(({ msg }) => msg), { timeout: 20_000 }).toContain(changed);
       const pausedMs = log.lines.filter(({ msg }) => msg === changed).map(({ pausedMs: ms }) => ms);
       console.info(`nats-server ${version}: the change of segment took ${pausedMs.join(", ")} ms`);

@@ -85,7 +85,7 @@ describe.each(brokers)("kill -9 while $name is compacted", ({ binary }) => {
       const working = work(swarm, cycle);
       await new Promise((resolve) => setTimeout(resolve, 200 + cycle * 100)); // somewhere in the middle
       // A session may be too short for a base, so not every session has a base.
-      if (cycle % 2 === 0) await coordinator.says("the journal goes on in a new segment");
+      if (cycle % 2 === 0) await coordinator.says("the journal continues in a new segment");
       await coordinator.kill("SIGKILL");
       coordinator = await startLeading();
       accepted.push(...(await working));
@@ -106,7 +106,7 @@ it("goes on from the older base where the newest is damaged", async () => {
   swarm = await connect({ dataFolder: workplace.dataFolder });
   await startEcho(swarm);
   for (let cycle = 1; cycle <= 4; cycle += 1) await work(swarm, cycle);
-  await coordinator.says(/goes on in a new segment[\s\S]*goes on in a new segment/);
+  await coordinator.says(/continues in a new segment[\s\S]*continues in a new segment/);
   await coordinator.kill("SIGKILL");
   const folder = join(workplace.dataFolder, "journals", "default");
   const withBase = await newestWithBase(folder);

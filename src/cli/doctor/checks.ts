@@ -327,9 +327,12 @@ type Unled = Pick<SwarmChecks, "isSound" | "context">;
 
 const mendFirst = "first fix the journal problem reported above";
 
+const startAdvice =
+  "start a coordinator with `waggle up`; if it halts with exit code 7, see `waggle journal recover`";
+
 function leaderless({ isSound, context }: Unled): Check {
   const found = `no coordinator leads the swarm ${context.settings.swarm}`;
-  const advice = isSound ? "start a coordinator with `waggle up`" : mendFirst;
+  const advice = isSound ? startAdvice : mendFirst;
   return { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
 }
 

@@ -68,5 +68,5 @@ function restartText([first]: readonly [LiveSegment, ...LiveSegment[]], { number
   const { base } = first.opened;
   const segments = first.number === number ? `segment ${number}` : `segments ${first.number} to ${number}`;
   const from = base === undefined ? "the first batch" : `the base of batch ${formatCount(base.idx)}`;
-  return `ends in segment ${number}; a restart reads ${segments}, from ${from} on`;
+  return `ends in segment ${number}; a restart reads ${segments}, from ${from} on (records were counted, not read)`;
 }

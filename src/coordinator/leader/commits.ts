@@ -336,7 +336,7 @@ export class Commits {
       this.#trust.acknowledged(next.writer.sentMonotonicMs);
       this.#enter(live, false);
       const pausedMs = Math.round(clock.monotonicMs() - startedMs);
-      logger.info({ segment: live.number, pausedMs }, "the journal goes on in a new segment");
+      logger.info({ segment: live.number, pausedMs }, "the journal continues in a new segment");
     } catch (error) {
       if (this.#ending.signal.aborted) return;
       const mayBeMended =
