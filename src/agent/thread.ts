@@ -34,7 +34,7 @@ async function main(port: MessagePort, start: ThreadStart): Promise<void> {
     transport = await connectNats({
       ...start.server,
       signal: givenUp.signal,
-      onError: (error) => log.warn({ why: error.message }, "the server complains"),
+      onError: (error) => log.warn({ why: error.message }, "the server reported an error"),
     });
   } catch (error) {
     return close({ type: "closed", ...(givenUp.signal.aborted ? {} : { error: plain(error) }) });

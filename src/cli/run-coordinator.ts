@@ -65,7 +65,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     ...broker.address,
     ...(broker.inboxPrefix === undefined ? {} : { inboxPrefix: broker.inboxPrefix }),
     signal,
-    onError: (error: Error) => logger.warn({ err: error }, "the server complains"),
+    onError: (error: Error) => logger.warn({ err: error }, "the server reported an error"),
   };
   const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
   logStatus(transport, { address: broker.address, log: logger });

@@ -131,7 +131,7 @@ export function connectionOf(
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     name: "waggle doctor",
     signal,
-    onError: (error) => logger.warn({ err: error }, "the server complains"),
+    onError: (error) => logger.warn({ err: error }, "the server reported an error"),
   };
 }
 
