@@ -91,7 +91,7 @@ describe.skipIf(server === undefined)("two processes under one id", () => {
     expect(await journaled("AgentLeft")).toMatchObject([{ agent: "a1", reason: "fenced" }]);
     const { stdout } = await workplace.run("status");
     expect(stdout).toMatch(/a1 .*started twice/);
-    expect(stdout).toContain("two processes were started as a1");
+    expect(stdout).toContain("two processes use the id a1");
     expect(later.child.exitCode).toBeNull();
   });
 });
