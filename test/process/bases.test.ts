@@ -64,6 +64,18 @@ async function work(of: Swarm, cycle: number): Promise<string[]> {
   return ids;
 }
 
+/** Works on until the coordinator changes its segment: an idle leader begins no base. */
+async function workUntilChanged(of: Swarm, coordinator: RunningWaggle, cycle: number): Promise<string[]> {
+  const accepted: string[] = [];
+  let isChanged = false;
+  const changed = coordinator.says("the journal continues in a new segment").then(() => {
+    isChanged = true;
+  });
+  for (let more = 1; !isChanged; more += 1) accepted.push(...(await work(of, 100 * cycle + more)));
+  await changed;
+  return accepted;
+}
+
 async function startEcho(of: Swarm) {
   return await of.agent({
     id: "a1",
@@ -85,7 +97,7 @@ describe.each(brokers)("kill -9 while $name is compacted", ({ binary }) => {
       const working = work(swarm, cycle);
       await new Promise((resolve) => setTimeout(resolve, 200 + cycle * 100)); // somewhere in the middle
       // A session may be too short for a base, so not every session has a base.
-      if (cycle % 2 === 0) await coordinator.says("the journal continues in a new segment");
+      if (cycle % 2 === 0) accepted.push(...(await workUntilChanged(swarm, coordinator, cycle)));
       await coordinator.kill("SIGKILL");
       coordinator = await startLeading();
       accepted.push(...(await working));
