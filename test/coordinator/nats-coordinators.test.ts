@@ -240,7 +240,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       console.info(
         `nats-server ${version}: accepted ${tookMs.map(Math.round).join(", ")} ms after the request`,
       );
-      // Further suites run at the same time: a hand-over that waits for a timer is slow each time, a busy machine is not.
+      // Other suites run at the same time. A hand-over that waits for a timer is slow each time, a busy machine is not.
       expect(tookMs.sort((a, b) => a - b)[1]).toBeLessThan(handOverMsMax);
     });
 
