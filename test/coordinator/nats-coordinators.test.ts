@@ -225,7 +225,8 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       },
     );
 
-    it(`hands over within ${handOverMsMax} ms, back and forth`, async () => {
+    // Tried again, because other suites take the processor meanwhile: the bound is for a swarm alone on two cores.
+    it(`hands over within ${handOverMsMax} ms, back and forth`, { retry: 2 }, async () => {
       await aLeader();
       await aCoordinator("c2");
       await new Promise((resolve) => setTimeout(resolve, leaderTimeoutMs / limits.leaderBeatsPerTimeout));
@@ -240,8 +241,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       console.info(
         `nats-server ${version}: accepted ${tookMs.map(Math.round).join(", ")} ms after the request`,
       );
-      // Other suites run at the same time. A hand-over that waits for a timer is slow each time, a busy machine is not.
-      expect(tookMs.sort((a, b) => a - b)[1]).toBeLessThan(handOverMsMax);
+      expect(tookMs.sort((a, b) => a - b)[3]).toBeLessThan(handOverMsMax);
     });
 
     it("changes its segment under load, keeps its term, and loses nothing", async () => {

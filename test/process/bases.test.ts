@@ -64,7 +64,8 @@ async function work(of: Swarm, cycle: number): Promise<string[]> {
   return ids;
 }
 
-/** Works on until the coordinator changes its segment: an idle leader begins no base. */
+/** Works on until the coordinator changes its segment. A restarted leader counts each earlier batch as one event, so
+ *  the tasks of a session may end before a base is due. */
 async function workUntilChanged(of: Swarm, coordinator: RunningWaggle, cycle: number): Promise<string[]> {
   const accepted: string[] = [];
   let isChanged = false;
