@@ -86,7 +86,7 @@ export const limits = {
   turnBytesMax: 256 * 1024,
   /** Attempts, releases or waits that a command may end; more are ended over several batches. */
   closuresPerCommandMax: 256,
-  /** Commands in one turn: then its batch commits and its answers leave. */
+  /** Most commands in one turn. The commit of the turn's batch, and the answers, follow the last command. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
   /** Commands between two looks at the clock: a look costs less than a command, and one command microseconds. */
@@ -210,9 +210,9 @@ export const limits = {
   /** Pause before an agent asks a leader again; doubles up to the second. */
   agentRetryMs: 50,
   agentRetryMsMax: 1_000,
-  /** Time that a stopped agent gives its handlers before it answers for them… */
+  /** Time for running handlers to end after the stop of an agent. The agent itself then reports their attempts… */
   agentStopMs: 3_000,
-  /** …and time for a leader to confirm the leave, before the agent's silence ends its session. */
+  /** …and time for the leader to confirm that the agent left. Without the confirmation, silence ends the session. */
   agentLeaveMs: 2_000,
   /** Interval at which a draining agent checks its open work, and logs changes. */
   agentDrainLookMs: 2_000,
@@ -720,7 +720,7 @@ export const limits = {
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
   verbAskTimeoutMs: 10_000,
-  /** Silence after which a verb reports that it waits for a leader. */
+  /** Silence of the swarm after which a verb prints "waiting for a leader". */
   verbSilenceMs: 1_500,
   /** Time after which a task that a user waits for at a terminal has its reason shown; also the interval of the
    *  checks. */
@@ -729,7 +729,7 @@ export const limits = {
   statusWatchMs: 1_000,
   /** Time after which an agent that has not joined reports that no leader answers. */
   agentWaitNoticeMs: 2_000,
-  /** A coordinator that leads sooner does not report that it stood by. */
+  /** Time as a standby before `up` prints that the coordinator stands by. */
   standbyNoticeMs: 500,
   /** Between two lines of `up` about how many tasks came and went. */
   lifeLineMs: 5_000,

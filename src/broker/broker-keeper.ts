@@ -118,7 +118,7 @@ class BrokerKeeper {
           `the broker had ended (process ${outcome.endedPid}): started again at ${outcome.record.url} (process ${outcome.record.pid})`,
         );
       case "answers":
-        if (outcome.record.url === url) return; // another coordinator started it, or it was never away
+        if (outcome.record.url === url) return; // another coordinator restarted the broker, or the broker never stopped
         return this.#say(
           `the broker was started elsewhere, at ${outcome.record.url}: end this coordinator and restart it with \`waggle up\``,
         );

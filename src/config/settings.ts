@@ -97,7 +97,7 @@ export const environmentVariables = {
 export type SettingName = keyof SettingNames;
 const settingNames = Object.keys(environmentVariables) as SettingName[];
 
-/** One source: its values, the base of its paths, and its names for values. */
+/** A source of settings: flags, environment or file. Paths are relative to `folder`. */
 interface Layer {
   readonly values: Partial<Record<SettingName, unknown>>;
   readonly folder: string;

@@ -172,8 +172,8 @@ function refusalOf(
 
 /**
  * Prevents rings of waits. A holder that waits for more slots could be part of a ring; acquiring in name order excludes
- * rings. One line of work may not wait for a resource that it already holds or waits for. An agent as a whole may,
- * because it usually runs many lines of work that share one quota.
+ * rings. A holder may not wait for a resource that the same holder has or waits for. An agent may: several holders of
+ * one agent usually share a quota.
  */
 function disorder(
   own: readonly SlotLeaseRow[],

@@ -13,7 +13,7 @@ import type { Standing } from "./eligibility.ts";
 import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
 
-/** One agent: the facts that its candidates for several kinds share. */
+/** Facts about an agent for all its candidates. An agent has a candidate for each kind. */
 export class Contender {
   readonly agent: AgentRow;
   /** The agent's kinds when its candidates were made: a join may change them. */

@@ -48,7 +48,7 @@ export class Turns {
   readonly #inbox = new Inbox();
   /** Commands of the leader's own. */
   readonly #own: Command[] = [];
-  /** Entries that wait for their turn or their commit. */
+  /** Number of entries without an answer: queued for a turn, or in a batch without a commit. */
   #unanswered = 0;
   #isScheduled = false;
   /** Assignments pause: the journal keeps its room for the results of running tasks. */

@@ -37,7 +37,7 @@ export interface ChartedFigure {
 
 export interface Scenario {
   readonly name: string;
-  /** One line that says which load meets which agents. */
+  /** The load and the agents of the scenario, in a line. */
   readonly summary: string;
   /** Description of each rule, by name; the first is the default. */
   readonly rules: Readonly<Record<string, string>>;
