@@ -7,8 +7,16 @@ import { aShell, runIn } from "./shell.ts";
 
 let workplace: Workplace;
 let up: RunningWaggle;
+const timeZone = process.env.TZ;
+
+/** A zone in which it is noon: a time after midnight is printed with its date. */
+function noonZone(): string {
+  const hoursPastNoon = new Date().getUTCHours() - 12;
+  return `Etc/GMT${hoursPastNoon < 0 ? "" : "+"}${hoursPastNoon}`; // GMT+3 is three hours behind UTC
+}
 
 beforeAll(async () => {
+  process.env.TZ = noonZone();
   workplace = await Workplace.make();
   up = workplace.start("up");
   await up.says("leading");
@@ -16,7 +24,11 @@ beforeAll(async () => {
     workplace.start("agent", "--id", id, "--exec", command, "--kind", kind).says("joined");
   await Promise.all([agent("slow", "sleep 10", "translate"), agent("quick", "cat", "review")]);
 });
-afterAll(() => workplace.clear());
+afterAll(async () => {
+  if (timeZone === undefined) delete process.env.TZ;
+  else process.env.TZ = timeZone;
+  await workplace.clear();
+});
 
 const waggle = async (line: string) =>
   await runIn(aShell({ cwd: workplace.folder, columns: 80, env: { NO_COLOR: "1" } }), ...line.split(" "));
