@@ -144,7 +144,7 @@ async function writeHistory(
     const place = { idx: batchIndex(idx), prev, at: instant(at) };
     const batch = encodeBatch(
       { journal: "bench", session: SESSION, term: term(number), ...place },
-      turn.recorded.map(({ json }) => json),
+      turn.eventsJson,
     );
     await writer.put(batch);
     prev = hashOf(batch);
@@ -226,7 +226,7 @@ const openers = { file: openFiles, nats: openStreams };
 const chosen = Object.entries(openers).filter(
   ([name]) => values.store === undefined || values.store === name,
 );
-console.log(`a slice is ${limits.snapshotSliceMs} ms`);
+console.log(`a slice is ${limits.baseSliceMs} ms`);
 let isAllMet = true;
 for (const [, open] of chosen) {
   const store = await open();

@@ -153,6 +153,16 @@ export class UnreachableError extends WaggleError {
  *  the request does not help. */
 export class UnreadableAnswerError extends UnreachableError {}
 
+/** The server does not permit this user an operation that the journal needs. Repeating the operation does not help. */
+export class ForbiddenError extends UnreachableError {
+  override readonly code = "WAGGLE_FORBIDDEN";
+}
+
+/** True for an error of a server that may answer later. A missing permission stays missing. */
+export function mayAnswerLater(error: unknown): error is UnreachableError {
+  return error instanceof UnreachableError && !(error instanceof ForbiddenError);
+}
+
 /** A broker could not be started, or is not the broker that this data folder needs. */
 export class BrokerError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {

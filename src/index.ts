@@ -43,7 +43,7 @@ export type {
 } from "./client/operations.ts";
 export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
-export type { SubmitAck } from "./client/submission.ts";
+export type { SubmitAck } from "./client/submit-ack.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
 export type {
   ProjectOptions,

@@ -45,6 +45,9 @@ export const limits = {
   /** Total size of messages that are kept while reconnecting; further messages are lost, as on any broken connection.
    */
   keptPublishBytesMax: 8 * 1024 ** 2,
+  /** Queued bytes that a connection writes at once. Fewer bytes wait for the end of the step, so that all messages of a
+   *  full turn leave in one write: a write costs more than its bytes. */
+  writeBytesMin: 1024 * 1024,
   /** Time that `close` waits for the server to take queued messages. */
   closeFlushMs: 2_000,
   /** Interval of the check for expired requests; time-outs may be late by one interval. */
@@ -197,7 +200,8 @@ export const limits = {
   agentsMax: 10_000,
   /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
   fencedIncarnationsMax: 8,
-  /** …and to have ended otherwise: a copy of a join is late by two minutes at most, and a life lasts ten seconds. */
+  /** Remembered sessions of an agent that ended otherwise: a copy of a join is late by two minutes at most, and a
+   *  session lasts ten seconds or longer. */
   pastIncarnationsMax: 16,
   /** Time until an agent that left is forgotten, with all learnt rates. */
   agentForgottenMs: 24 * 3_600_000,
@@ -247,6 +251,20 @@ export const limits = {
   endedLogsMax: 1_000,
   /** …and their total size: 256 attempts with full logs. */
   endedLogsBytesMax: 4 * 1024 ** 2,
+  /** Interval at which an agent's chart, and so its status, follows its load. Each heartbeat tells the load anyway. A
+   *  transition costs as much as ten tasks. */
+  loadToldMs: 500,
+  /** An agent's heartbeat is late after this share of its period: then its stand-in sends the heartbeat. The rest of
+   *  the leases' time is left for answers. */
+  heartbeatLateRatio: 1.25,
+  /** First size of the memory that an agent shares with its stand-in: a heartbeat with some thirty attempts. */
+  slateBytes: 4 * 1024,
+  /** An agent that holds more attempts shows its stand-in new attempts per interval, not at once. A heartbeat with
+   *  hundreds takes longer to write than a short task to run. Until then the leader counts them as not seen. */
+  slatedAtOnceMax: 64,
+  slateMs: 250,
+  /** Time after which the stand-in answers a question for logs in place of a blocked agent. */
+  standInLogMs: 400,
   /** Log messages that go to the agent's session at once, per interval. Further messages wait for the next interval,
    *  so that a handler that writes without end does not fill the session's thread. */
   logMessagesPerFlush: 64,
@@ -406,7 +424,7 @@ export const limits = {
   rememberMsMin: 60_000,
   rememberMsMax: 31 * 24 * 3_600_000,
   rememberedTasksMin: 1_000,
-  /** Some 300 bytes each, and as many lines of a snapshot. */
+  /** Some 170 bytes each with ids of 36 characters, and as many lines of a snapshot. */
   rememberedTasksMax: 10_000_000,
   /** Rows that are kept because of settings: bounds on settings. */
   kindsSetMax: 10_000,
@@ -470,6 +488,12 @@ export const limits = {
   acquireGraceMs: 2_000,
 
   // --- watching the load -----------------------------------------------------------------------
+  /** A task that waits longer is a finding of `waggle health` if every agent for it is full. */
+  healthWaitMs: 30_000,
+  /** Success rate of a kind below which `waggle health` calls the kind failing. */
+  healthSuccessRateMin: 0.5,
+  /** Time between two verdicts of `waggle health --watch`. */
+  healthWatchMs: 2_000,
   /** Assignments of a kind that a concentration alert looks at: recent enough for a repaired agent to end the alert. */
   concentrationAssignments: 1_000,
   /** Fewest assignments that an alert is raised on. The share of 200 has a standard error of 0.035 at most: chance
@@ -565,9 +589,9 @@ export const limits = {
   journalUnassignedShare: 0.92,
   /** Overhead of a record in a stream: subject, headers, bookkeeping; an estimate between two measurements. */
   journalRecordOverheadBytes: 128,
-  /** Interval, while the journal is full, of checks whether records covered by snapshots may be removed. */
+  /** Interval, while the journal is full, of checks whether segments before the newest base may be removed. */
   journalRoomRetryMs: 2_000,
-  /** Time for which a standby lets a leader without room lead: twice the time until the leader may purge. */
+  /** Time for which a standby lets a leader without room lead: twice the time until the leader may remove segments. */
   fullLeaderMsMax: 240_000,
   /** Bytes of batches in one page of a query. */
   queryPageBytesMax: 256 * 1024,
@@ -688,22 +712,22 @@ export const limits = {
   /** …and the pause between two looks: by then a server that takes over knows its newest records. */
   faultLookMs: 500,
 
-  // --- snapshots ------------------------------------------------------------------------------
-  /** Size of a snapshot's chunk: small enough to be hashed within a millisecond. A million tasks need some thousand
+  // --- bases ----------------------------------------------------------------------------------
+  /** Size of a base's chunk: small enough to be hashed within a millisecond. A million tasks need some thousand
    *  chunks, whose positions and hashes fit the manifest. */
-  snapshotChunkBytesMax: 512 * 1024,
-  /** …or a share of the journal's storage, so that a small journal can be purged in time. */
-  snapshotJournalShare: 1 / 8,
-  /** …or time since the last snapshot, so that records beyond the retention are removed even with little load. */
-  snapshotMs: 24 * 3_600_000,
-  /** Interval of snapshots while the journal is short of room: each lets records before the last snapshot go. */
-  snapshotShortMs: 30_000,
+  baseChunkBytesMax: 512 * 1024,
+  /** …or a share of the journal's storage, so that a small journal can be compacted in time. */
+  baseJournalShare: 1 / 8,
+  /** …or time since the last base, so that records beyond the retention are removed even with little load. */
+  baseMs: 24 * 3_600_000,
+  /** Interval of bases while the journal is short of room: each base lets the segments before the last base go. */
+  baseShortMs: 30_000,
   /** A server that keeps streams in its page cache has synced older records (the default interval is two minutes): a
    *  power failure does not remove them. */
-  snapshotSyncMs: 120_000,
-  /** Pause after a failed snapshot; doubles. */
-  snapshotRetryMs: 5_000,
-  snapshotRetryMsMax: 300_000,
+  baseSyncMs: 120_000,
+  /** Pause after a failed base; doubles. */
+  baseRetryMs: 5_000,
+  baseRetryMsMax: 300_000,
   /** Part of the journal that is kept for readers, by default: it fits the default storage of a journal. */
   auditRetentionMs: 7 * 24 * 3_600_000,
   auditRetentionBytes: 7 * 1024 ** 3,
@@ -712,10 +736,10 @@ export const limits = {
   auditRetentionBytesLittle: 16 * 1024 ** 2,
   /** Reading or writing a snapshot yields the event loop after each slice: a quarter of a turn's alarm, so that the
    *  next line or record does not raise the alarm. */
-  snapshotSliceMs: 12,
+  baseSliceMs: 12,
   /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes
    *  microseconds. */
-  snapshotStepRows: 1_024,
+  baseStepRows: 1_024,
 
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
@@ -727,6 +751,8 @@ export const limits = {
   waitReasonMs: 5_000,
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
   statusWatchMs: 1_000,
+  /** Minimum interval between an agent's log lines about failed attempts. */
+  failureNoticeMs: 10_000,
   /** Time after which an agent that has not joined reports that no leader answers. */
   agentWaitNoticeMs: 2_000,
   /** Time as a standby before `up` prints that the coordinator stands by. */
@@ -812,7 +838,7 @@ assert(
   "a confirmed heartbeat keeps an agent in touch until the next one",
 );
 assert(
-  limits.fullLeaderMsMax >= 2 * limits.snapshotSyncMs,
+  limits.fullLeaderMsMax >= 2 * limits.baseSyncMs,
   "a leader has the time to make room in a full journal",
 );
 assert(
@@ -906,7 +932,7 @@ assert(
   limits.journalFullRetryMs * 2 <= limits.leaderTimeoutMsMin,
   "a leader finds room before a standby does",
 );
-assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and its last item raise no alarm");
+assert(limits.baseSliceMs * 2 <= limits.turnMsAlarm, "a slice and its last item raise no alarm");
 assert(
   limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax,
   "a file takes every record that a server takes",

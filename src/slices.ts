@@ -24,4 +24,13 @@ export class Slices {
     await new Promise<void>((resolve) => this.#clock.soon(resolve));
     this.#sinceMonotonicMs = this.#clock.monotonicMs();
   }
+
+  /** Takes all steps, with a pause whenever a slice is over. */
+  async run<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      if (this.isOver) await this.pause();
+    }
+  }
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A Waggle agent in plain Python, no packages: joins, sends heartbeats, runs tasks, drains on Ctrl-C or SIGTERM.
 
-    python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4] [--group GROUP]
+    python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4] [--group GROUP] [--inbox-prefix _INBOX_me]
 
-Without --nats, reads .waggle/broker.json in the current folder. Exit code 3: the connection was lost. See docs/protocol.md.
+Without --nats, reads .waggle/broker.json in the current folder. Exit code 3: the connection was lost; 5: forbidden. See docs/protocol.md.
 """
 import argparse, json, os, signal, socket, sys, threading, time, uuid
 from urllib.parse import urlparse
@@ -18,14 +18,14 @@ def key_of(attempt): return tuple(attempt[part] for part in NAME)
 
 class Nats:
     """A minimal NATS client: one connection, publish, subscribe, request."""
-    def __init__(self, url, token=None):
+    def __init__(self, url, token, inbox_prefix):
         at = urlparse(url)
         self.socket = socket.create_connection((at.hostname, at.port or 4222))
         self.input, self.lock, self.handlers, self.waiting = self.socket.makefile("rb"), threading.Lock(), {}, {}
         self.input.readline()  # INFO
         auth = {"user": at.username, "pass": at.password} if at.password else {"auth_token": token or at.username}
         self.write(f"CONNECT {json.dumps({'verbose': False, 'headers': True, 'no_responders': True, **auth})}\r\n".encode())
-        self.inbox = "_INBOX." + fresh()
+        self.inbox = f"{inbox_prefix}.{fresh()}"
         self.subscribe(self.inbox + ".*", lambda subject, data: self.waiting.pop(subject, lambda _: None)(data))
         threading.Thread(target=self.read, daemon=True).start()
     def write(self, data):
@@ -53,6 +53,7 @@ class Nats:
                 body = self.input.read(int(args[-1]) + 2)[:-2]
                 data = body[int(args[-2]):] if op == "HMSG" else body  # "no responders" is a header without data
                 self.handlers[args[1]](args[0], data)
+            if line.startswith(b"-ERR 'Permissions Violation"): os._exit(5)  # asking again does not help
         os._exit(print("the connection to the server was lost", file=sys.stderr) or 3)
 
 class Agent:
@@ -77,13 +78,11 @@ class Agent:
         self.term = push["term"]
         if push["type"] == "assign":
             for task in push["assignments"]: self.start(task)
-        elif push["type"] == "revoke":
-            self.revoked.update(key_of(each) for each in push["attempts"])
+        elif push["type"] == "revoke": self.revoked.update(key_of(each) for each in push["attempts"])
         elif push["type"] == "rejoin":  # after a long silence, the leader reassigned all attempts
             self.incarnation, self.seen, self.early, self.held = fresh(), 0, set(), {}
             threading.Thread(target=self.join).start()
-        elif push["type"] == "fenced":
-            os._exit(print("another process joined under the agent's id", file=sys.stderr) or 1)
+        elif push["type"] == "fenced": os._exit(print("another process joined under the agent's id", file=sys.stderr) or 1)
     def start(self, task):
         if task["number"] <= self.seen or task["number"] in self.early: return  # a repetition
         self.early.add(task["number"])
@@ -114,7 +113,8 @@ if __name__ == "__main__":
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--kind", action="append", required=True)
     for flag in ("--swarm", "--nats", "--group", "--id", "--max-concurrent"): flags.add_argument(flag)
+    flags.add_argument("--inbox-prefix", default=os.environ.get("NATS_INBOX_PREFIX", "_INBOX"))
     given = flags.parse_args()
     broker = {"url": given.nats} if given.nats else json.load(open(".waggle/broker.json"))
     name = given.id or f"{socket.gethostname().split('.')[0]}-{given.kind[0]}-{fresh()[:4]}"
-    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", given.group or "_", name, given.kind, int(given.max_concurrent or 4)).live()
+    Agent(Nats(broker["url"], broker.get("secret"), given.inbox_prefix), given.swarm or "default", given.group or "_", name, given.kind, int(given.max_concurrent or 4)).live()

@@ -1,6 +1,6 @@
 // An agent in a user's program: a handler that runs assigned attempts until the agent is drained or stopped.
-// Combines the runner, which calls the handler in this thread, with the session, which talks to the leader. The
-// session runs in its own thread with its own connection, or in this thread over a given transport.
+// Combines the runner, which calls the handler, with the session, which talks to the leader. Both run in this
+// thread. A stand-in in a thread of its own sends heartbeats while the handler blocks this thread.
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
@@ -15,24 +15,28 @@ import {
   WaggleError,
   type WaggleErrorCode,
 } from "../errors.ts";
-import { type AgentId, agentId, type SwarmId } from "../ids.ts";
+import { type AgentId, agentId, NO_GROUP, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentIdSchema, groupIdSchema, joinRequestSchema, labelsSchema } from "../protocol/schemas.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+import { connectNats } from "../transport/nats.ts";
+import { logServerError } from "../transport/server-error.ts";
+import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Handler } from "./handler.ts";
-import type { AgentProfile, SessionLink, SessionNotice } from "./link.ts";
+import type { AgentProfile, SessionNotice } from "./link.ts";
 import { abortSignal, callback, readerOf } from "./options.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
-import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
+import { StandIn, type StandInServer } from "./stand-in.ts";
 import { handlerOf, type TypedHandler } from "./typed-handler.ts";
 import { isTypedKind, type TypedKind } from "./typed-kind.ts";
 
 export interface AgentOptions {
   /** Unique per process, 1–64 characters of `[A-Za-z0-9_-]`: a process that joins later with the same id fences
    *  the earlier. Forgotten a day after the agent left; after a minute, if the agent only acquired slots.
-   *  Default: `<host>-<kind>-<4 random>`. */
+   *  Default: `<host>-<kind>-<8 random>`. */
   readonly id?: string;
   /** Kinds of tasks that the agent serves, at most 256; empty for an agent that only acquires slots. */
   readonly kinds: readonly string[];
@@ -60,17 +64,16 @@ export interface TypedAgentOptions<Kind extends TypedKind> extends Omit<AgentOpt
   readonly handler: TypedHandler<Kind>;
 }
 
-/** How the agent reaches the swarm. `server`: the session runs in its own thread with its own connection, so a
- *  handler that blocks loses no lease. `transport`: the session runs in this thread and leaves the transport
- *  open. */
+/** How the agent reaches the swarm. `server`: over its own connection, with its own stand-in. `transport`: over a
+ *  connection that it leaves open, with the connection's stand-in. Without a stand-in, a handler that blocks
+ *  loses its leases. */
 export type AgentConnection =
-  | { readonly kind: "server"; readonly server: Omit<ThreadStart["server"], "name"> }
-  | { readonly kind: "transport"; readonly transport: Transport };
+  | { readonly kind: "server"; readonly server: StandInServer }
+  | { readonly kind: "transport"; readonly transport: Transport; readonly standIn?: StandIn };
 
 export interface AgentDeps {
   readonly swarm: SwarmId;
   readonly connection: AgentConnection;
-  /** Clock of this thread; a session in its own thread uses the system's clock. */
   readonly clock?: Clock;
   readonly random?: Random;
   /** Default: silent. Never receives payloads, results or credentials. */
@@ -116,10 +119,51 @@ export interface Agent extends AsyncDisposable {
 export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<Agent> {
   const options = readAgentOptions(given);
   options.signal?.throwIfAborted();
-  const profile = profileOf(options, deps.random ?? systemRandom);
-  const agent = new LinkedAgent(options, profile, deps);
+  const { swarm, clock = systemClock, random = systemRandom } = deps;
+  const profile = profileOf(options, random);
+  const log = (deps.logger ?? pino({ level: "silent" })).child({ agent: profile.id });
+  const wire = await openWire(deps.connection, { id: profile.id, log, signal: options.signal });
+  if (options.signal?.aborted) await wire.close?.();
+  options.signal?.throwIfAborted();
+  const agent = new LinkedAgent(options, profile, { swarm, clock, random, log, wire });
   await agent.joined;
   return agent;
+}
+
+/** An agent's connection. */
+interface AgentWire {
+  readonly transport: Transport;
+  readonly standIn: StandIn | undefined;
+  /** Absent: the connection outlives the agent. */
+  readonly close?: () => Promise<void>;
+}
+
+async function openWire(
+  connection: AgentConnection,
+  {
+    id,
+    log,
+    signal,
+  }: { readonly id: string; readonly log: Logger; readonly signal: AbortSignal | undefined },
+): Promise<AgentWire> {
+  if (connection.kind === "transport") return { standIn: undefined, ...connection };
+  const { server } = connection;
+  const transport = await connectNats({
+    ...server,
+    name: `waggle-agent-${id}`,
+    ...(signal === undefined ? {} : { signal }),
+    onError: (error) => logServerError(log, error),
+  });
+  logStatus(transport, { address: server, log });
+  return { transport, standIn: new StandIn(server, log), close: () => transport.close() };
+}
+
+interface LinkedAgentDeps {
+  readonly swarm: SwarmId;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly wire: AgentWire;
 }
 
 class LinkedAgent implements Agent {
@@ -128,34 +172,49 @@ class LinkedAgent implements Agent {
   readonly closed: Promise<WaggleError | undefined>;
   readonly #runner: Runner;
   readonly #slots: Slots;
-  readonly #link: SessionLink;
+  readonly #session: AgentSession;
+  readonly #wire: AgentWire;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#link.tell({ type: "stop" });
+  readonly #onAbort = () => this.#session.tell({ type: "stop" });
   #status: AgentStatus = "offline";
   #isDraining = false;
   #hasJoined!: () => void;
   #hasClosed!: (error: WaggleError | undefined) => void;
 
-  constructor(options: AgentOptions, profile: AgentProfile, deps: AgentDeps) {
-    const { clock = systemClock, random = systemRandom, logger = pino({ level: "silent" }) } = deps;
-    const log = logger.child({ agent: profile.id });
+  constructor(options: AgentOptions, profile: AgentProfile, deps: LinkedAgentDeps) {
+    const { swarm, clock, random, log, wire } = deps;
+    this.#wire = wire;
     this.id = agentId(profile.id);
     this.closed = new Promise((resolve) => {
       this.#hasClosed = resolve;
     });
     this.joined = this.#untilJoined(options.signal);
-    this.#slots = new Slots({ clock, tell: (order) => this.#link.tell(order) });
+    this.#slots = new Slots({ clock, tell: (order) => this.#session.tell(order) });
     this.#runner = new Runner({
       slots: this.#slots,
       handler: options.handler,
       maxConcurrent: profile.maxConcurrent,
       clock,
       log,
-      tell: (order) => this.#link.tell(order),
+      tell: (order) => this.#session.tell(order),
     });
-    this.#link = linkSession(profile, { ...deps, clock, random, logger: log }, (notice) =>
-      this.#obey(notice),
-    );
+    const { id, group = NO_GROUP } = profile;
+    const subjects = subjectsOf(swarm);
+    const standIn = wire.standIn?.placeFor({
+      heartbeat: subjects.agent(group, id, "heartbeat"),
+      log: subjects.agentLog(group, id),
+    });
+    this.#session = new AgentSession({
+      swarm,
+      profile,
+      transport: wire.transport,
+      clock,
+      random,
+      log,
+      notify: (notice) => this.#obey(notice),
+      ...(standIn === undefined ? {} : { standIn }),
+    });
+    this.#session.start();
     this.#signal = options.signal;
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
@@ -169,12 +228,12 @@ class LinkedAgent implements Agent {
   }
 
   async drain(): Promise<void> {
-    this.#link.tell({ type: "drain" });
+    this.#session.tell({ type: "drain" });
     await this.closed;
   }
 
   async stop(): Promise<void> {
-    this.#link.tell({ type: "stop" });
+    this.#session.tell({ type: "stop" });
     await this.closed;
   }
 
@@ -192,6 +251,12 @@ class LinkedAgent implements Agent {
 
   counts(): RunnerCounts {
     return this.#runner.counts();
+  }
+
+  #close(error: WaggleError | undefined): void {
+    const { close } = this.#wire;
+    if (close === undefined) this.#hasClosed(error);
+    else void close().finally(() => this.#hasClosed(error));
   }
 
   async #untilJoined(signal: AbortSignal | undefined): Promise<void> {
@@ -222,39 +287,13 @@ class LinkedAgent implements Agent {
         return this.#slots.obey(notice);
       case "closed":
         this.#slots.close();
-        // A session that ends normally has aborted its attempts before. A session whose thread died has not.
-        this.#runner.abortAll("stopping");
         this.#status = "offline";
         this.#signal?.removeEventListener("abort", this.#onAbort);
-        return this.#hasClosed(notice.error === undefined ? undefined : errorOf(notice.error));
+        return this.#close(notice.error === undefined ? undefined : errorOf(notice.error));
       default:
         return unreachable(notice);
     }
   }
-}
-
-function linkSession(
-  profile: AgentProfile,
-  deps: Required<AgentDeps>,
-  notify: (notice: SessionNotice) => void,
-): SessionLink {
-  const { connection, swarm, clock, random, logger: log } = deps;
-  if (connection.kind === "server") {
-    const server = { ...connection.server, name: `waggle-agent-${profile.id}` };
-    const logLevel = logLevels.find((level) => log.isLevelEnabled(level)) ?? "silent";
-    return linkThread({ server, swarm, profile, logLevel }, { log, notify });
-  }
-  const session = new AgentSession({
-    swarm,
-    profile,
-    transport: connection.transport,
-    clock,
-    random,
-    log,
-    notify,
-  });
-  session.start();
-  return session;
 }
 
 const { shape } = joinRequestSchema;
@@ -320,11 +359,12 @@ function profileOf(options: AgentOptions, random: Random): AgentProfile {
   return { ...rest, id, maxConcurrent };
 }
 
-/** `<host>-<kind>-<4 random>` (`client` without a kind), limited to the characters of an id. */
+/** `<host>-<kind>-<8 random>` (`client` without a kind), limited to the characters of an id. With 4 random characters,
+ *  two of 500 agents would get the same id in 7 % of starts. */
 function defaultId(kinds: readonly string[], random: Random): string {
   const [host = "host"] = hostname().split(".");
   const name = `${host}-${kinds[0] ?? "client"}`.replace(/[^A-Za-z0-9_-]+/g, "-");
-  return `${name.slice(0, limits.subjectTokenCharactersMax - 5)}-${random.id(4)}`;
+  return `${name.slice(0, limits.subjectTokenCharactersMax - 9)}-${random.id(8)}`;
 }
 
 function errorOf({

@@ -55,12 +55,13 @@ export interface Arrival {
 
 export class AttemptLedger {
   readonly #incarnation: string;
-  readonly #heldByName = new Map<string, HeldAttempt>();
   readonly #heldByKey = new Map<AttemptKey, HeldAttempt>();
+  readonly #heldByName = new HeldByName();
   /** Numbers above `seen` that have arrived. */
   readonly #ahead = new Set<number>();
-  /** Names of attempts revoked before their arrival. */
-  readonly #earlyRevokes = new Set<string>();
+  /** Attempts revoked before their arrival, the newest of each task id. An assignment that the leader sends again says
+   *  itself that the attempt was revoked. */
+  readonly #earlyRevokes = new Map<string, AttemptName>();
   readonly #emptiness = new Listeners<[isEmpty: boolean]>();
   #seen = 0;
   #running = 0;
@@ -81,11 +82,16 @@ export class AttemptLedger {
 
   /** Number of ended attempts whose results no leader has answered. */
   get unanswered(): number {
-    return this.#heldByName.size - this.#running;
+    return this.size - this.#running;
+  }
+
+  /** Number of held attempts. */
+  get size(): number {
+    return this.#heldByKey.size;
   }
 
   get isEmpty(): boolean {
-    return this.#heldByName.size === 0;
+    return this.size === 0;
   }
 
   /** True if nothing is held: the present value, then each change. */
@@ -95,7 +101,7 @@ export class AttemptLedger {
   });
 
   held(): HeldAttempt[] {
-    return [...this.#heldByName.values()];
+    return [...this.#heldByKey.values()];
   }
 
   /** Attempts that have not begun; attempts begin in order of arrival. @param capacity for handlers, at least 0 */
@@ -123,8 +129,7 @@ export class AttemptLedger {
     const wasEmpty = this.isEmpty;
     for (const assignment of assignments) {
       if (!this.#note(assignment.number)) continue;
-      const name = attemptKey(assignment);
-      if (this.#heldByName.has(name)) continue;
+      if (this.#heldByName.find(assignment) !== undefined) continue;
       const held: HeldAttempt = {
         key: `${this.#incarnation}.${assignment.number}`,
         project: projectId(assignment.project),
@@ -132,11 +137,11 @@ export class AttemptLedger {
         attempt: attemptNumber(assignment.attempt),
         token: token(assignment.token),
         isRunning: true,
-        isRevoked: this.#earlyRevokes.delete(name),
+        isRevoked: assignment.revoked === true || this.#wasRevoked(assignment),
         isAborted: false,
         confirmedAt,
       };
-      this.#heldByName.set(name, held);
+      this.#heldByName.add(held);
       this.#heldByKey.set(held.key, held);
       this.#running += 1;
       arrivals.push({ held, assignment });
@@ -149,8 +154,8 @@ export class AttemptLedger {
   revoke(attempts: readonly AttemptName[]): HeldAttempt[] {
     const marked: HeldAttempt[] = [];
     for (const attempt of attempts) {
-      const held = this.#heldByName.get(attemptKey(attempt));
-      if (held === undefined) this.#rememberRevoke(attemptKey(attempt));
+      const held = this.#heldByName.find(attempt);
+      if (held === undefined) this.#rememberRevoke(attempt);
       else if (held.isRunning && !held.isRevoked) {
         held.isRevoked = true;
         held.isAborted = true;
@@ -175,7 +180,7 @@ export class AttemptLedger {
     if (held === undefined) return;
     this.end(key);
     this.#heldByKey.delete(key);
-    this.#heldByName.delete(attemptKey(held));
+    this.#heldByName.remove(held);
     if (this.isEmpty) this.#emptiness.tell(true);
   }
 
@@ -189,13 +194,46 @@ export class AttemptLedger {
     return true;
   }
 
-  #rememberRevoke(name: string): void {
+  #wasRevoked(attempt: AttemptName): boolean {
+    const revoked = this.#earlyRevokes.get(attempt.task);
+    return revoked !== undefined && isSame(revoked, attempt) && this.#earlyRevokes.delete(attempt.task);
+  }
+
+  #rememberRevoke(attempt: AttemptName): void {
     if (this.#earlyRevokes.size >= limits.earlyRevokesMax) {
-      for (const oldest of this.#earlyRevokes) {
+      for (const oldest of this.#earlyRevokes.keys()) {
         this.#earlyRevokes.delete(oldest);
         break;
       }
     }
-    this.#earlyRevokes.add(name);
+    this.#earlyRevokes.set(attempt.task, attempt);
   }
+}
+
+/** Finds attempts without building a text of project, task and attempt number: nearly always, a task id names a single
+ *  held attempt. */
+class HeldByName {
+  readonly #firstByTask = new Map<string, HeldAttempt>();
+  /** By name: attempts that arrived while a second attempt with the same task id was held. */
+  readonly #others = new Map<string, HeldAttempt>();
+
+  find(name: AttemptName): HeldAttempt | undefined {
+    const first = this.#firstByTask.get(name.task);
+    if (first !== undefined && isSame(first, name)) return first;
+    return this.#others.size === 0 ? undefined : this.#others.get(attemptKey(name));
+  }
+
+  add(held: HeldAttempt): void {
+    if (this.#firstByTask.has(held.task)) this.#others.set(attemptKey(held), held);
+    else this.#firstByTask.set(held.task, held);
+  }
+
+  remove(held: HeldAttempt): void {
+    if (this.#firstByTask.get(held.task) === held) this.#firstByTask.delete(held.task);
+    else this.#others.delete(attemptKey(held));
+  }
+}
+
+function isSame(one: AttemptName, other: AttemptName): boolean {
+  return one.task === other.task && one.attempt === other.attempt && one.project === other.project;
 }

@@ -100,16 +100,9 @@ export function attemptName({
 }
 
 function reportOf(held: HeldAttempt, end: AttemptEnd): ResultReport {
-  const named = { ...attemptName(held), token: held.token };
-  const { outcome, result, encoding, error } = end;
-  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
-  if (held.isRevoked || outcome === "aborted") return { ...named, outcome: "revoked", ...spent };
-  return {
-    ...named,
-    outcome,
-    ...(result === undefined ? {} : { result }),
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(error === undefined ? {} : { error }),
-    ...spent,
-  };
+  const { project, task, attempt, token } = held;
+  const { outcome, result, encoding, error, tokens } = end;
+  if (held.isRevoked || outcome === "aborted")
+    return { project, task, attempt, token, outcome: "revoked", tokens };
+  return { project, task, attempt, token, outcome, result, encoding, error, tokens };
 }

@@ -8,9 +8,10 @@ import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
+import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
-import type { Transport } from "../transport/transport.ts";
+import type { RequestOptions, Transport } from "../transport/transport.ts";
 
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
@@ -18,6 +19,13 @@ export type Answer<Value> =
   | { readonly kind: "refused"; readonly refusal: CodedError }
   /** No definite answer: no leader, a lost answer, or an unreadable answer. Ask again. */
   | { readonly kind: "unanswered"; readonly why: string };
+
+export interface AskTerms<Value> {
+  /** Ends the wait for the answer. */
+  readonly ending?: RequestOptions["ending"];
+  /** Proves most right answers without the schema. */
+  readonly isRight?: QuickCheck<Value>;
+}
 
 export class LeaderClient {
   readonly #transport: Transport;
@@ -52,7 +60,7 @@ export class LeaderClient {
     verb: AgentVerb,
     message: Uint8Array | object,
     schema: Schema,
-    signal?: AbortSignal,
+    { ending, isRight }: AskTerms<z.infer<Schema>> = {},
   ): Promise<Answer<z.infer<Schema>>> {
     const knownWhenAsked = this.#horizon.known;
     const outcome = await this.#transport.request(
@@ -60,12 +68,14 @@ export class LeaderClient {
       bytesOf(message),
       {
         timeoutMs: limits.requestTimeoutMs,
-        ...(signal === undefined ? {} : { signal }),
+        ...(ending === undefined ? {} : { ending }),
       },
     );
     switch (outcome.kind) {
       case "answered": {
-        const answer = readAnswer(outcome.data, schema);
+        const value = isRight === undefined ? undefined : readQuickly(outcome.data, isRight);
+        const answer =
+          value === undefined ? readAnswer(outcome.data, schema) : ({ kind: "answered", value } as const);
         if (answer.kind === "answered") this.#horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
       }

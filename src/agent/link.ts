@@ -65,12 +65,12 @@ export interface AttemptEnd {
   readonly key: AttemptKey;
   /** `aborted`: the handler had begun, was asked to end, and did not complete. */
   readonly outcome: "completed" | "failed" | "infrastructure" | "invalid" | "aborted";
-  readonly result?: string;
-  readonly encoding?: "base64";
-  readonly error?: string;
-  readonly tokens?: number;
+  readonly result?: string | undefined;
+  readonly encoding?: "base64" | undefined;
+  readonly error?: string | undefined;
+  readonly tokens?: number | undefined;
   /** Duration of the handler, ms; absent if the handler never started. */
-  readonly latencyMs?: number;
+  readonly latencyMs?: number | undefined;
 }
 
 export interface ProgressReport {

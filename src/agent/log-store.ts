@@ -50,13 +50,19 @@ export class LogStore {
     if (kept.tail.length > 2 * limits.attemptLogBytes) cut(kept);
   }
 
-  /** The attempt has ended and writes nothing more. */
-  end(key: AttemptKey): void {
+  /** The attempt, until it has ended. */
+  attempt(key: AttemptKey): LoggedAttempt | undefined {
+    return this.#running.get(key)?.of;
+  }
+
+  /** The attempt has ended and writes nothing more. @returns true if it wrote anything */
+  end(key: AttemptKey): boolean {
     const kept = this.#running.get(key);
-    if (kept === undefined) return;
+    if (kept === undefined) return false;
     this.#running.delete(key);
     cut(kept);
     this.#ended.add(kept);
+    return kept.tail !== nothing;
   }
 
   /** Texts of a task's attempts, newest start first, as many as fit. @param bytesMax of the whole answer, as

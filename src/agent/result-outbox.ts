@@ -2,11 +2,14 @@
 // results share a message, and few messages are in flight. So a busy agent sends large messages and an idle
 // agent sends at once. Belongs to one incarnation of an agent and ends with it.
 
+import { Buffer } from "node:buffer";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import { type ResultAnswer, type ResultReport, resultResponseSchema } from "../protocol/schemas.ts";
 import { pauseAfter, type RetryPace } from "../retry-paused.ts";
 import type { Answer, LeaderClient } from "./leader-client.ts";
 import type { AttemptKey, SessionLog } from "./link.ts";
+import { isUsualResultResponse } from "./quick-checks.ts";
 
 export interface ResultOutboxDeps {
   readonly incarnation: string;
@@ -25,9 +28,12 @@ export interface ResultOutboxDeps {
 interface Waiting {
   readonly key: AttemptKey;
   readonly report: ResultReport;
-  /** The report as JSON, encoded once: repetitions are byte-identical. */
-  readonly json: string;
-  readonly bytes: number;
+}
+
+/** Results that fit a message, and the message. */
+interface Batch {
+  readonly waiting: readonly Waiting[];
+  readonly message: Uint8Array;
 }
 
 export class ResultOutbox {
@@ -37,68 +43,102 @@ export class ResultOutbox {
   #failures = 0;
   #isPausing = false;
   #isClosed = false;
-  #hurry = new AbortController();
+  /** Ends the messages in flight. */
+  readonly #hurried = new Listeners();
+  /** Number of new leaders. */
+  #hurries = 0;
 
   constructor(deps: ResultOutboxDeps) {
     this.#deps = deps;
   }
 
+  /** Call `send` after the last result of a turn: results that were added together share a message. */
   add(key: AttemptKey, report: ResultReport): void {
-    this.#waiting.push(waitingOf(key, report));
+    this.#waiting.push({ key, report });
+  }
+
+  send(): void {
     this.#pump();
   }
 
   /** A new leader begins: results in flight are sent again at once. */
   sendAgain(): void {
-    this.#hurry.abort();
-    this.#hurry = new AbortController();
+    this.#hurries += 1;
+    this.#hurried.tell();
   }
 
   /** From now on, sends and reports nothing. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
-    this.#hurry.abort();
+    this.#hurried.tell();
   }
 
   #pump(): void {
     while (!this.#isClosed && !this.#isPausing && this.#underWay < limits.resultMessagesInFlightMax) {
       const batch = this.#nextBatch();
-      if (batch.length === 0) return;
+      if (batch === undefined) return;
       this.#underWay += 1;
       this.#send(batch).catch((error: unknown) => this.#deps.onFailure(error));
     }
   }
 
-  #nextBatch(): Waiting[] {
-    const first = this.#waiting[0];
-    // After a reconnect, the server's maximum may be smaller than when the report was encoded.
-    if (first !== undefined) this.#waiting[0] = this.#fitting(first);
-    let bytes = this.#frameBytes();
-    let count = 0;
-    for (const { bytes: more } of this.#waiting) {
-      if (count === limits.itemsPerMessageMax || (count > 0 && bytes + more > this.#deps.leader.roomBytes))
-        break;
-      bytes += more;
-      count += 1;
+  /** Writes all results of a message at once, which costs half of writing each. */
+  #nextBatch(): Batch | undefined {
+    const { roomBytes } = this.#deps.leader;
+    let count = this.#countWithin(roomBytes);
+    if (count === 0) return undefined;
+    let message = this.#messageOf(count);
+    while (message.length > roomBytes && count > 1) {
+      count = Math.ceil(count / 2);
+      message = this.#messageOf(count);
     }
-    return this.#waiting.splice(0, count);
+    if (message.length > roomBytes)
+      message = this.#refuseFirst(
+        `it needs ${message.length} bytes on the wire, and the server accepts ${roomBytes}`,
+      );
+    return { waiting: this.#waiting.splice(0, count), message };
   }
 
-  async #send(batch: readonly Waiting[]): Promise<void> {
-    const { signal: hurry } = this.#hurry;
-    const message = `${this.#frame()}${batch.map(({ json }) => json).join(",")}]}`;
-    const answer = await this.#deps.leader.ask("result", Buffer.from(message), resultResponseSchema, hurry);
+  /** At least as many results as fit: texts grow when they are written. */
+  #countWithin(roomBytes: number): number {
+    let characters = 0;
+    let count = 0;
+    for (const { report } of this.#waiting) {
+      characters += leastCharacters(report);
+      if (count === limits.itemsPerMessageMax || (count > 0 && characters > roomBytes)) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  #messageOf(count: number): Uint8Array {
+    const { incarnation } = this.#deps;
+    const results = this.#waiting.slice(0, count).map(({ report }) => report);
+    return Buffer.from(JSON.stringify({ incarnation, results }));
+  }
+
+  /** A result too large for any message fails its attempt, with the reason. */
+  #refuseFirst(why: string): Uint8Array {
+    const [first, ...others] = this.#waiting;
+    if (first !== undefined) this.#waiting = [refusedResult(first, why), ...others];
+    return this.#messageOf(1);
+  }
+
+  async #send({ waiting, message }: Batch): Promise<void> {
+    const hurries = this.#hurries;
+    const terms = { ending: this.#hurried, isRight: isUsualResultResponse };
+    const answer = await this.#deps.leader.ask("result", message, resultResponseSchema, terms);
     this.#underWay -= 1;
     if (this.#isClosed) return;
     if (answer.kind === "refused") return this.#deps.onRefused(answer);
-    const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : batch;
+    const left = answer.kind === "answered" ? this.#settle(waiting, answer.value) : waiting;
     if (left.length === 0) {
       this.#failures = 0;
       return this.#pump();
     }
     this.#waiting.unshift(...left);
-    if (hurry.aborted) return this.#pump();
+    if (this.#hurries > hurries) return this.#pump();
     this.#pause(answer.kind === "unanswered" ? answer.why : "the leader did not decide on some results");
   }
 
@@ -124,7 +164,7 @@ export class ResultOutbox {
     this.#deps.log.warn({ task, attempt, code: answer.code, field: answer.field }, "a result was refused");
     switch (answer.code) {
       case "WAGGLE_INVALID_MESSAGE":
-        return waiting.report.outcome === "failed" ? undefined : this.#refusedResult(waiting, answer.message);
+        return waiting.report.outcome === "failed" ? undefined : refusedResult(waiting, answer.message);
       case "WAGGLE_STALE_TOKEN":
       case "WAGGLE_UNKNOWN_TASK":
       case "WAGGLE_GONE":
@@ -145,39 +185,18 @@ export class ResultOutbox {
       this.#pump();
     });
   }
-
-  /** A result too large for any message fails its attempt, with the reason. */
-  #fitting(waiting: Waiting): Waiting {
-    const room = this.#deps.leader.roomBytes - this.#frameBytes();
-    if (waiting.bytes <= room) return waiting;
-    return this.#refusedResult(
-      waiting,
-      `it needs ${waiting.bytes} bytes on the wire, and the server accepts ${room}`,
-    );
-  }
-
-  #refusedResult({ key, report }: Waiting, why: string): Waiting {
-    const { project, task, attempt, token } = report;
-    return waitingOf(key, {
-      project,
-      task,
-      attempt,
-      token,
-      outcome: "failed",
-      error: `the result was refused: ${why}`,
-    });
-  }
-
-  #frame(): string {
-    return `{"incarnation":${JSON.stringify(this.#deps.incarnation)},"results":[`;
-  }
-
-  #frameBytes(): number {
-    return this.#frame().length + 2;
-  }
 }
 
-function waitingOf(key: AttemptKey, report: ResultReport): Waiting {
-  const json = JSON.stringify(report);
-  return { key, report, json, bytes: Buffer.byteLength(json) + 1 };
+/** Says that the result was refused, in place of the result. */
+function refusedResult({ key, report }: Waiting, why: string): Waiting {
+  const { project, task, attempt, token } = report;
+  const error = `the result was refused: ${why}`;
+  return { key, report: { project, task, attempt, token, outcome: "failed", error } };
+}
+
+const EMPTY_REPORT = JSON.stringify({ project: "", task: "", attempt: 1, token: "", outcome: "failed" });
+
+/** Lower bound of a report's characters as JSON. */
+function leastCharacters({ project, task, token, result = "", error = "" }: ResultReport): number {
+  return EMPTY_REPORT.length + project.length + task.length + token.length + result.length + error.length;
 }

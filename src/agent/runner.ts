@@ -52,11 +52,18 @@ export interface RunnerCounts {
 
 export class Runner {
   readonly #deps: RunnerDeps;
-  readonly #running = new Map<AttemptKey, RunningAttempt>();
-  readonly #waiting = new Map<AttemptKey, { readonly order: AttemptOrder; readonly receivedAt: number }>();
+  /** Waiting and running attempts. */
+  readonly #attempts = new Map<AttemptKey, Attempt>();
+  /** Waiting attempts in order of arrival. */
+  #waiting: Attempt[] = [];
   readonly #progress: ProgressBuffer;
   readonly #logs: LogBuffer;
+  readonly #shared: Shared;
+  readonly #timeouts: Timeouts;
   readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
+  #running = 0;
+  #willStart = false;
+  #willTell = false;
   #ends: AttemptEnd[] = [];
   #idle: (() => void)[] = [];
 
@@ -64,79 +71,131 @@ export class Runner {
     this.#deps = deps;
     this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.tell({ type: "progress", reports }));
     this.#logs = new LogBuffer(deps.clock, (written) => deps.tell({ type: "log", ...written }));
+    this.#shared = {
+      progress: this.#progress,
+      logs: this.#logs,
+      failures: new FailureNotices(deps.clock),
+    };
+    this.#timeouts = new Timeouts(deps.clock, this.#attempts);
   }
 
   counts(): RunnerCounts {
-    return { running: this.#running.size, waiting: this.#waiting.size, ...this.#counts };
+    return { running: this.#running, waiting: this.#waiting.length, ...this.#counts };
   }
 
-  /** Starts attempts, or queues them until a handler is free. */
+  /** Queues attempts until a handler is free. Handlers start when all messages that already arrived were obeyed: a
+   *  handler may block this thread. */
   run(orders: readonly AttemptOrder[]): void {
-    const receivedAt = this.#deps.clock.monotonicMs();
-    for (const order of orders) this.#waiting.set(order.key, { order, receivedAt });
-    this.#startWaiting();
+    const { clock } = this.#deps;
+    const receivedAt = clock.monotonicMs();
+    for (const order of orders) {
+      const attempt = new Attempt(this.#deps, order, this.#shared, receivedAt);
+      this.#attempts.set(order.key, attempt);
+      this.#waiting.push(attempt);
+    }
+    if (this.#willStart) return;
+    this.#willStart = true;
+    clock.soon(() => {
+      this.#willStart = false;
+      this.#startWaiting();
+      this.#tellEnds();
+    });
   }
 
   /** Aborts handlers. Attempts that have not started end at once. */
   abort(keys: readonly AttemptKey[], reason: AbortReason): void {
     for (const key of keys) {
-      if (this.#waiting.delete(key))
+      const attempt = this.#attempts.get(key);
+      if (attempt === undefined) continue;
+      if (attempt.hasBegun) attempt.abort(reason);
+      else {
+        this.#attempts.delete(key);
         this.#report({ key, outcome: "infrastructure", error: whyAborted[reason], tokens: 0 });
-      else this.#running.get(key)?.abort(reason);
+        this.#tellEndsSoon();
+      }
     }
+    this.#waiting = this.#waiting.filter(({ key }) => this.#attempts.has(key));
   }
 
   abortAll(reason: AbortReason): void {
-    this.abort([...this.#waiting.keys(), ...this.#running.keys()], reason);
+    this.abort([...this.#attempts.keys()], reason);
   }
 
   /** Resolves when no handler runs. */
   async idle(): Promise<void> {
-    if (this.#running.size === 0) return;
+    if (this.#running === 0) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   #startWaiting(): void {
-    for (const [key, { order, receivedAt }] of this.#waiting) {
-      if (this.#running.size >= this.#deps.maxConcurrent) return;
-      this.#waiting.delete(key);
-      const attempt = new RunningAttempt(this.#deps, order, { progress: this.#progress, logs: this.#logs });
-      this.#running.set(key, attempt);
-      void attempt.run(receivedAt).then((end) => this.#ended(end));
+    while (this.#running < this.#deps.maxConcurrent) {
+      const attempt = this.#waiting.shift();
+      if (attempt === undefined) return;
+      this.#start(attempt);
     }
   }
 
+  #start(attempt: Attempt): void {
+    this.#running += 1;
+    this.#timeouts.note(attempt.dueAt);
+    const end = attempt.run((late) => this.#endedLate(late));
+    if (end !== undefined) this.#ended(end);
+  }
+
+  #endedLate(end: AttemptEnd): void {
+    this.#ended(end);
+    this.#startWaiting();
+    if (this.#running > 0) return this.#tellEndsSoon();
+    this.#tellEnds();
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
   #ended(end: AttemptEnd): void {
-    this.#running.delete(end.key);
+    this.#running -= 1;
+    this.#attempts.delete(end.key);
     this.#progress.drop(end.key);
     this.#logs.flush(end.key);
     this.#report(end);
-    this.#startWaiting();
-    if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #report(end: AttemptEnd): void {
     this.#counts[end.outcome] += 1;
-    if (this.#ends.length === 0) this.#deps.clock.soon(() => this.#tellEnds());
     this.#ends.push(end);
   }
 
+  /** After the present callbacks: handlers that end together share a message. */
+  #tellEndsSoon(): void {
+    if (this.#willTell) return;
+    this.#willTell = true;
+    this.#deps.clock.soon(() => {
+      this.#willTell = false;
+      this.#tellEnds();
+    });
+  }
+
   #tellEnds(): void {
+    if (this.#ends.length === 0) return;
     const ends = this.#ends;
     this.#ends = [];
     this.#deps.tell({ type: "ended", ends });
   }
 }
 
+/** What the attempts of an agent share. */
+interface Shared {
+  readonly progress: ProgressBuffer;
+  readonly logs: LogBuffer;
+  readonly failures: FailureNotices;
+}
+
 /** One call of the handler, and its context. */
-class RunningAttempt implements HandlerContext {
+class Attempt implements HandlerContext {
   readonly task: HandlerTask;
-  readonly progress: HandlerContext["progress"];
-  readonly reportTokens: HandlerContext["reportTokens"];
-  readonly acquire: HandlerContext["acquire"];
   readonly #deps: RunnerDeps;
   readonly #order: AttemptOrder;
-  readonly #logs: LogBuffer;
+  readonly #shared: Shared;
+  readonly #dueAt: number;
+  #hasBegun = false;
   #controller: AbortController | undefined;
   #logger: Logger | undefined;
   #log: HandlerLog | undefined;
@@ -145,28 +204,49 @@ class RunningAttempt implements HandlerContext {
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
 
-  constructor(
-    deps: RunnerDeps,
-    order: AttemptOrder,
-    { progress, logs }: { readonly progress: ProgressBuffer; readonly logs: LogBuffer },
-  ) {
+  constructor(deps: RunnerDeps, order: AttemptOrder, shared: Shared, receivedAt: number) {
     this.#deps = deps;
     this.#order = order;
-    this.#logs = logs;
+    this.#shared = shared;
+    // The leader's timeout counts from the assignment. The agent only knows the time of arrival.
+    this.#dueAt = receivedAt + order.timeoutMs;
     this.task = new HandlerTask(order);
-    this.progress = (fraction, message) => progress.note(order.key, fraction, message);
-    this.reportTokens = (count) => {
+  }
+
+  get key(): AttemptKey {
+    return this.#order.key;
+  }
+
+  /** The handler was called. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** When the attempt is too slow, monotonic ms. */
+  get dueAt(): number {
+    return this.#dueAt;
+  }
+
+  // Created on use: most handlers of short tasks use none. Functions, because handlers take the context apart.
+  get progress(): HandlerContext["progress"] {
+    return (fraction, message) => this.#shared.progress.note(this.#order.key, fraction, message);
+  }
+
+  get reportTokens(): HandlerContext["reportTokens"] {
+    return (count) => {
       if (!Number.isSafeInteger(count) || count < 0)
         throw new RangeError("tokens are counted in integers ≥ 0");
       this.#countTokens(count);
     };
-    this.acquire = async (resources, options) => {
-      this.#slots ??= new AttemptSlots(deps.slots, order.key);
+  }
+
+  get acquire(): HandlerContext["acquire"] {
+    return async (resources, options) => {
+      this.#slots ??= new AttemptSlots(this.#deps.slots, this.#order.key);
       return await this.#slots.acquire(resources, options, this.signal);
     };
   }
 
-  // Created on first use: most handlers of short tasks use neither.
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -189,7 +269,7 @@ class RunningAttempt implements HandlerContext {
     const { key } = this.#order;
     const decoder = new TextDecoder();
     const write = (text: unknown) =>
-      this.#logs.write(
+      this.#shared.logs.write(
         key,
         isA(text, Uint8Array)
           ? decoder.decode(text, { stream: true })
@@ -199,7 +279,7 @@ class RunningAttempt implements HandlerContext {
       );
     const log = (...values: unknown[]) => {
       const line = lineOf(values);
-      this.#logs.write(key, `${line}\n`);
+      this.#shared.logs.write(key, `${line}\n`);
       this.#tellLogger("info", line);
     };
     return Object.assign(log, { write });
@@ -219,36 +299,49 @@ class RunningAttempt implements HandlerContext {
     this.#controller?.abort(abortError(reason));
   }
 
-  /** Never rejects, whatever the handler throws or returns: a rejection would block the agent's capacity for
-   *  good. */
-  async run(receivedAt: number): Promise<AttemptEnd> {
+  /** Calls the handler. Returns the end when the handler returns text or nothing; otherwise `onEnd` gets the end later.
+   *  Never throws, whatever the handler throws or returns: otherwise the agent's capacity would be blocked for good. */
+  run(onEnd: (end: AttemptEnd) => void): AttemptEnd | undefined {
     const { clock, handler } = this.#deps;
     const startedAt = clock.monotonicMs();
-    // The leader's timeout counts from the assignment. The agent only knows the time of arrival.
-    const leftMs = Math.max(0, this.#order.timeoutMs - (startedAt - receivedAt));
-    const cancelTimeout = clock.after(leftMs, () => this.abort("timeout"), { unref: true });
-    const verdict = await this.#verdictOf(handler);
-    cancelTimeout();
-    const forgotten = this.#slots?.end() ?? [];
-    if (forgotten.length > 0)
+    this.#hasBegun = true;
+    try {
+      const value = handler(this.task, this);
+      if (typeof value === "string" || value === undefined) return this.#end(verdictOf(value), startedAt);
+      void this.#await(value, startedAt).then(onEnd);
+      return undefined;
+    } catch (error) {
+      return this.#end(this.#failure(error), startedAt);
+    }
+  }
+
+  async #await(value: unknown, startedAt: number): Promise<AttemptEnd> {
+    try {
+      return this.#end(verdictOf(await value), startedAt);
+    } catch (error) {
+      return this.#end(this.#failure(error), startedAt);
+    }
+  }
+
+  #end(verdict: Verdict, startedAt: number): AttemptEnd {
+    const { clock } = this.#deps;
+    const forgotten = this.#slots?.end();
+    if (forgotten !== undefined && forgotten.length > 0)
       this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
         resources: forgotten,
       });
+    const { outcome, result, encoding, error } = verdict;
+    const tokens =
+      this.#tokens === undefined ? undefined : Math.min(this.#tokens, limits.tokensPerAttemptMax);
     const latencyMs = clock.monotonicMs() - startedAt;
-    return {
-      key: this.#order.key,
-      ...verdict,
-      ...(this.#tokens === undefined ? {} : { tokens: Math.min(this.#tokens, limits.tokensPerAttemptMax) }),
-      latencyMs,
-    };
+    return { key: this.#order.key, outcome, result, encoding, error, tokens, latencyMs };
   }
 
-  async #verdictOf(handler: Handler): Promise<Omit<AttemptEnd, "key">> {
-    try {
-      return { outcome: "completed", ...resultText(await handler(this.task, this)) };
-    } catch (error) {
-      return { outcome: this.#classOf(error), error: this.#explain(error) };
-    }
+  #failure(error: unknown): Verdict {
+    const end = { outcome: this.#classOf(error), error: this.#explain(error) };
+    if (end.outcome !== "aborted")
+      this.#shared.failures.note((fields) => this.#tellLogger("warn", failureText(end), fields));
+    return end;
   }
 
   /** The logger is user code as well, and may throw. */
@@ -272,6 +365,78 @@ class RunningAttempt implements HandlerContext {
     if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
     return wordsOf(error);
   }
+}
+
+type Verdict = Pick<AttemptEnd, "outcome" | "result" | "encoding" | "error">;
+
+/** @throws UnusableResultError */
+function verdictOf(value: unknown): Verdict {
+  return { outcome: "completed", ...resultText(value) };
+}
+
+/** Aborts running attempts that are too slow. One timer for the earliest: most attempts end before, and cost no
+ *  timer. */
+class Timeouts {
+  readonly #clock: Clock;
+  readonly #attempts: ReadonlyMap<AttemptKey, Attempt>;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(clock: Clock, attempts: ReadonlyMap<AttemptKey, Attempt>) {
+    this.#clock = clock;
+    this.#attempts = attempts;
+  }
+
+  /** An attempt starts. */
+  note(dueAt: number): void {
+    if (dueAt < this.#timerAt) this.#arm(dueAt);
+  }
+
+  #arm(dueAt: number): void {
+    this.#cancelTimer();
+    this.#timerAt = dueAt;
+    const waitMs = Math.max(0, dueAt - this.#clock.monotonicMs());
+    this.#cancelTimer = this.#clock.after(waitMs, () => this.#look(), { unref: true });
+  }
+
+  #look(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.monotonicMs();
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const attempt of this.#attempts.values()) {
+      if (!attempt.hasBegun) continue;
+      if (attempt.dueAt <= now) attempt.abort("timeout");
+      else earliest = Math.min(earliest, attempt.dueAt);
+    }
+    if (earliest < Number.POSITIVE_INFINITY) this.#arm(earliest);
+  }
+}
+
+/** Keeps a failing handler from filling the log: at most one notice per `limits.failureNoticeMs`. */
+class FailureNotices {
+  readonly #clock: Clock;
+  #nextMs = Number.NEGATIVE_INFINITY;
+  /** Failures since the last notice, without a notice of their own. */
+  #unsaid = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(tell: (fields: { readonly failedSinceLastNotice?: number }) => void): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < this.#nextMs) {
+      this.#unsaid += 1;
+      return;
+    }
+    tell(this.#unsaid === 0 ? {} : { failedSinceLastNotice: this.#unsaid + 1 });
+    this.#nextMs = nowMs + limits.failureNoticeMs;
+    this.#unsaid = 0;
+  }
+}
+
+function failureText({ outcome, error }: Pick<AttemptEnd, "outcome" | "error">): string {
+  return outcome === "failed" ? `attempt failed: ${error}` : `attempt failed (${outcome}): ${error}`;
 }
 
 /** The slots of one attempt, released when the attempt ends. */

@@ -1,6 +1,6 @@
 // One agent's conversation with the leader: joining, heartbeats, leases, assignments, results, leaving. Runs no
-// handler. With a server connection the session runs in its own thread, so a handler that blocks loses no
-// lease.
+// handler. A handler may block this thread: then the stand-in, in its own thread, sends the heartbeats
+// (stand-in.ts), and no lease is lost.
 //
 // What is authoritative. The leader's journal says which agent holds which attempt. The session accepts pushes
 // for its present incarnation from a term not lower than the highest term it has heard. Its state is the state
@@ -52,7 +52,7 @@ import { logRequestSchema } from "../protocol/log-schemas.ts";
 import {
   type AgentPush,
   type Assignment,
-  agentPushSchema,
+  type Heartbeat,
   heartbeatResponseSchema,
   type JoinResponse,
   joinResponseSchema,
@@ -77,12 +77,15 @@ import type {
   SessionLog,
   SessionNotice,
   SessionOrder,
+  WrittenText,
 } from "./link.ts";
 import { LogStore } from "./log-store.ts";
 import { OwnRecord } from "./own-record.ts";
+import { readPush } from "./quick-checks.ts";
 import { ResultOutbox } from "./result-outbox.ts";
 import { abortReasonOf, signalling, signalOfRefusal } from "./signals.ts";
 import { type LocalSlotLease, SlotLeases } from "./slot-leases.ts";
+import type { StandInPlace } from "./stand-in.ts";
 
 export interface AgentSessionDeps {
   readonly swarm: SwarmId;
@@ -93,6 +96,14 @@ export interface AgentSessionDeps {
   readonly random: Random;
   readonly log: SessionLog;
   readonly notify: (notice: SessionNotice) => void;
+  /** Sends heartbeats while this thread is blocked. Absent: none does. */
+  readonly standIn?: StandInPlace;
+}
+
+/** What a heartbeat lists. */
+interface Listing {
+  readonly attempts: readonly HeldAttempt[];
+  readonly slots: Heartbeat["slots"];
 }
 
 /** 36¹² values. */
@@ -113,10 +124,15 @@ export class AgentSession implements SessionLink {
   readonly #hurry$ = new Subject<void>();
   readonly #heartbeatNow$ = new Subject<void>();
   readonly #closed$ = new Subject<void>();
+  /** Attempts and slots in the stand-in's heartbeat. */
+  #slated: Listing = { attempts: [], slots: undefined };
+  #slatedAt = Number.NEGATIVE_INFINITY;
   #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
   #current: IncarnationState;
   /** Number of running handlers last reported to the chart. */
   #load = 0;
+  #loadToldAt = Number.NEGATIVE_INFINITY;
+  #cancelLoad: (() => void) | undefined;
   /** Running handlers of earlier incarnations. Each occupies capacity. */
   readonly #lingering = new Set<AttemptKey>();
   /** The highest term heard; 0 before the first. */
@@ -137,7 +153,10 @@ export class AgentSession implements SessionLink {
     this.#leases = new LeaseWatch({
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
-      held: () => this.#current.ledger.held(),
+      held: () => {
+        this.#heedStandIn();
+        return this.#current.ledger.held();
+      },
       onLosing: (attempts) => this.#abort(attempts, "lease"),
     });
     this.#slotLeases = new SlotLeases({
@@ -147,16 +166,25 @@ export class AgentSession implements SessionLink {
       whyApart: () => (this.#capacity > 0 ? undefined : waitsForHandlers),
       incarnation: () => (this.#isIn("online") ? this.#current.incarnation : undefined),
       hear: (term) => this.#hear(term),
-      confirmedAt: () => this.#current.confirmedAt,
+      confirmedAt: () => {
+        this.#heedStandIn();
+        return this.#current.confirmedAt;
+      },
       isRecent: (sentAt) => this.#isRecent(sentAt),
       onRefused: (refusal) => this.#signal(signalOfRefusal(refusal)),
-      onHeld: () => this.#slotWatch.noteRunning(),
+      onHeld: () => {
+        this.#slateFirst();
+        this.#slotWatch.noteRunning();
+      },
       onFailure: (error) => this.#signal({ type: "FAILED", error }),
     });
     this.#slotWatch = new LeaseWatch({
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
-      held: () => this.#slotLeases.all(),
+      held: () => {
+        this.#heedStandIn();
+        return this.#slotLeases.all();
+      },
       onLosing: (losing) => {
         for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
       },
@@ -190,7 +218,7 @@ export class AgentSession implements SessionLink {
       case "progress":
         return this.#onProgress(order.reports);
       case "log":
-        return this.#logs.append(order.key, order.text, order.droppedBytes);
+        return this.#onLog(order);
       case "acquire":
         return this.#slotLeases.acquire(order.slotLease);
       case "release":
@@ -319,6 +347,7 @@ export class AgentSession implements SessionLink {
   }
 
   #beginNext(): void {
+    this.#slated = { attempts: [], slots: undefined };
     this.#current = this.#newIncarnation();
     this.#load = 0;
   }
@@ -330,6 +359,7 @@ export class AgentSession implements SessionLink {
     this.#abort(this.#current.ledger.abortAll(), reason);
     this.#slotLeases.endIncarnation(reason);
     this.#current.end();
+    this.#deps.standIn?.rest();
     if (signal.type === "LAPSED") {
       const fields = { incarnation: this.#current.incarnation, why: signal.why };
       this.#deps.log.warn(fields, "joining again as a new incarnation");
@@ -373,6 +403,8 @@ export class AgentSession implements SessionLink {
   }
 
   #serve(): void {
+    // The stand-in's thread starts beside the first acquire of a connection otherwise, for an agent that holds nothing.
+    if (this.#deps.profile.kinds.length > 0) this.#slateFirst();
     this.#slotLeases.begin();
     this.#obeyDeferred();
   }
@@ -398,29 +430,66 @@ export class AgentSession implements SessionLink {
 
   #heartbeat(): Observable<AgentSignal> {
     const sentAt = this.#deps.clock.monotonicMs();
-    const listed = this.#current.ledger.held();
-    const slots = this.#slotLeases.listed();
-    const { status, saturated } = agentStanding(this.#chart.getSnapshot());
+    this.#tellLoad();
     const isDrainTold = this.#isIn("ending");
-    const { successRate, latencyMs } = this.#record;
-    const message = this.#current.heartbeat(listed, this.#capacity, {
-      status,
-      ...(saturated ? { saturated } : {}),
-      ...(successRate === undefined ? {} : { successRate }),
-      ...(latencyMs === undefined ? {} : { latencyMs }),
-      ...(isDrainTold ? { draining: true } : {}),
-      ...(slots === undefined ? {} : { slots }),
-    });
+    const { message, listing } = this.#slate();
+    this.#deps.standIn?.noteSent(this.#heartbeatMs);
     return from(this.#leader.ask("heartbeat", message, heartbeatResponseSchema)).pipe(
       mergeMap((answer): AgentSignal[] => {
         if (answer.kind === "refused") return [signalOfRefusal(answer.refusal)];
         if (!this.#isConfirmed(answer)) return [];
-        this.#current.confirm(listed, sentAt);
-        this.#slotLeases.confirm(slots, sentAt);
+        this.#confirm(listing, sentAt);
         this.#obeyDeferred();
         return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
       }),
     );
+  }
+
+  /** Makes the heartbeat for now, and gives it to the stand-in. Call for an accepted incarnation. */
+  #slate(): { readonly message: Uint8Array; readonly listing: Listing } {
+    const listing = { attempts: this.#current.ledger.held(), slots: this.#slotLeases.listed() };
+    const { status, saturated } = agentStanding(this.#chart.getSnapshot());
+    const { successRate, latencyMs } = this.#record;
+    const heartbeat = this.#current.heartbeat(listing.attempts, this.#capacity, {
+      status,
+      ...(saturated ? { saturated } : {}),
+      ...(successRate === undefined ? {} : { successRate }),
+      ...(latencyMs === undefined ? {} : { latencyMs }),
+      ...(this.#isIn("ending") ? { draining: true } : {}),
+      ...(listing.slots === undefined ? {} : { slots: listing.slots }),
+    });
+    const message = encode(heartbeat);
+    this.#heedStandIn();
+    this.#slated = listing;
+    this.#slatedAt = this.#deps.clock.monotonicMs();
+    this.#deps.standIn?.write(message, this.#term);
+    return { message, listing };
+  }
+
+  /** A leader has accepted the incarnation: its answer to the join, or an assignment, has arrived. */
+  #slateFirst(): void {
+    if (this.#deps.standIn === undefined) return;
+    this.#slate();
+    this.#deps.standIn.noteSent(this.#heartbeatMs);
+  }
+
+  /** Shows new attempts to the stand-in before their handlers can block this thread. */
+  #slateArrivals(): void {
+    if (this.#deps.standIn === undefined) return;
+    if (!this.#isIn("online")) return this.#slateFirst();
+    const isOften = this.#deps.clock.monotonicMs() - this.#slatedAt < limits.slateMs;
+    if (!isOften || this.#current.ledger.size <= limits.slatedAtOnceMax) this.#slate();
+  }
+
+  /** Learns which leases the stand-in renewed while this thread was blocked. */
+  #heedStandIn(): void {
+    const ageMs = this.#deps.standIn?.confirmedAgeMs();
+    if (ageMs !== undefined) this.#confirm(this.#slated, this.#deps.clock.monotonicMs() - ageMs);
+  }
+
+  #confirm({ attempts, slots }: Listing, sentAt: number): void {
+    this.#current.confirm(attempts, sentAt);
+    this.#slotLeases.confirm(slots, sentAt);
   }
 
   #isConfirmed(answer: Exclude<Answer<{ readonly term: number }>, { kind: "refused" }>): boolean {
@@ -430,7 +499,7 @@ export class AgentSession implements SessionLink {
   }
 
   #onPush({ data }: Message): void {
-    const push = decode(data, agentPushSchema);
+    const push = readPush(data);
     if (!push.ok)
       return this.#deps.log.warn(
         { field: push.field, why: push.message },
@@ -440,6 +509,7 @@ export class AgentSession implements SessionLink {
     // Pushes of an old term are late. The exceptions come from a leader of a new swarm that does not know this
     // agent.
     if (push.value.term < this.#term && push.value.type !== "rejoin" && push.value.type !== "fenced") return;
+    this.#heedStandIn();
     if (this.#hear(push.value.term)) this.#obeyLeader(push.value);
   }
 
@@ -522,11 +592,13 @@ export class AgentSession implements SessionLink {
       if (this.#isIn("stopping")) this.#end(unstarted(held, "the agent is stopping"));
       else if (held.isRevoked) this.#end(unstarted(held, "revoked before it started"));
       else {
-        this.#logs.begin(held.key, assignment);
+        this.#logs.begin(held.key, held);
         toRun.push(orderOf(held, assignment));
       }
     }
+    this.#current.outbox.send();
     if (toRun.length > 0) {
+      this.#slateArrivals();
       this.#deps.notify({ type: "run", attempts: toRun });
       this.#leases.noteRunning();
     }
@@ -545,10 +617,11 @@ export class AgentSession implements SessionLink {
   #onEnded(ends: readonly AttemptEnd[]): void {
     const hadNoCapacity = this.#capacity === 0;
     for (const end of ends) {
-      this.#logs.end(end.key);
+      if (this.#logs.end(end.key)) this.#deps.standIn?.logEnded(end.key);
       this.#lingering.delete(end.key);
       this.#end(end);
     }
+    this.#current.outbox.send();
     if (hadNoCapacity && this.#capacity > 0) this.#signal({ type: "SLOT_FREED" });
     this.#reflectLoad();
   }
@@ -556,6 +629,13 @@ export class AgentSession implements SessionLink {
   #end(end: AttemptEnd): void {
     const held = this.#current.report(end);
     if (held?.isRevoked === false) this.#record.note(end, this.#deps.clock.monotonicMs());
+  }
+
+  #onLog({ key, text, droppedBytes }: WrittenText): void {
+    const of = this.#logs.attempt(key);
+    if (of === undefined) return; // has ended
+    this.#logs.append(key, text, droppedBytes);
+    this.#deps.standIn?.log(of, { key, text, ...(droppedBytes === undefined ? {} : { droppedBytes }) });
   }
 
   #onProgress(reports: readonly ProgressReport[]): void {
@@ -580,6 +660,7 @@ export class AgentSession implements SessionLink {
 
   #reportTheRest(): void {
     for (const { key } of this.#current.ledger.held()) this.#end({ key, outcome: "aborted" });
+    this.#current.outbox.send();
     this.#reflectLoad();
   }
 
@@ -603,6 +684,8 @@ export class AgentSession implements SessionLink {
     const error = value === "fenced" ? fencedError(this.#deps.profile.id) : context.error;
     this.#slotLeases.close();
     this.#closed$.next();
+    this.#deps.standIn?.end();
+    this.#cancelLoad?.();
     if (error === undefined) return this.#deps.notify({ type: "closed" });
     this.#logError(error);
     this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
@@ -613,12 +696,27 @@ export class AgentSession implements SessionLink {
       this.#deps.notify({ type: "abort", keys: attempts.map(({ key }) => key), reason });
   }
 
+  /** Tells the chart the load now, or when `limits.loadToldMs` have passed: no attempt costs a transition. */
   #reflectLoad(): void {
+    if (this.#cancelLoad !== undefined) return;
+    const { clock } = this.#deps;
+    const waitMs = this.#loadToldAt + limits.loadToldMs - clock.monotonicMs();
+    if (waitMs <= 0) return this.#tellLoad();
+    const tell = () => {
+      this.#cancelLoad = undefined;
+      this.#tellLoad();
+    };
+    this.#cancelLoad = clock.after(waitMs, tell, { unref: true });
+  }
+
+  #tellLoad(): void {
     const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
     const { running } = this.#current.ledger;
     const change = { before: this.#load, after: running, places: maxConcurrent + prefetch };
     this.#load = running;
-    for (const signal of loadSignals(change)) this.#signal(signal);
+    const signals = loadSignals(change);
+    if (signals.length > 0) this.#loadToldAt = this.#deps.clock.monotonicMs();
+    for (const signal of signals) this.#signal(signal);
   }
 
   #logError(error: unknown): void {

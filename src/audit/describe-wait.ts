@@ -3,7 +3,7 @@
 
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
-import { duration } from "./describe.ts";
+import { counted, duration } from "./describe.ts";
 
 /** How instants are written. */
 type TimeText = (at: number) => string;
@@ -51,7 +51,7 @@ export function describeObstacle(
     case "none-eligible":
       return `No agent of its kind is eligible now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
-      return `The rest of the budget is reserved for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the starvation limit: this task goes after it, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
+      return keptText(obstacle);
     case "later-turn":
       return `${counted(obstacle.feasible, "agent")} can run it, and it waits for its turn; ${nextIn(wait)}`;
     default:
@@ -66,6 +66,16 @@ function journalText({
 }: Extract<TaskObstacle, { reason: "journal-tight" }>): string {
   const share = Math.floor((100 * bytes) / bytesMax);
   return `The journal is ${share} % full: no task is assigned until it has room, so that results of running attempts fit; the leader removes old segments, usually within a few minutes; if it stays full, ${remedy}`;
+}
+
+/** A query about a project names no task of other projects. They share the swarm's budget alone. */
+function keptText({ task, project, user }: Extract<TaskObstacle, { reason: "room-kept" }>): string {
+  const isNamed = task !== undefined && project !== undefined && user !== undefined;
+  const whose = isNamed ? `${task} of ${project}/${user}` : "a task of another project";
+  const budgets = isNamed
+    ? `\`waggle project set ${project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's,`
+    : "`waggle policy set --budget N`";
+  return `The rest of the budget is reserved for ${whose}, which has waited past the starvation limit: this task goes after it, or when ${budgets} has room for both`;
 }
 
 type KindObstacle = Extract<TaskObstacle, { reason: "no-agent-serves-kind" }>;
@@ -167,7 +177,10 @@ function rateText(
 function nextIn({ position }: Pick<TaskWait, "position">): string {
   if (position === undefined) return "no task is before it";
   const { next, project, user, task } = position;
-  if (next === undefined) return "no task of its kind goes before it";
+  if (next === undefined)
+    return project.place > 1
+      ? "a project with an earlier turn goes before it"
+      : "no task of its kind goes before it";
   const isIts = project.place === 1 && user.place === 1 && task.place === 1;
   return `the next free agent gets ${isIts ? "it" : `${next.task} of ${next.project}/${next.user}`}`;
 }
@@ -189,10 +202,6 @@ function suggestion(nearMisses: readonly string[]): string {
 function others(count: number): string {
   if (count === 0) return "";
   return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it without this role)`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function number(count: number): string {

@@ -295,6 +295,11 @@ export function duration(ms: number): string {
   return `${Math.round(ms / 360_000) / 10} h`;
 }
 
+/** `1 task`, `2 tasks`, `12,345 tasks`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Control characters, line ends and the like could move a terminal's cursor or split the line. */
 function safe(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");

@@ -42,7 +42,7 @@ export function agentCommand(program: Program): Command {
     )
     .option("--exec <command>", "command that runs each attempt, through sh -c. Required without --http")
     .option("--http <url>", "URL that receives each attempt as an HTTP POST. Required without --exec")
-    .option("--id <id>", "id of the agent; default <host>-<kind>-<4 random>", subjectToken)
+    .option("--id <id>", "id of the agent; default <host>-<kind>-<8 random>", subjectToken)
     .option(
       "--max-concurrent <n>",
       "maximum number of attempts that run at once",
@@ -73,15 +73,16 @@ export function agentCommand(program: Program): Command {
 }
 
 const examples = `
---exec runs the command once per attempt: payload on standard input, result on standard output. Exit code 0: completed, 65
-invalid input, 75 infrastructure, any other code: failed.
+--exec runs the command once per attempt: payload on standard input, result on standard output.
+Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: failed.
 
---http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input, 429, 502–504 and no answer:
-infrastructure, any other status: failed. An answer that breaks off uses up an attempt. For a task with --max-attempts 1,
-a request that was sent whole and gets no answer uses up the attempt, too.
+--http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
+429, 502–504 and no answer: infrastructure, any other status: failed. An answer that breaks off
+uses up an attempt. For a task with --max-attempts 1, a request that was sent whole and gets no
+answer uses up the attempt, too.
 
-Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4, an endpoint answers with the header
-waggle-tokens.
+Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4,
+an endpoint answers with the header waggle-tokens.
 
 Ctrl-C once: takes no new tasks, finishes the running attempts and leaves. Twice: ends at once.
 

@@ -12,7 +12,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { findProject, typedProject } from "./find-project.ts";
+import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
@@ -86,8 +86,10 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
   if (given.tail !== undefined && given.from !== undefined)
     throw new UsageError("--tail and --from exclude each other: both set the first event");
   return await withSwarm(context, async (swarm) => {
-    const { idx, journal } = await ask(context, (options) => swarm.status(options)); // fails soon without a leader
-    const project = await projectOf(context, swarm, given);
+    // fails soon without a leader
+    const asked = await askAbout(context, given.project, (options) => swarm.status(options));
+    const { idx, journal } = asked.answer;
+    const project = await projectOf(context, swarm, { task: given.task, project: asked.project });
     const flags = project === undefined ? given : { ...given, project };
     if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
       output.note(
@@ -141,7 +143,7 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
 async function projectOf(
   context: VerbContext,
   swarm: Swarm,
-  { task, project }: EventsFlags,
+  { task, project }: { readonly task: string | undefined; readonly project: string | undefined },
 ): Promise<string | undefined> {
   if (task === undefined) return project;
   const sought = { id: task, typed: project, configured: context.settings.project };

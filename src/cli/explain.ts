@@ -7,7 +7,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { renderExplanation, renderReplayed } from "./explain-view.ts";
-import { findProject, typedProject } from "./find-project.ts";
+import { aboutTask, findProject, typedProject } from "./find-project.ts";
 import { formatCount } from "./format.ts";
 import { firstKeptIdx } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
@@ -59,15 +59,19 @@ async function explain(
   const { output } = context;
   return await withSwarm(context, async (swarm) => {
     const { project: configured } = context.settings;
-    const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
-    if (flags.attempt !== undefined)
-      return await replay(context, swarm, { id, project, attempt: flags.attempt });
-    const explanation = await ask(context, (options) => swarm.explain(id, { project, ...options }));
-    const { waiting, attempts, attemptCount, endedIdx, omitted } = explanation;
+    if (flags.attempt !== undefined) {
+      const { attempt } = flags;
+      const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
+      return await replay(context, swarm, { id, project, attempt });
+    }
+    const explanation = await ask(context, (options) =>
+      aboutTask({ typed, configured }, (project) => swarm.explain(id, { ...project, ...options })),
+    );
+    const { project, waiting, attempts, attemptCount, endedIdx, omitted } = explanation;
     if (flags.full === true && waiting === undefined && attempts.length > 0)
       return await replay(context, swarm, { id, project, attempt: attemptCount });
     const hasRecord = attemptCount > 0 || endedIdx !== undefined;
-    const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm) : 1;
+    const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm, project) : 1;
     const told = { explanation, showsAll: flags.full === true, firstIdx };
     output.datum({ taskId: id, ...explanation }, () => output.asStarted(renderExplanation(told, output)));
     if (omitted !== undefined)

@@ -9,10 +9,10 @@ import type { VerbContext } from "./verb.ts";
 
 type Accepted = Extract<TaskStatus, { readonly ok: true }>;
 
-/** First batch that the journal still has: 1 if nothing was purged, or if no coordinator answers. */
-export async function firstKeptIdx(context: VerbContext, swarm: Swarm): Promise<number> {
+/** First batch that the journal still has: 1 if nothing was removed, or if no coordinator answers. */
+export async function firstKeptIdx(context: VerbContext, swarm: Swarm, project: string): Promise<number> {
   try {
-    const { journal } = await ask(context, (options) => swarm.status(options));
+    const { journal } = await ask(context, (options) => swarm.status({ project, ...options }));
     return journal.auditFirstIdx;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;

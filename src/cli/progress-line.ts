@@ -23,6 +23,11 @@ export class ProgressLine {
     this.#output.note(this.#text());
   }
 
+  /** Ends without a final text; the next output replaces a drawn line. */
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
   #show(): void {
     const text = this.#text();
     if (this.#output.isNoteTerminal) this.#output.redraw(text);

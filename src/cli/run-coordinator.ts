@@ -7,18 +7,21 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { keepBroker } from "../broker/broker-keeper.ts";
 import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-broker.ts";
+import { stopBroker } from "../broker/stop-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
+import { basePace } from "../config/base-pace.ts";
 import type { Settings } from "../config/settings.ts";
-import { snapshotPace } from "../config/snapshot-pace.ts";
 import type { BaseMaker } from "../coordinator/compacting/base-maker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { ThreadBaseMaker } from "../coordinator/compacting/thread-base-maker.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
+import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournal, type Recovery } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import { requireNoReplicas } from "./replicas.ts";
 
@@ -47,7 +50,7 @@ export interface RunCoordinatorDeps {
  *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, WAGGLE_JOURNAL_SETTINGS */
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
-  const pace = snapshotPace(env);
+  const pace = basePace(env);
   const { dataFolder, nats, natsContext, credentials, inboxPrefix } = settings;
   const broker = await findBroker({
     mode: "find-or-start",
@@ -65,7 +68,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     ...broker.address,
     ...(broker.inboxPrefix === undefined ? {} : { inboxPrefix: broker.inboxPrefix }),
     signal,
-    onError: (error: Error) => logger.warn({ err: error }, "the server reported an error"),
+    onError: (error: Error) => logServerError(logger, error),
   };
   const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
   logStatus(transport, { address: broker.address, log: logger });
@@ -97,6 +100,9 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     return { id, broker, journal, recovery, transport, coordinator, stop };
   } catch (error) {
     await closeAll(closing);
+    // The broker started above cannot meet the settings, and no coordinator will use the broker.
+    if (error instanceof InvalidConfigError && broker.local?.wasStarted === true)
+      await stopBroker(settings.dataFolder);
     throw error;
   }
 }

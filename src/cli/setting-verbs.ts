@@ -93,7 +93,8 @@ async function show<Of extends Table>(
   name: string,
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
-    const found = await ask(context, (options) => swarm.settings({ name, ...options }));
+    const about = noun.table === "projects" ? { project: name } : { name };
+    const found = await ask(context, (options) => swarm.settings({ ...about, ...options }));
     const set: readonly RowOf<Of>[] = found[noun.table];
     const unset = set.length > 0 ? undefined : noun.whenUnset(name, found);
     if (typeof unset === "string") {

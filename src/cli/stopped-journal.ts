@@ -6,7 +6,7 @@ import { readRecord } from "../broker/broker-record.ts";
 import { findDataFolder } from "../broker/data-folder.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
-import { UnreachableError, WaggleError } from "../errors.ts";
+import { ForbiddenError, UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, swarmId } from "../ids.ts";
 import { lockFolder } from "../journal/file/folder-lock.ts";
 import { listSegments, openFileJournalReader, segmentFolder } from "../journal/file/reader.ts";
@@ -16,6 +16,7 @@ import { openNatsJournal } from "../journal/nats.ts";
 import type { SalvagedSegment } from "../journal/salvage.ts";
 import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
+import { forbidden } from "../protocol/forbidden.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats } from "../transport/nats.ts";
 import { connectionOf } from "./doctor/checks.ts";
@@ -42,7 +43,7 @@ export async function openStoppedJournal(context: VerbContext): Promise<StoppedJ
 }
 
 /** Whether the data folder's broker keeps the journal in files, or nothing else is known. */
-function isInFiles({ settings }: VerbContext): boolean {
+export function isInFiles({ settings }: VerbContext): boolean {
   if (settings.nats !== undefined || settings.natsContext !== undefined) return false;
   const folder = findDataFolder(settings.dataFolder);
   const record = folder === undefined ? undefined : readRecord(folder);
@@ -122,9 +123,10 @@ async function requireNoCoordinator(
   try {
     const subject = subjectsOf(swarmId(settings.swarm)).query(NO_PROJECT, "status");
     const timeoutMs = limits.leaderLookMs;
-    const { kind } = await transport.request(subject, encode({ v: 1 }), { timeoutMs });
-    if (kind === "no-responders") return;
-    if (kind === "disconnected") throw new UnreachableError("the connection to the server was lost");
+    const outcome = await transport.request(subject, encode({ v: 1 }), { timeoutMs });
+    if (outcome.kind === "no-responders") return;
+    if (outcome.kind === "forbidden") throw new ForbiddenError(forbidden(outcome).message);
+    if (outcome.kind === "disconnected") throw new UnreachableError("the connection to the server was lost");
   } finally {
     await transport.close();
   }

@@ -45,7 +45,7 @@ async function task(context: VerbContext, id: string, typed: string | undefined)
     const wait = output.json || !isWaiting(story) ? undefined : await waitOf(story, swarm, context);
     const logs = await swarm.log(story, { signal: context.signal });
     const isCut = story.submittedAt === undefined;
-    const firstIdx = output.json || !isCut ? 1 : await firstKeptIdx(context, swarm);
+    const firstIdx = output.json || !isCut ? 1 : await firstKeptIdx(context, swarm, project);
     output.datum({ taskId: id, ...story, logs }, () =>
       renderStory(id, { story, wait, logs, firstIdx }, output),
     );

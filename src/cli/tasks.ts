@@ -5,9 +5,9 @@ import { duration } from "../audit/describe.ts";
 import type { TaskListOptions } from "../client/task-lists.ts";
 import { limits } from "../limits.ts";
 import { type ListedTask, type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
-import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { askAbout, onlyProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { type Column, renderTable } from "./table.ts";
@@ -64,7 +64,10 @@ async function tasks(context: VerbContext, flags: TasksFlags, command: Command):
   const { limit, sort, after } = flags;
   const options = { ...filterOf(flags, command), limit, sort, ...(after === undefined ? {} : { after }) };
   return await withSwarm(context, async (swarm) => {
-    const page = await ask(context, (asked) => swarm.taskPage({ ...options, ...asked } as TaskListOptions));
+    const { answer: page, project } = await askAbout(context, options.project, (asked) =>
+      swarm.taskPage({ ...options, ...asked } as TaskListOptions),
+    );
+    if (project !== options.project) output.note(onlyProject(project));
     if (output.json) for (const row of page.tasks) output.datum(row, () => "");
     else if (page.tasks.length > 0) output.datum(page, () => taskTable(page.tasks, output));
     if (page.stale === true) output.note("answered by a standby; the leader may know more");

@@ -33,7 +33,7 @@ export function upCommand(program: Program): Command {
     )
     .option(
       "--replicas <n>",
-      "number of servers that store each new segment of the journal, from 1 to 5. Default: as for the newest segment, or 1",
+      "number of servers that store each new segment of the journal, from 1 to 5; more than 1 needs nats-server 2.10. Default: as for the newest segment, or 1",
     )
     .option(
       "--retain <how much>",
@@ -84,10 +84,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
     failed = reject;
   });
   const stop = () => {
-    logger.info(
-      { coordinator: running.id },
-      "ending: handing over (Ctrl-C again ends the coordinator at once)",
-    );
+    logger.info({ coordinator: running.id }, "ending (Ctrl-C again ends the coordinator at once)");
     wasConnected = running.transport.status() === "connected";
     running.stop().catch(failed); // `closed` reports the end
   };

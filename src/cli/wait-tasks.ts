@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodeOf, exitCodes, worstOf } from "./exit-code.ts";
-import { findProject, typedProject } from "./find-project.ts";
+import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { errorRecord } from "./report-error.ts";
 import { errorOfOutcome, outcomeLine, outcomeRecord, tellOutcome } from "./submitted-text.ts";
 import { parseDuration, plainNames } from "./values.ts";
@@ -62,7 +62,7 @@ async function waitForTasks(
   flags: WaitFlags,
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
-    await ask(context, (options) => swarm.status(options)); // fails soon without a leader
+    await askAbout(context, flags.typed, (options) => swarm.status(options)); // fails soon without a leader
     const open = new Set(ids);
     try {
       const [only] = ids;

@@ -17,12 +17,14 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
+import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
-import type { Transport } from "../transport/transport.ts";
+import type { Forbidden, RequestOutcome, Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
 import { errorFrom } from "./coded-error.ts";
 
@@ -62,6 +64,8 @@ export interface Question<Schema extends z.ZodType> {
   readonly subject: string;
   /** Schema of the answer. */
   readonly schema: Schema;
+  /** Proves most right answers without the schema. */
+  readonly isRight?: QuickCheck<z.infer<Schema>>;
 }
 
 export interface AskerDeps {
@@ -74,8 +78,10 @@ export interface AskerDeps {
 
 export class Asker {
   readonly #deps: AskerDeps;
-  /** Aborts when a new leader begins, and is then replaced. */
-  #outled = new AbortController();
+  /** Told when a new leader begins. */
+  readonly #outled = new Listeners();
+  /** Number of times that a new leader began. */
+  #changes = 0;
   /** Ends a pause, so that a new leader is asked at once. */
   readonly #newTerm$ = new Observable<void>((subscriber) =>
     this.#deps.horizon.onTerm(() => subscriber.next()),
@@ -84,9 +90,8 @@ export class Asker {
   constructor(deps: AskerDeps) {
     this.#deps = deps;
     deps.horizon.onNewLeader(() => {
-      const before = this.#outled;
-      this.#outled = new AbortController();
-      before.abort();
+      this.#changes += 1;
+      this.#outled.tell();
     });
   }
 
@@ -119,7 +124,7 @@ export class Asker {
     let doubt: Doubt | undefined;
 
     const attempt = async () => {
-      const { signal: outled } = this.#outled;
+      const changes = this.#changes;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
@@ -132,7 +137,7 @@ export class Asker {
       if (signal.aborted || this.#isClosed()) throw otherwise();
       throw new TryAgain({
         atLeastMs: refusal?.retryAfterMs ?? 0,
-        isProgress: outled.aborted,
+        isProgress: this.#changes > changes,
         hurry$: refusal === undefined ? merge(abortOf(signal), this.#newTerm$) : abortOf(signal),
         otherwise,
       });
@@ -149,24 +154,34 @@ export class Asker {
   ): Promise<Answer<z.infer<Schema>>> {
     const { transport, horizon, aborts } = this.#deps;
     const knownWhenAsked = horizon.known;
-    const { signal: outled } = this.#outled;
-    const ended = aborts.linkedTo(options.signal, outled);
-    const asked = transport.request(question.subject, bytes, { ...options, signal: ended.signal });
-    const outcome = await asked.finally(() => ended.abort());
+    const changes = this.#changes;
+    // Links no signal unless the caller has one: a controller costs as much as the rest of a small request.
+    const ended = options.signal === undefined ? undefined : aborts.linkedTo(options.signal);
+    const asked = { timeoutMs: options.timeoutMs, ending: this.#outled };
+    let outcome: RequestOutcome | Forbidden;
+    try {
+      outcome = await transport.request(
+        question.subject,
+        bytes,
+        ended === undefined ? asked : { ...asked, signal: ended.signal },
+      );
+    } finally {
+      ended?.abort();
+    }
     switch (outcome.kind) {
       case "no-responders":
         return { kind: "no-leader" };
       case "timeout":
         return {
           kind: "unknown",
-          why: outled.aborted ? "another coordinator began to lead" : "no answer came in time",
+          why: this.#changes > changes ? "another coordinator began to lead" : "no answer came in time",
         };
       case "disconnected":
         return { kind: "unknown", why: "the connection to the server was lost" };
       case "forbidden":
         return { kind: "refused", refusal: forbidden(outcome) };
       case "answered": {
-        const answer = readAnswer(outcome.data, question.schema);
+        const answer = readAnswer(outcome.data, question);
         if (answer.kind === "answered" && question.kind === "command")
           horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
@@ -227,7 +242,12 @@ function backpressureOf(refusal: CodedError): BackpressureError {
   throw error;
 }
 
-function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {
+function readAnswer<Schema extends z.ZodType>(
+  bytes: Uint8Array,
+  { schema, isRight }: Question<Schema>,
+): Answer<z.infer<Schema>> {
+  const right = isRight === undefined ? undefined : readQuickly(bytes, isRight);
+  if (right !== undefined) return { kind: "answered", value: right };
   const parsed = parseJson(bytes);
   if (!parsed.ok) return unreadable(`the answer does not parse: ${parsed.message}`);
   if (isRefusal(parsed.value)) {

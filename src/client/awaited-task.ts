@@ -2,7 +2,6 @@
 // itself. Owned by awaited-tasks.ts.
 
 import type { WaggleError } from "../errors.ts";
-import { taskKey } from "../ids.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 
@@ -11,10 +10,13 @@ export type Awaited =
   | { readonly kind: "ended"; readonly outcome: Outcome }
   | { readonly kind: "failed"; readonly error: WaggleError };
 
+type Listener = (awaited: Awaited) => void;
+
+const NONE: readonly Listener[] = [];
+
 export class AwaitedTask {
   readonly id: string;
   readonly project: string;
-  readonly key: string;
   /** This connection wants the leader to push the outcome. */
   isWatched = false;
   /** Time of the last request to a leader, on the monotonic clock, and the term of its answer; term 0: no
@@ -24,12 +26,12 @@ export class AwaitedTask {
   /** Position of the journal at acceptance, if submitted over this connection. */
   acceptedAt: JournalPoint | undefined;
   #awaited: Awaited | undefined;
-  #listeners: ((awaited: Awaited) => void)[] = [];
+  /** Replaced at each change: most tasks have a single listener, or none. */
+  #listeners: readonly Listener[] = NONE;
 
   constructor(id: string, project: string) {
     this.id = id;
     this.project = project;
-    this.key = taskKey({ project, task: id });
   }
 
   get hasEnded(): boolean {
@@ -54,22 +56,27 @@ export class AwaitedTask {
   }
 
   /** Calls `listener` once when the wait ends, or now. Returns a function that removes the listener. */
-  onEnd(listener: (awaited: Awaited) => void): () => void {
+  onEnd(listener: Listener): () => void {
     if (this.#awaited !== undefined) {
       listener(this.#awaited);
       return () => undefined;
     }
-    this.#listeners.push(listener);
+    this.listen(listener);
     return () => {
       this.#listeners = this.#listeners.filter((other) => other !== listener);
     };
+  }
+
+  /** Calls `listener` once when the wait ends. The wait must not have ended. */
+  listen(listener: Listener): void {
+    this.#listeners = this.#listeners === NONE ? [listener] : [...this.#listeners, listener];
   }
 
   #settle(awaited: Awaited): void {
     if (this.#awaited !== undefined) return;
     this.#awaited = awaited;
     const listeners = this.#listeners;
-    this.#listeners = [];
+    this.#listeners = NONE;
     for (const listener of listeners) listener(awaited);
   }
 }

@@ -19,7 +19,14 @@ import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
-import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
+import { isPlainDonePush, readQuickly } from "../protocol/quick-checks.ts";
+import {
+  type AwaitAnswer,
+  awaitResponseSchema,
+  type DonePush,
+  donePushSchema,
+  type Outcome,
+} from "../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../protocol/subjects.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
@@ -27,6 +34,7 @@ import { abortOf, askPace } from "./ask-pace.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { AwaitedTask } from "./awaited-task.ts";
 import { errorFrom } from "./coded-error.ts";
+import { KeptTasks } from "./kept-tasks.ts";
 
 export interface AwaitedTasksDeps {
   readonly transport: Transport;
@@ -41,8 +49,8 @@ export interface AwaitedTasksDeps {
 
 export class AwaitedTasks {
   readonly #deps: AwaitedTasksDeps;
-  /** Tasks that have not ended, in order of their last request to a leader, oldest first. */
-  readonly #taskByKey = new Map<string, AwaitedTask>();
+  /** Tasks that have not ended. */
+  readonly #kept = new KeptTasks();
   /** Tasks to ask a leader about. */
   readonly #toAsk = new Set<AwaitedTask>();
   /** Newest round of tasks retried over this connection. Bounded: the oldest entries are dropped. */
@@ -75,15 +83,14 @@ export class AwaitedTasks {
 
   /** Must be called before the task is sent with `notify`, so that no notification comes too early. */
   expect(id: string, project: string): AwaitedTask {
-    const known = this.#taskByKey.get(taskKey({ project, task: id }));
-    return known ?? this.#add(new AwaitedTask(id, project));
+    return this.#kept.find(project, id) ?? this.#add(new AwaitedTask(id, project));
   }
 
   /** The leader accepted the task and will notify. */
   accepted(task: AwaitedTask, ack: JournalPoint & { readonly duplicate: boolean }): void {
-    task.acceptedAt = { term: ack.term, idx: ack.idx };
+    task.acceptedAt = ack;
     if (task.hasEnded || this.#closed.signal.aborted) return;
-    const isKnown = this.#taskByKey.get(task.key) === task;
+    const isKnown = this.#kept.has(task);
     if (!isKnown) this.#add(task);
     task.isWatched = true;
     task.askedTerm = ack.term;
@@ -117,7 +124,7 @@ export class AwaitedTasks {
 
   /** True if the task has a newer round than the outcome. */
   isOutdated(outcome: Outcome): boolean {
-    return (outcome.round ?? 1) < this.#roundOf(taskKey(outcome));
+    return this.#roundByKey.size > 0 && (outcome.round ?? 1) < this.#roundOf(taskKey(outcome));
   }
 
   #roundOf(key: string): number {
@@ -137,15 +144,15 @@ export class AwaitedTasks {
     for (const stop of this.#stops) stop();
     this.#cancelSweep?.();
     const error = new UnreachableError("The connection to the swarm was closed; the task continues");
-    for (const task of this.#taskByKey.values()) task.fail(error);
-    this.#taskByKey.clear();
+    for (const task of this.#kept.all()) task.fail(error);
+    this.#kept.clear();
     this.#toAsk.clear();
   }
 
   /** No outcome can arrive: every wait fails, now and later. */
   #cannotHear(error: WaggleError): void {
     this.#isolation = error;
-    for (const task of [...this.#taskByKey.values()]) if (task.isWatched) this.#fail(task, error);
+    for (const task of [...this.#kept.all()]) if (task.isWatched) this.#fail(task, error);
   }
 
   #add(task: AwaitedTask): AwaitedTask {
@@ -158,25 +165,25 @@ export class AwaitedTasks {
       return task;
     }
     task.askedAtMs = this.#deps.clock.monotonicMs();
-    this.#taskByKey.set(task.key, task);
+    this.#kept.add(task);
     this.#scheduleSweep();
     return task;
   }
 
   #drop(task: AwaitedTask): void {
-    if (this.#taskByKey.get(task.key) === task) this.#taskByKey.delete(task.key);
+    this.#kept.remove(task);
     this.#toAsk.delete(task);
   }
 
   #notice({ data }: Message): void {
-    const push = decode(data, donePushSchema);
-    if (!push.ok) return; // not of this protocol; the next sweep asks about its tasks
-    this.#deps.horizon.note(push.value);
-    for (const outcome of push.value.ended) this.#end(outcome);
+    const push = readQuickly(data, isPlainDonePush) ?? decodedPush(data);
+    if (push === undefined) return; // not of this protocol; the next sweep asks about its tasks
+    this.#deps.horizon.note(push);
+    for (const outcome of push.ended) this.#end(outcome);
   }
 
   #end(outcome: Outcome): void {
-    const task = this.#taskByKey.get(taskKey(outcome));
+    const task = this.#kept.find(outcome.project, outcome.task);
     if (task === undefined || this.isOutdated(outcome)) return;
     this.#drop(task);
     task.end(outcome);
@@ -188,13 +195,13 @@ export class AwaitedTasks {
   }
 
   #askAboutAll(): void {
-    for (const task of this.#taskByKey.values()) if (task.isWatched) this.#toAsk.add(task);
+    for (const task of this.#kept.all()) if (task.isWatched) this.#toAsk.add(task);
     this.#startAsking();
   }
 
   /** A leader's list of inboxes to notify ends with its term. */
   #askAboutAllAskedBefore(term: number): void {
-    for (const task of this.#taskByKey.values()) {
+    for (const task of this.#kept.all()) {
       if (task.isWatched && task.askedTerm > 0 && task.askedTerm < term) this.#toAsk.add(task);
     }
     this.#startAsking();
@@ -228,7 +235,7 @@ export class AwaitedTasks {
       const answer = await this.#ask(tasks);
       const waitMs = this.#settle(tasks, answer, accepted);
       if (waitMs === undefined) continue;
-      for (const task of tasks) if (this.#taskByKey.get(task.key) === task) this.#toAsk.add(task);
+      for (const task of tasks) if (this.#kept.has(task)) this.#toAsk.add(task);
       throw new TryAgain({ atLeastMs: waitMs, isProgress });
     }
   }
@@ -282,7 +289,7 @@ export class AwaitedTasks {
   }
 
   #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: JournalPoint): number | undefined {
-    if (task.hasEnded || this.#taskByKey.get(task.key) !== task) return undefined; // ended, or given up meanwhile
+    if (task.hasEnded || !this.#kept.has(task)) return undefined; // ended, or given up meanwhile
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
     else if (at.term < this.#deps.horizon.term)
@@ -319,8 +326,8 @@ export class AwaitedTasks {
   #asked(task: AwaitedTask, term: number): void {
     task.askedAtMs = this.#deps.clock.monotonicMs();
     task.askedTerm = term;
-    this.#taskByKey.delete(task.key);
-    this.#taskByKey.set(task.key, task);
+    this.#kept.remove(task);
+    this.#kept.add(task);
   }
 
   #scheduleSweep(): void {
@@ -334,15 +341,20 @@ export class AwaitedTasks {
   #sweep(): void {
     const before = this.#deps.clock.monotonicMs() - limits.awaitRefreshMs;
     let asked = 0;
-    for (const task of this.#taskByKey.values()) {
-      if (task.askedAtMs > before || asked === limits.awaitRefreshTasksMax) break;
+    for (const task of this.#kept.askedBefore(before)) {
       if (!task.isWatched) continue;
       this.#toAsk.add(task);
       asked += 1;
+      if (asked === limits.awaitRefreshTasksMax) break;
     }
     this.#startAsking();
-    if (this.#taskByKey.size > 0) this.#scheduleSweep();
+    if (!this.#kept.isEmpty) this.#scheduleSweep();
   }
+}
+
+function decodedPush(data: Uint8Array): DonePush | undefined {
+  const push = decode(data, donePushSchema);
+  return push.ok ? push.value : undefined;
 }
 
 function isUnknownTask(answer: AwaitAnswer | undefined): boolean {

@@ -3,6 +3,7 @@
 
 import { type Logger, pino } from "pino";
 import { abortSignal, argument, having, objectOf, oneOrSeveral, readerOf, text } from "../agent/options.ts";
+import { StandIn } from "../agent/stand-in.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
@@ -12,6 +13,7 @@ import { swarmId } from "../ids.ts";
 import { groupIdSchema, userIdSchema } from "../protocol/schemas.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
+import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
@@ -116,10 +118,15 @@ async function openWire(options: ConnectOptions, settings: ProgramSettings, logg
     ...server,
     name: "waggle-client",
     ...(options.signal === undefined ? {} : { signal: options.signal }),
-    onError: (error) => logger.warn({ err: error }, "the server reported an error"),
+    onError: (error) => logServerError(logger, error),
   });
   logStatus(opened, { address: server, log: logger });
-  return { transport: opened, agentConnection: { kind: "server", server }, onClose: () => opened.close() };
+  const standIn = new StandIn(server, logger);
+  return {
+    transport: opened,
+    agentConnection: { kind: "transport", transport: opened, standIn },
+    onClose: () => opened.close(),
+  };
 }
 
 async function findServer(

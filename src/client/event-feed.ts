@@ -37,6 +37,8 @@ export interface FeedOptions {
   readonly start: PageStart;
   /** Continue after reaching the present. */
   readonly follow: boolean;
+  /** A batch that exists: the present is at least this batch, even if a coordinator that answers lags. Default: 0 */
+  readonly knownIdx?: number;
   /** Ends the feed without an error. */
   readonly signal: AbortSignal;
 }
@@ -72,9 +74,9 @@ class Reading {
   }
 
   async *batches(): AsyncGenerator<JournalBatch> {
-    const { follow, signal } = this.#options;
+    const { follow, signal, knownIdx = 0 } = this.#options;
     let page = await this.#nextPage({ mayOutlive: false });
-    const presentIdx = page.last;
+    const presentIdx = Math.max(page.last, knownIdx);
     for (;;) {
       requireAsked(page, this.#start);
       for (const batch of page.batches) {

@@ -73,6 +73,8 @@ type ResourceSettings = SettingsResponse["resources"][number]["settings"];
 type RateSettings = SettingsResponse["rates"][number]["settings"];
 
 export interface SettingsOptions extends AskOptions {
+  /** Return only the settings of this project, and the policy. Default: the whole swarm's. */
+  readonly project?: string;
   /** Return only the project, kind, resource and agent type with this name. */
   readonly name?: string;
 }
@@ -163,8 +165,8 @@ export class Operations implements SwarmOperations {
   }
 
   async settings(given?: SettingsOptions): Promise<SettingsResponse> {
-    const { name, ...options } = readSettingsOptions("settings", given);
-    const subject = this.#subjects.query(NO_PROJECT, "settings");
+    const { name, project = NO_PROJECT, ...options } = readSettingsOptions("settings", given);
+    const subject = this.#subjects.query(project, "settings");
     const message = { v: 1, name };
     return await this.#asker.ask(
       { kind: "query", subject, message, schema: settingsResponseSchema },
@@ -329,7 +331,7 @@ type SetAnswer<Settings> =
 
 const readSettingsOptions = readerOf<SettingsOptions>({
   ...askRules,
-  each: { ...askRules.each, name: settingsQuerySchema.shape.name },
+  each: { ...askRules.each, name: settingsQuerySchema.shape.name, project: projectName },
 });
 
 const readRemoveRateOptions = readerOf<RemoveRateOptions>({

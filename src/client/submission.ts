@@ -1,44 +1,44 @@
 // One task on its way to acceptance: its state, and the promise of its submitter. submit-queue.ts decides when
 // to send. After a message got no answer, only a definite answer to a later message may refuse its tasks.
 
-import type { Aborts } from "../abort.ts";
 import { BackpressureError, NoLeaderError, type WaggleError } from "../errors.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
+import type { AwaitedTask } from "./awaited-task.ts";
 import type { HeldBack } from "./backpressure.ts";
+import type { Acceptance } from "./submit-ack.ts";
+import type { TaskHandle } from "./task-handle.ts";
 import type { PreparedTask } from "./task-request.ts";
-import type { SubmitWarning } from "./task-warnings.ts";
 
-/** Acknowledgement of an accepted task. An accepted task ends exactly once. */
-export interface SubmitAck {
-  readonly taskId: string;
-  /** Position of the journal at acceptance. Serves to detect a loss of the task. */
-  readonly term: number;
-  readonly idx: number;
-  /** True when the same id and content was accepted before. */
-  readonly duplicate: boolean;
-  readonly warnings: readonly SubmitWarning[];
-}
-
-export interface SubmissionOptions {
-  /** Deadline on the monotonic clock. */
-  readonly giveUpAtMs: number;
-  /** Try again after BackpressureError. */
+/** Shared by all submissions of a call, or of a connection. */
+export interface SubmissionTerms {
+  /** Try again after BackpressureError, instead of failing. */
   readonly retry: boolean;
   /** Counts the tasks that a full queue holds back. */
   readonly heldBack: HeldBack;
   readonly signal: AbortSignal | undefined;
-  readonly aborts: Aborts;
+}
+
+/** Shared by all submissions of a connection. */
+export interface SubmissionOwner {
+  /** The handle for the submitter. */
+  accepted(submission: Submission, acceptance: Acceptance): TaskHandle;
+  notAccepted(submission: Submission): void;
+  /** Calls `run` once when `signal` aborts. Returns a function to cancel the call. */
+  onAbort(signal: AbortSignal, run: () => void): () => void;
 }
 
 export class Submission {
   readonly task: PreparedTask;
+  /** Deadline on the monotonic clock. */
   readonly giveUpAtMs: number;
-  readonly retry: boolean;
-  readonly acked: Promise<SubmitAck>;
-  #resolve!: (ack: SubmitAck) => void;
+  /** The wait for the outcome, if the leader is to notify. */
+  readonly awaited: AwaitedTask | undefined;
+  readonly handle: Promise<TaskHandle>;
+  readonly #terms: SubmissionTerms;
+  readonly #owner: SubmissionOwner;
+  #resolve!: (handle: TaskHandle) => void;
   #reject!: (error: unknown) => void;
   readonly #stopWatching: (() => void) | undefined;
-  readonly #heldBack: HeldBack;
   #isSettled = false;
   #isInFlight = false;
   #wasSent = false;
@@ -46,18 +46,28 @@ export class Submission {
   #refusal: WaggleError | undefined;
   #isHeldBack = false;
 
-  constructor(task: PreparedTask, options: SubmissionOptions) {
+  constructor(
+    { task, awaited, giveUpAtMs }: Pick<Submission, "task" | "awaited" | "giveUpAtMs">,
+    terms: SubmissionTerms,
+    owner: SubmissionOwner,
+  ) {
     this.task = task;
-    this.giveUpAtMs = options.giveUpAtMs;
-    this.#heldBack = options.heldBack;
-    this.retry = options.retry;
-    this.acked = new Promise((resolve, reject) => {
+    this.giveUpAtMs = giveUpAtMs;
+    this.awaited = awaited;
+    this.#terms = terms;
+    this.#owner = owner;
+    this.handle = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const { signal, aborts } = options;
+    const { signal } = terms;
     this.#stopWatching =
-      signal === undefined ? undefined : aborts.on(signal, () => this.giveUp(signal.reason));
+      signal === undefined ? undefined : owner.onAbort(signal, () => this.giveUp(signal.reason));
+  }
+
+  /** Tried again after BackpressureError. */
+  get retry(): boolean {
+    return this.#terms.retry;
   }
 
   /** The promise of the submitter is settled. */
@@ -88,16 +98,23 @@ export class Submission {
     if (isKnownNew) this.#doubt = undefined;
     this.#refusal = refusal;
     if (!(refusal instanceof BackpressureError)) return;
-    this.#heldBack.turnedAway(refusal, !this.#isHeldBack);
+    this.#terms.heldBack.turnedAway(refusal, !this.#isHeldBack);
     this.#isHeldBack = true;
   }
 
-  accept(ack: SubmitAck): void {
-    if (this.#settle()) this.#resolve(ack);
+  accept(acceptance: Acceptance): void {
+    if (!this.#settle()) return;
+    try {
+      this.#resolve(this.#owner.accepted(this, acceptance));
+    } catch (error) {
+      this.#reject(error); // the caller's logger threw
+    }
   }
 
   refuse(error: unknown): void {
-    if (this.#settle()) this.#reject(error);
+    if (!this.#settle()) return;
+    this.#owner.notAccepted(this);
+    this.#reject(error);
   }
 
   /** Ends the attempts with the known state. Never reports a refusal when the task may have been accepted. */
@@ -122,7 +139,7 @@ export class Submission {
     if (this.#isSettled) return false;
     this.#isSettled = true;
     this.#stopWatching?.();
-    if (this.#isHeldBack) this.#heldBack.letGo();
+    if (this.#isHeldBack) this.#terms.heldBack.letGo();
     return true;
   }
 }

@@ -89,7 +89,7 @@ function* wrappedNow(tasks: Iterable<TaskRequest>): Generator<{ readonly task: T
 function begin(task: TaskRequest, deps: SubmitManyDeps, window: Window): void {
   try {
     const prepared = deps.prepare(task);
-    window.push(outcomeOf({ ...task, id: prepared.id }, deps.submit(prepared)), prepared.bytes);
+    window.push(outcomeOf({ ...task, id: prepared.id }, deps.submit(prepared)), prepared.leastBytes);
   } catch (error) {
     window.push(outcomeOf(task, Promise.reject(error)), 0);
   }

@@ -5,14 +5,17 @@ import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
+import { isPlainSubmitResponse } from "../protocol/quick-checks.ts";
 import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { pauseAfter } from "../retry-paused.ts";
 import type { Transport } from "../transport/transport.ts";
 import { askPace } from "./ask-pace.ts";
-import type { Answer, Asker } from "./asker.ts";
+import type { Answer, Asker, Question } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
-import type { Submission, SubmitAck } from "./submission.ts";
+import type { Submission } from "./submission.ts";
+import type { Acceptance } from "./submit-ack.ts";
+import type { SubmitWarning } from "./task-warnings.ts";
 
 export interface SubmitQueueDeps {
   readonly transport: Transport;
@@ -23,26 +26,37 @@ export interface SubmitQueueDeps {
 }
 
 /** Properties that all tasks of a message share. */
-export interface QueueTerms {
+export interface QueueTerms extends DeliveryTerms {
   readonly project: string;
+}
+
+export interface DeliveryTerms {
   /** Inbox to which the leader pushes outcomes; undefined: no notification. */
   readonly notify: string | undefined;
   /** Refuse tasks whose kind no agent serves. */
   readonly failFast: boolean;
 }
 
+/** Tasks that fit a message, and the message. */
+interface Outgoing {
+  readonly submissions: readonly Submission[];
+  readonly bytes: Uint8Array;
+}
+
 type MessageAnswer = Answer<JournalPoint & { readonly answers: readonly SubmitAnswer[] }>;
 
 export class SubmitQueue {
+  readonly #terms: QueueTerms;
   readonly #deps: SubmitQueueDeps;
-  readonly #subject: string;
-  /** The message up to its first task. */
+  readonly #question: Question<typeof submitResponseSchema>;
+  /** The message up to its tasks. */
   readonly #head: string;
   readonly #onIdle: () => void;
   #queue: readonly Submission[] = [];
   #arrived: Submission[] = [];
   readonly #inFlight = new Set<readonly Submission[]>();
-  #hurry = new AbortController();
+  /** Number of new leaders. */
+  #hurries = 0;
   /** Refused groups that wait for their next attempt, with a function that cancels the wait. */
   readonly #turnedAway = new Map<readonly Submission[], () => void>();
   #failures = 0;
@@ -54,9 +68,20 @@ export class SubmitQueue {
 
   constructor(deps: SubmitQueueDeps, terms: QueueTerms, onIdle: () => void) {
     this.#deps = deps;
-    this.#subject = deps.subjects.project(terms.project, "submit");
+    this.#question = {
+      kind: "command",
+      subject: deps.subjects.project(terms.project, "submit"),
+      schema: submitResponseSchema,
+      isRight: isPlainSubmitResponse,
+    };
     this.#head = headOf(terms);
+    this.#terms = terms;
     this.#onIdle = onIdle;
+  }
+
+  isFor(project: string, { notify, failFast }: DeliveryTerms): boolean {
+    const own = this.#terms;
+    return own.project === project && own.notify === notify && own.failFast === failFast;
   }
 
   add(submission: Submission): void {
@@ -68,8 +93,7 @@ export class SubmitQueue {
   /** A new leader begins. Requests without an answer, which the asker ends, are repeated at once. Tasks that
    *  wait because no leader was present are sent at once. */
   hurry(): void {
-    this.#hurry.abort();
-    this.#hurry = new AbortController();
+    this.#hurries += 1;
     this.#cancelPause?.();
     this.#cancelPause = undefined;
     this.#failures = 0;
@@ -89,6 +113,7 @@ export class SubmitQueue {
 
   /** Sends after all present callbacks have run, so that calls made together share a message. */
   #schedule(): void {
+    if (this.#isIdle) return this.#rest();
     if (this.#isScheduled || this.#cancelPause !== undefined) return;
     this.#isScheduled = true;
     this.#deps.clock.soon(() => {
@@ -101,22 +126,26 @@ export class SubmitQueue {
     if (this.#isClosed) return;
     while (this.#cancelPause === undefined && this.#inFlight.size < limits.submitMessagesInFlightMax) {
       const message = this.#takeMessage();
-      if (message.length === 0) break;
+      if (message === undefined) break;
       void this.#exchange(message);
     }
-    if (!this.#isIdle) return;
-    this.#keepNoTimer();
-    this.#onIdle();
+    this.restIfIdle();
+  }
+
+  /** Tells the owner again that nothing waits here. */
+  restIfIdle(): void {
+    if (this.#isIdle) this.#rest();
   }
 
   get #isIdle(): boolean {
     return this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size === 0;
   }
 
-  /** Nothing waits: a timer would keep the process alive. */
-  #keepNoTimer(): void {
+  /** Without the timer, which would keep the process alive. */
+  #rest(): void {
     this.#givingUp?.cancel();
     this.#givingUp = undefined;
+    this.#onIdle();
   }
 
   #giveUpAt(atMs: number): void {
@@ -145,26 +174,45 @@ export class SubmitQueue {
     if (next < Number.POSITIVE_INFINITY) this.#giveUpAt(Math.max(next, nowMs + pauseMs));
   }
 
-  /** As many tasks as fit, from the front. Settled tasks are left out. */
-  #takeMessage(): Submission[] {
+  /** As many tasks as fit, from the front. */
+  #takeMessage(): Outgoing | undefined {
+    let submissions = this.#takeTasks();
+    if (submissions.length === 0) return undefined;
+    let bytes = this.#messageOf(submissions);
+    while (bytes.length > this.#deps.transport.maxPayloadBytes && submissions.length > 1) {
+      const half = Math.ceil(submissions.length / 2);
+      this.#queue = [...submissions.slice(half), ...this.#queue];
+      submissions = submissions.slice(0, half);
+      bytes = this.#messageOf(submissions);
+    }
+    return { submissions, bytes };
+  }
+
+  #messageOf(submissions: readonly Submission[]): Uint8Array {
+    const tasks = submissions.map(({ task }) => task.input);
+    return Buffer.from(`${this.#head}${JSON.stringify(tasks)}}`);
+  }
+
+  /** At least as many tasks as fill half a message, from the front. Settled tasks are left out. */
+  #takeTasks(): Submission[] {
     const queue = this.#takeQueue();
     const nowMs = this.#deps.clock.monotonicMs();
     const bytesMax = this.#deps.transport.maxPayloadBytes / 2;
-    const message: Submission[] = [];
-    let bytes = this.#head.length + 2;
+    const tasks: Submission[] = [];
+    let bytes = 0;
     let passed = 0;
     for (const submission of queue) {
-      if (message.length === limits.itemsPerMessageMax) break;
+      if (tasks.length === limits.itemsPerMessageMax) break;
       if (!submission.isSettled && submission.giveUpAtMs <= nowMs) submission.giveUp();
       if (!submission.isSettled) {
-        if (message.length > 0 && bytes + submission.task.bytes > bytesMax) break;
-        message.push(submission);
-        bytes += submission.task.bytes + 1;
+        if (tasks.length > 0 && bytes + submission.task.leastBytes > bytesMax) break;
+        tasks.push(submission);
+        bytes += submission.task.leastBytes;
       }
       passed += 1;
     }
     this.#queue = queue.slice(passed);
-    return message;
+    return tasks;
   }
 
   #takeQueue(): readonly Submission[] {
@@ -175,32 +223,30 @@ export class SubmitQueue {
   }
 
   /** Never rejects: all errors end in the promises of the tasks. */
-  async #exchange(message: readonly Submission[]): Promise<void> {
-    this.#inFlight.add(message);
-    for (const submission of message) submission.sent();
-    const { signal: hurry } = this.#hurry;
+  async #exchange({ submissions, bytes }: Outgoing): Promise<void> {
+    this.#inFlight.add(submissions);
+    for (const submission of submissions) submission.sent();
+    const hurries = this.#hurries;
     try {
-      this.#settle(message, await this.#ask(message), hurry);
+      const answer = await this.#ask(submissions, bytes);
+      this.#settle(submissions, answer, this.#hurries > hurries);
     } catch (error) {
-      for (const submission of message) submission.refuse(error); // larger than the server's maximum
+      for (const submission of submissions) submission.refuse(error); // larger than the server's maximum
     }
-    this.#inFlight.delete(message);
-    if (this.#isIdle) this.#keepNoTimer();
+    this.#inFlight.delete(submissions);
     this.#schedule();
   }
 
-  async #ask(message: readonly Submission[]): Promise<MessageAnswer> {
+  async #ask(message: readonly Submission[], bytes: Uint8Array): Promise<MessageAnswer> {
     const { asker, clock } = this.#deps;
-    const bytes = Buffer.from(`${this.#head}${message.map(({ task }) => task.json).join(",")}]}`);
     const giveUpAtMs = message.reduce((latest, submission) => Math.max(latest, submission.giveUpAtMs), 0);
     const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
-    const question = { kind: "command", subject: this.#subject, schema: submitResponseSchema } as const;
-    const answer = await asker.once(question, bytes, { timeoutMs });
+    const answer = await asker.once(this.#question, bytes, { timeoutMs });
     if (answer.kind !== "answered" || answer.value.answers.length === message.length) return answer;
     return { kind: "unknown", why: `${message.length} tasks got ${answer.value.answers.length} answers` };
   }
 
-  #settle(message: readonly Submission[], answer: MessageAnswer, hurry: AbortSignal): void {
+  #settle(message: readonly Submission[], answer: MessageAnswer, isHurried: boolean): void {
     switch (answer.kind) {
       case "answered":
         this.#failures = 0;
@@ -222,7 +268,7 @@ export class SubmitQueue {
       case "unknown":
         for (const submission of message) submission.doubted(answer.why);
         this.#sendAgain(message);
-        if (!hurry.aborted) this.#pause();
+        if (!isHurried) this.#pause();
     }
   }
 
@@ -233,13 +279,19 @@ export class SubmitQueue {
     at: JournalPoint | undefined,
     answers: readonly SubmitAnswer[],
   ): void {
+    const usual: Acceptance = {
+      term: at?.term ?? 0,
+      idx: at?.idx ?? 0,
+      duplicate: false,
+      warnings: NO_WARNINGS,
+    };
     const turnedAway: Submission[] = [];
     const undecided: Submission[] = [];
     let retryAfterMs = 0;
     for (const [place, submission] of message.entries()) {
       const answer = answers[place];
       if (answer === undefined) continue;
-      if (answer.ok) submission.accept(ackOf(answer, at));
+      if (answer.ok) submission.accept(acceptanceOf(answer, usual));
       else if (isUndecided(answer, submission)) undecided.push(submission);
       else if (answer.code !== "WAGGLE_BACKPRESSURE") submission.refuse(refusalOf(answer));
       else {
@@ -292,12 +344,17 @@ export class SubmitQueue {
 function headOf(terms: QueueTerms): string {
   const { notify, failFast } = terms;
   const head = { v: 1, ...(notify === undefined ? {} : { notify }), ...(failFast ? { failFast } : {}) };
-  return `${JSON.stringify(head).slice(0, -1)},"tasks":[`;
+  return `${JSON.stringify(head).slice(0, -1)},"tasks":`;
 }
 
-function ackOf(answer: SubmitAnswer & { readonly ok: true }, at: JournalPoint | undefined): SubmitAck {
-  const { task, duplicate = false, warnings = [] } = answer;
-  return { taskId: task, term: at?.term ?? 0, idx: at?.idx ?? 0, duplicate, warnings };
+const NO_WARNINGS: readonly SubmitWarning[] = [];
+
+function acceptanceOf(
+  { duplicate = false, warnings }: SubmitAnswer & { readonly ok: true },
+  usual: Acceptance,
+): Acceptance {
+  if (!duplicate && warnings === undefined) return usual;
+  return { ...usual, duplicate, warnings: warnings ?? NO_WARNINGS };
 }
 
 function waitOf(refusal: CodedError): number {

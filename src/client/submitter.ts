@@ -8,22 +8,27 @@ import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Horizon } from "../protocol/horizon.ts";
-import type { HeldBack } from "./backpressure.ts";
-import { Submission, type SubmitAck } from "./submission.ts";
-import { type QueueTerms, SubmitQueue, type SubmitQueueDeps } from "./submit-queue.ts";
-import type { PreparedTask } from "./task-request.ts";
+import type { AwaitedTask } from "./awaited-task.ts";
+import { Submission, type SubmissionOwner, type SubmissionTerms } from "./submission.ts";
+import type { Acceptance } from "./submit-ack.ts";
+import { type DeliveryTerms, type QueueTerms, SubmitQueue, type SubmitQueueDeps } from "./submit-queue.ts";
+import type { TaskHandle } from "./task-handle.ts";
+import { bytesBeyond, type PreparedTask } from "./task-request.ts";
 
-export interface SubmitTerms extends Omit<QueueTerms, "project"> {
-  /** Try again after BackpressureError, instead of failing. */
-  readonly retry: boolean;
+export interface SubmitTerms extends DeliveryTerms, SubmissionTerms {
   readonly timeoutMs: number;
-  readonly heldBack: HeldBack;
-  readonly signal: AbortSignal | undefined;
+}
+
+/** The connection's part of a submission. */
+export interface SubmissionEnds {
+  accepted(task: PreparedTask, awaited: AwaitedTask | undefined, acceptance: Acceptance): TaskHandle;
+  notAccepted(awaited: AwaitedTask | undefined): void;
 }
 
 export interface SubmitterDeps extends SubmitQueueDeps {
   readonly aborts: Aborts;
   readonly horizon: Horizon;
+  readonly ends: SubmissionEnds;
 }
 
 /** Upper bound of a message's size without its tasks. */
@@ -32,7 +37,20 @@ const ENVELOPE_BYTES = 256;
 export class Submitter {
   readonly #deps: SubmitterDeps;
   readonly #queueByKey = new Map<string, SubmitQueue>();
+  /** Queue of the newest submission. Stays when idle: most submissions have the terms of the one before. */
+  #newest: SubmitQueue | undefined;
   readonly #stopListening: () => void;
+  readonly #owner: SubmissionOwner = {
+    accepted: ({ task, awaited }, acceptance) => {
+      this.#pending -= 1;
+      return this.#deps.ends.accepted(task, awaited, acceptance);
+    },
+    notAccepted: ({ awaited }) => {
+      this.#pending -= 1;
+      this.#deps.ends.notAccepted(awaited);
+    },
+    onAbort: (signal, run) => this.#deps.aborts.on(signal, run),
+  };
   #pending = 0;
 
   constructor(deps: SubmitterDeps) {
@@ -42,31 +60,26 @@ export class Submitter {
     });
   }
 
-  /** Resolves after the commit.
+  /** Resolves after the commit. The errors of the checks before sending are thrown, all others rejections.
    *  @throws WaggleError with the code of the leader's refusal
    *  @throws BackpressureError when a queue, here or at the leader, is full
    *  @throws NoLeaderError when no leader could be asked: nothing was done
    *  @throws OutcomeUnknownError when the task may have been accepted: submit again with the same id
    *  @throws the reason of `signal` when it aborted before the task was sent */
-  async submit(task: PreparedTask, terms: SubmitTerms): Promise<SubmitAck> {
-    const { clock, transport, aborts } = this.#deps;
+  submit(task: PreparedTask, terms: SubmitTerms, awaited: AwaitedTask | undefined): Promise<TaskHandle> {
+    const { clock, transport } = this.#deps;
     terms.signal?.throwIfAborted();
-    if (task.bytes > transport.maxPayloadBytes - ENVELOPE_BYTES)
-      throw tooLarge(task, transport.maxPayloadBytes);
+    const bytes = bytesBeyond(task, transport.maxPayloadBytes - ENVELOPE_BYTES);
+    if (bytes !== undefined) throw tooLarge(bytes, transport.maxPayloadBytes);
     if (this.#pending >= limits.pendingSubmitsMax) {
       const sentence = `${this.#pending} tasks of this connection wait to be accepted, the maximum: await some results first`;
       throw new BackpressureError(sentence, limits.retryAfterMs);
     }
     this.#pending += 1;
     const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;
-    const { retry, heldBack, signal } = terms;
-    const submission = new Submission(task, { giveUpAtMs, retry, heldBack, signal, aborts });
-    this.#queueOf(task, terms).add(submission);
-    try {
-      return await submission.acked;
-    } finally {
-      this.#pending -= 1;
-    }
+    const submission = new Submission({ task, awaited, giveUpAtMs }, terms, this.#owner);
+    this.#queueOf(task.project, terms).add(submission);
+    return submission.handle;
   }
 
   /** Ends pending submissions: sent tasks with an unknown outcome, the rest as not done. */
@@ -74,23 +87,32 @@ export class Submitter {
     this.#stopListening();
     for (const queue of this.#queueByKey.values()) queue.close();
     this.#queueByKey.clear();
+    this.#newest = undefined;
   }
 
-  #queueOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitQueue {
-    const key = `${task.project} ${notify ?? ""} ${failFast}`;
-    const known = this.#queueByKey.get(key);
-    if (known !== undefined) return known;
-    const queue = new SubmitQueue(this.#deps, { project: task.project, notify, failFast }, () => {
-      if (this.#queueByKey.get(key) === queue) this.#queueByKey.delete(key);
+  #queueOf(project: string, terms: SubmitTerms): SubmitQueue {
+    const before = this.#newest;
+    if (before?.isFor(project, terms)) return before;
+    const { notify, failFast } = terms;
+    const key = `${project} ${notify ?? ""} ${failFast}`;
+    const queue = this.#queueByKey.get(key) ?? this.#newQueue(key, { project, notify, failFast });
+    this.#newest = queue;
+    before?.restIfIdle();
+    return queue;
+  }
+
+  #newQueue(key: string, terms: QueueTerms): SubmitQueue {
+    const queue = new SubmitQueue(this.#deps, terms, () => {
+      if (queue !== this.#newest && this.#queueByKey.get(key) === queue) this.#queueByKey.delete(key);
     });
     this.#queueByKey.set(key, queue);
     return queue;
   }
 }
 
-function tooLarge(task: PreparedTask, maxPayloadBytes: number): InvalidMessageError {
+function tooLarge(bytes: number, maxPayloadBytes: number): InvalidMessageError {
   return new InvalidMessageError(
-    `payload: the task takes ${task.bytes} bytes as JSON, and the server's maximum per message is ${maxPayloadBytes}`,
+    `payload: the task takes ${bytes} bytes as JSON, and the server's maximum per message is ${maxPayloadBytes}`,
     { field: "payload" },
   );
 }

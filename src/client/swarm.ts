@@ -32,6 +32,7 @@ import {
   taskIdSchema,
 } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
+import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
@@ -39,6 +40,7 @@ import type { Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
 import { Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
+import type { AwaitedTask } from "./awaited-task.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
@@ -53,8 +55,9 @@ import { ProgressInbox } from "./progress-inbox.ts";
 import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
+import type { Acceptance } from "./submit-ack.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
-import { Submitter } from "./submitter.ts";
+import { type SubmitTerms, Submitter } from "./submitter.ts";
 import { SwarmTask, type TaskHandle, type TaskHandleDeps, type TypedTaskHandle } from "./task-handle.ts";
 import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import {
@@ -62,6 +65,7 @@ import {
   type PreparedTask,
   prepareTask,
   projectName,
+  type TaskDefaults,
   type TaskRequest,
   type TypedTaskRequest,
 } from "./task-request.ts";
@@ -276,6 +280,8 @@ export interface ProjectSwarm
    *  relevant.
    *  @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError */
   status(options?: AskOptions): Promise<ProjectStatus>;
+  /** Settings of the project, and the policy. @throws as `swarm.settings` */
+  settings(options?: AskOptions): Promise<SettingsResponse>;
   /** Changes settings of the project. @throws as `swarm.setProject` */
   set(
     patch: Parameters<SwarmOperations["setProject"]>[1],
@@ -289,6 +295,8 @@ export interface ProjectSwarm
 }
 
 export interface StatusOptions extends AskOptions {
+  /** Return only the tasks, users and budget of this project. Default: the whole swarm. */
+  readonly project?: string;
   /** Return only rows of `table`, without the first `from` rows. Rows have no particular order. */
   readonly rows?: { readonly table: StatusTable; readonly from: number };
 }
@@ -347,6 +355,9 @@ export class SwarmClient implements Swarm {
   readonly #heldBack: HeldBack;
   readonly #warningLog: WarningLog;
   readonly #scope: Scope;
+  readonly #taskDefaults: TaskDefaults;
+  /** Of submissions without options. */
+  readonly #usualTerms: SubmitTerms;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -366,7 +377,16 @@ export class SwarmClient implements Swarm {
     this.#inbox = `${transport.inboxPrefix}.${random.id(INBOX_NAME_LENGTH)}`;
     this.#connectionName = random.id(CONNECTION_NAME_LENGTH);
     this.#awaited = new AwaitedTasks({ ...shared, inbox: this.#inbox });
-    this.#submitter = new Submitter(shared);
+    this.#submitter = new Submitter({
+      ...shared,
+      ends: {
+        accepted: (task, awaited, acceptance) => this.#accepted(task, awaited, acceptance),
+        notAccepted: (awaited) => {
+          if (awaited !== undefined) this.#awaited.notAccepted(awaited);
+        },
+      },
+    });
+    this.#taskDefaults = { user: deps.user, clock, nextId: () => this.#nextId() };
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects, clock);
     this.#slots = new SlotAgent({
@@ -378,6 +398,7 @@ export class SwarmClient implements Swarm {
     this.#warningLog = new WarningLog(deps.logger);
     this.#scope = { project: deps.project, isBound: false };
     this.#heldBack = new HeldBack({ clock, report: backpressureLog(deps.logger) });
+    this.#usualTerms = this.#termsOf({}, { retry: false });
     this.#progress = new ProgressInbox(transport, progressSubject(this.#inbox));
     this.#reading = {
       ...shared,
@@ -425,10 +446,17 @@ export class SwarmClient implements Swarm {
   readonly submitMany = ((tasks: Iterable<TaskRequest>, options?: SubmitOptions) =>
     this.#submitManyIn(this.#scope, tasks, options)) as Swarm["submitMany"];
 
-  async #submitIn(scope: Scope, task: AnyTaskRequest, given: unknown): Promise<TaskHandle> {
-    const options = readSubmitOptions("submit", given);
-    const heldBack = this.#heldBackOf(options);
-    return await this.#submit(this.#prepare(scope, task), { retry: false, ...options }, heldBack);
+  /** No async function: one promise for each task. */
+  #submitIn(scope: Scope, task: AnyTaskRequest, given: unknown): Promise<TaskHandle> {
+    try {
+      const terms =
+        given === undefined
+          ? this.#usualTerms
+          : this.#termsOf(readSubmitOptions("submit", given), { retry: false });
+      return this.#submit(prepareTask(task, scope, this.#taskDefaults), terms);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async *#submitManyIn(
@@ -437,10 +465,10 @@ export class SwarmClient implements Swarm {
     given: unknown,
   ): AsyncGenerator<SubmitOutcome> {
     const options = readSubmitOptions("submitMany", given);
-    const heldBack = this.#heldBackOf(options);
+    const terms = this.#termsOf(options, { retry: true });
     yield* submitMany(argument(["submitMany", "tasks"], tasks, iterable), {
-      prepare: (task) => this.#prepare(scope, task),
-      submit: (task) => this.#submit(task, { retry: true, ...options }, heldBack),
+      prepare: (task) => prepareTask(task, scope, this.#taskDefaults),
+      submit: (task) => this.#submit(task, terms),
       signal: options.signal,
       aborts: this.#aborts,
     });
@@ -502,6 +530,9 @@ export class SwarmClient implements Swarm {
       retry: retry as Swarm["retry"],
       events: (options) => openEventStream(this.#reading, options, scope),
       status: (options) => this.#statusOf(project, options),
+      settings: async (options) => {
+        return await this.settings({ ...readAskOptions("settings", options), project });
+      },
       set: (patch, options) => this.setProject(project, patch, options),
       pause: (options) => this.pause(project, options),
       resume: (options) => this.resume(project, options),
@@ -540,16 +571,14 @@ export class SwarmClient implements Swarm {
   }
 
   async status(given?: StatusOptions): Promise<StatusResponse> {
-    const { rows, ...options } = readStatusOptions("status", given);
-    const subject = this.#subjects.query(NO_PROJECT, "status");
+    const { rows, project = NO_PROJECT, ...options } = readStatusOptions("status", given);
+    const subject = this.#subjects.query(project, "status");
     const message = { v: 1, ...(rows === undefined ? {} : { rows }) };
     return await this.#asker.ask({ kind: "query", subject, message, schema: statusResponseSchema }, options);
   }
 
   async #statusOf(project: string, options: unknown): Promise<ProjectStatus> {
-    const subject = this.#subjects.query(project, "status");
-    const question = { kind: "query", subject, message: { v: 1 }, schema: statusResponseSchema } as const;
-    const { projects } = await this.#asker.ask(question, readAskOptions("status", options));
+    const { projects } = await this.status({ ...readAskOptions("status", options), project });
     const [status] = projects;
     if (status?.project === project) return status;
     throw new UnreadableAnswerError(
@@ -620,15 +649,6 @@ export class SwarmClient implements Swarm {
     await this.#deps.onClose();
   }
 
-  #prepare(scope: Scope, task: AnyTaskRequest): PreparedTask {
-    return prepareTask(task, {
-      scope,
-      now: this.#deps.clock.now(),
-      user: this.#deps.user,
-      nextId: () => this.#nextId(),
-    });
-  }
-
   /** Reports to the caller's callback, or else to the log. */
   #heldBackOf({ onBackpressure }: SubmitOptions): HeldBack {
     const { clock, logger } = this.#deps;
@@ -649,36 +669,42 @@ export class SwarmClient implements Swarm {
     return `${this.#connectionName}-${this.#idsMade.toString(36)}`;
   }
 
-  async #submit(
-    task: PreparedTask,
-    options: SubmitOptions & { readonly retry: boolean },
-    heldBack: HeldBack,
-  ): Promise<TaskHandle> {
-    this.#closed.signal.throwIfAborted();
-    const { notify = true, failFast = false, retry, timeoutMs = limits.askTimeoutMs, signal } = options;
-    if (task.typed !== undefined) await checkedAt("payload", task.typed.payload, task.typed.kind.input);
-    const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
-    const terms = {
-      notify: notify ? this.#inbox : undefined,
-      failFast,
-      retry,
-      timeoutMs,
-      heldBack,
-      signal,
-    };
+  #termsOf(options: SubmitOptions, defaults: { readonly retry: boolean }): SubmitTerms {
+    const { notify = true, failFast = false, timeoutMs = limits.askTimeoutMs, signal } = options;
+    const { retry = defaults.retry } = options;
+    const inbox = notify ? this.#inbox : undefined;
+    return { notify: inbox, failFast, retry, timeoutMs, heldBack: this.#heldBackOf(options), signal };
+  }
+
+  /** Checks the payload of a typed task first. Never throws: all errors are rejections. */
+  #submit(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
     try {
-      const ack = await this.#submitter.submit(task, terms);
-      if (awaited !== undefined) this.#awaited.accepted(awaited, ack);
-      const warnings = [
-        ...task.warnings,
-        ...ack.warnings.map((warning) => leaderWarning(task.kind, warning)),
-      ];
-      for (const warning of warnings) this.#warningLog.note(task.kind, warning, task.id);
-      return new SwarmTask(task, this.#handles, { ack, awaited, warnings, kind: task.typed?.kind });
+      this.#closed.signal.throwIfAborted();
+      if (task.typed === undefined) return this.#send(task, terms);
+      const { kind, payload } = task.typed;
+      return checkedAt("payload", payload, kind.input).then(() => this.#send(task, terms));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The errors of the checks before sending are thrown, all others rejections. */
+  #send(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
+    const awaited = terms.notify === undefined ? undefined : this.#awaited.expect(task.id, task.project);
+    try {
+      return this.#submitter.submit(task, terms, awaited);
     } catch (error) {
       if (awaited !== undefined) this.#awaited.notAccepted(awaited);
       throw error;
     }
+  }
+
+  #accepted(task: PreparedTask, awaited: AwaitedTask | undefined, acceptance: Acceptance): TaskHandle {
+    if (awaited !== undefined) this.#awaited.accepted(awaited, acceptance);
+    const given = acceptance.warnings.map((warning) => leaderWarning(task.kind, warning));
+    const warnings = given.length === 0 ? task.warnings : [...task.warnings, ...given];
+    for (const warning of warnings) this.#warningLog.note(task.kind, warning, task.id);
+    return new SwarmTask(task, this.#handles, { acceptance, awaited, warnings, kind: task.typed?.kind });
   }
 
   #updates(task: SwarmTask): Observable<TaskUpdate> {
@@ -727,6 +753,7 @@ const readStatusOptions = readerOf<StatusOptions>({
   ...askRules,
   each: {
     ...askRules.each,
+    project: projectName,
     rows: objectOf<NonNullable<StatusOptions["rows"]>>({
       each: { table: z.enum(statusTables), from: z.int().min(0) },
       required: ["table", "from"],

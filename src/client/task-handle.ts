@@ -11,7 +11,7 @@ import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import { type CancelOptions, type CancelOutcome, readHandleCancelOptions } from "./cancels.ts";
 import { type RetryOptions, type RetryOutcome, readHandleRetryOptions } from "./retries.ts";
-import type { SubmitAck } from "./submission.ts";
+import type { Acceptance, SubmitAck } from "./submit-ack.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
 import { resultOf, type TaskResult, TypedTaskResult } from "./task-result.ts";
 import type { TaskUpdate } from "./task-updates.ts";
@@ -80,7 +80,7 @@ export interface TaskHandleDeps {
 
 /** State of a task that was submitted through its handle. */
 interface Submitted {
-  readonly ack: SubmitAck;
+  readonly acceptance: Acceptance;
   readonly awaited: AwaitedTask | undefined;
   readonly warnings: readonly TaskWarning[];
   readonly kind: TypedKind | undefined;
@@ -89,10 +89,11 @@ interface Submitted {
 export class SwarmTask implements TaskHandle {
   readonly id: string;
   readonly project: string;
-  readonly ack: SubmitAck | undefined;
   readonly warnings: readonly TaskWarning[];
   readonly #deps: TaskHandleDeps;
   readonly #kind: TypedKind | undefined;
+  readonly #acceptance: Acceptance | undefined;
+  #ack: SubmitAck | undefined;
   #awaited: AwaitedTask | undefined;
 
   /** @param submitted when the handle submitted the task; `awaited` when the leader pushes the outcome */
@@ -103,18 +104,44 @@ export class SwarmTask implements TaskHandle {
   ) {
     this.id = task.id;
     this.project = task.project;
-    this.ack = submitted?.ack;
+    this.#acceptance = submitted?.acceptance;
     this.warnings = submitted?.warnings ?? [];
     this.#kind = submitted?.kind;
     this.#deps = deps;
     this.#awaited = submitted?.awaited;
   }
 
+  get ack(): SubmitAck | undefined {
+    if (this.#acceptance !== undefined) this.#ack ??= { taskId: this.id, ...this.#acceptance };
+    return this.#ack;
+  }
+
   get events$(): Observable<TaskUpdate> {
     return this.#deps.updates(this);
   }
 
-  async result(options?: WaitOptions): Promise<TaskResult> {
+  result(options?: WaitOptions): Promise<TaskResult> {
+    return options === undefined && this.#kind === undefined ? this.#plainResult() : this.#result(options);
+  }
+
+  /** As `#result`, with a single promise. */
+  #plainResult(): Promise<TaskResult> {
+    return new Promise((resolve, reject) => {
+      const settle = (awaited: Awaited) => {
+        try {
+          if (awaited.kind === "ended") resolve(resultOf(awaited.outcome));
+          else reject(awaited.error);
+        } catch (error) {
+          reject(error); // the task ended without a result
+        }
+      };
+      const task = this.watched();
+      if (task.awaited === undefined) task.listen(settle);
+      else settle(task.awaited);
+    });
+  }
+
+  async #result(options: WaitOptions | undefined): Promise<TaskResult> {
     const outcome = await this.#outcome(readWaitOptions("result", options));
     const result = resultOf(outcome);
     if (this.#kind === undefined) return result;
@@ -151,7 +178,7 @@ export class SwarmTask implements TaskHandle {
     const isOver = known?.kind === "ended" && !this.#deps.awaitedTasks.isOutdated(known.outcome);
     if (isOver && this.#awaited !== undefined) return this.#awaited;
     this.#awaited = this.#deps.awaitedTasks.watch(this.id, this.project);
-    if (this.ack !== undefined) this.#awaited.acceptedAt ??= this.ack;
+    this.#awaited.acceptedAt ??= this.#acceptance;
     return this.#awaited;
   }
 

@@ -1,12 +1,13 @@
-// A task as users write it, prepared for the wire: with an id, a project, and JSON that is encoded once.
+// A task as users write it, prepared for the wire: with an id, a project, and a payload that is encoded once.
 // Coordinators check the task again (protocol/schemas.ts).
 
 import { z } from "zod";
 import { instant, readerOf, weightOfModel } from "../agent/options.ts";
 import { isTypedKind, type PayloadOf, type TypedKind } from "../agent/typed-kind.ts";
 import { isA, wordsOf } from "../agent/words.ts";
+import type { Clock } from "../clock.ts";
 import { InvalidMessageError } from "../errors.ts";
-import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
+import { NAME_PATTERN, NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import {
   kindSchema,
@@ -64,10 +65,10 @@ export interface TypedTaskRequest<Kind extends TypedKind> extends Omit<TaskReque
 export interface PreparedTask {
   readonly id: TaskId;
   readonly project: string;
-  /** A `TaskInput`. */
-  readonly json: string;
-  /** Length of `json` in UTF-8. */
-  readonly bytes: number;
+  /** A `TaskInput`. All tasks of a message are written at once, which costs half of writing each. */
+  readonly input: object;
+  /** Lower bound of the bytes of `input` as JSON. */
+  readonly leastBytes: number;
   readonly kind: string;
   /** The kind whose schema checks the payload before sending. Undefined: no check. */
   readonly typed: { readonly kind: TypedKind; readonly payload: string } | undefined;
@@ -76,38 +77,122 @@ export interface PreparedTask {
 }
 
 export interface TaskDefaults {
-  readonly scope: Scope;
   readonly user: string | undefined;
-  /** The wall clock. */
-  readonly now: number;
+  readonly clock: Pick<Clock, "now">;
   nextId(): string;
 }
 
 /** @throws InvalidMessageError naming the field */
-export function prepareTask(request: AnyTaskRequest, defaults: TaskDefaults): PreparedTask {
+export function prepareTask(request: AnyTaskRequest, scope: Scope, defaults: TaskDefaults): PreparedTask {
+  return preparePlain(request, scope, defaults) ?? prepareAny(request, scope, defaults);
+}
+
+/** A task with a kind's name and the most usual fields, checked by hand. Undefined for any other value, right or wrong;
+ *  then nothing that was read here is used. */
+function preparePlain(
+  request: AnyTaskRequest,
+  scope: Scope,
+  defaults: TaskDefaults,
+): PreparedTask | undefined {
+  try {
+    if (Object.getPrototypeOf(request) !== Object.prototype) return undefined;
+    for (const name in request) if (!plainNames.has(name)) return undefined;
+    const {
+      kind,
+      project: named,
+      payload,
+      id: given,
+      user = defaults.user,
+      role,
+      priority,
+      timeoutMs,
+    } = request;
+    if (typeof kind !== "string" || !NAME_PATTERN.test(kind)) return undefined;
+    if (user !== defaults.user && !isName(user)) return undefined;
+    if (given !== undefined && !isName(given)) return undefined;
+    if (role !== undefined && !isName(role)) return undefined;
+    if (!isWithin(priority, -limits.priorityMagnitudeMax, limits.priorityMagnitudeMax)) return undefined;
+    if (!isWithin(timeoutMs, 1, limits.attemptTimeoutMsMax)) return undefined;
+    if (named !== undefined && !isProject(named)) return undefined;
+    const project = projectIn(scope, named);
+    const { payload: text, encoding } = encodePayload(payload);
+    const id = given ?? defaults.nextId();
+    const input = { kind, role, priority, timeoutMs, id, user, payload: text, encoding };
+    const leastBytes = leastBytesOf(input);
+    return { id: taskId(id), project, input, leastBytes, kind, typed: undefined, warnings: NO_WARNINGS };
+  } catch {
+    return undefined; // a wrong payload, or a getter or a Proxy of the caller that threw
+  }
+}
+
+const NO_WARNINGS: readonly TaskWarning[] = [];
+
+const plainNames: ReadonlySet<string> = new Set([
+  ...["kind", "payload", "id", "project", "user", "role", "priority", "timeoutMs"],
+]);
+
+/** An integer from `min` to `max`, or undefined. */
+function isWithin(value: unknown, min: number, max: number): boolean {
+  return value === undefined || (Number.isSafeInteger(value) && min <= Number(value) && Number(value) <= max);
+}
+
+function isProject(value: unknown): boolean {
+  return typeof value === "string" && SUBJECT_TOKEN_PATTERN.test(value) && value !== NO_PROJECT;
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && NAME_PATTERN.test(value);
+}
+
+function prepareAny(request: AnyTaskRequest, scope: Scope, defaults: TaskDefaults): PreparedTask {
   const task = readTask("", request);
   const { kind, project: named, payload, user = defaults.user, id = defaults.nextId(), ...rest } = task;
-  const project = projectIn(defaults.scope, named);
+  const project = projectIn(scope, named);
   const name = typeof kind === "string" ? kind : kind.name;
   const typed = typeof kind === "string" ? undefined : { kind, payload: jsonOfPayload(payload) };
-  const json = JSON.stringify({
+  const input = {
     kind: name,
     ...rest,
     id,
     ...(user === undefined ? {} : { user }),
     ...encodePayload(typed === undefined ? payload : typed.payload),
-  });
-  const warnings = timeWarnings(rest, defaults.now);
-  return { id: taskId(id), project, json, bytes: Buffer.byteLength(json), kind: name, typed, warnings };
+  };
+  const warnings = timeWarnings(rest, defaults.clock.now());
+  return { id: taskId(id), project, input, leastBytes: leastBytesOf(input), kind: name, typed, warnings };
+}
+
+/** The texts without escapes. */
+function leastBytesOf({
+  kind,
+  id,
+  user = "",
+  payload = "",
+}: {
+  readonly kind: string;
+  readonly id: string;
+  readonly user?: string | undefined;
+  readonly payload?: string | undefined;
+}): number {
+  return SMALLEST_INPUT.length + kind.length + id.length + user.length + payload.length;
+}
+
+const SMALLEST_INPUT = JSON.stringify({ kind: "", id: "" });
+/** Most bytes of one character in JSON: \u0000. */
+const BYTES_PER_CHARACTER_MAX = 6;
+/** Most bytes of a role and of all fields that are numbers. */
+const OTHER_FIELDS_BYTES_MAX = 2_048;
+
+/** Exact size as JSON in UTF-8, if the task may exceed a maximum. Undefined for a smaller task. */
+export function bytesBeyond({ input, leastBytes }: PreparedTask, bytesMax: number): number | undefined {
+  if (leastBytes * BYTES_PER_CHARACTER_MAX + OTHER_FIELDS_BYTES_MAX <= bytesMax) return undefined;
+  const bytes = Buffer.byteLength(JSON.stringify(input));
+  return bytes > bytesMax ? bytes : undefined;
 }
 
 /** A project is a token of a subject. */
 export const projectName: z.ZodType<string> = z
   .string()
-  .refine(
-    (project) => SUBJECT_TOKEN_PATTERN.test(project) && project !== NO_PROJECT,
-    "must be 1–64 characters of A–Z a–z 0–9 _ -, and not _ alone",
-  );
+  .refine(isProject, "must be 1–64 characters of A–Z a–z 0–9 _ -, and not _ alone");
 
 const { shape } = taskInputSchema;
 
@@ -148,7 +233,7 @@ const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | 
 
 function encodePayload(payload: unknown): Pick<TaskInput, "payload" | "encoding"> {
   if (payload === undefined) return {};
-  if (isA(payload, Uint8Array)) {
+  if (typeof payload !== "string" && isA(payload, Uint8Array)) {
     const base64 = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("base64");
     checkPayloadSize(base64.length);
     return { payload: base64, encoding: "base64" };

@@ -139,7 +139,7 @@ export class TaskStories {
   ): Promise<ReplayedAssignment | undefined> {
     const lastIdx = status.endedIdx ?? status.idx;
     const replay = new AssignmentReplay(status, attempt);
-    for await (const batch of this.#batches(NO_PROJECT, 1, options)) {
+    for await (const batch of this.#batches(NO_PROJECT, { from: 1, knownIdx: lastIdx }, options)) {
       const found = replay.take(batch);
       options.onProgress?.({ idx: batch.idx, lastIdx });
       if (found !== undefined) return found;
@@ -161,7 +161,8 @@ export class TaskStories {
 
   async #lineFrom(task: Placed, from: number, options: AskOptions, lastIdx: number): Promise<StoryLine> {
     const fold = new StoryFold(task);
-    for await (const { idx, term, at, events } of this.#batches(task.project, from, options)) {
+    const start = { from, knownIdx: task.idx };
+    for await (const { idx, term, at, events } of this.#batches(task.project, start, options)) {
       if (idx > lastIdx) break;
       for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
       if ((fold.isOver && (fold.line.round ?? 1) >= task.round) || idx === lastIdx) break;
@@ -170,11 +171,16 @@ export class TaskStories {
   }
 
   /** Reads up to the present. @throws the reason of the signal, or the closing of the connection */
-  async *#batches(project: string, from: number, { signal }: AskOptions): AsyncGenerator<JournalBatch> {
+  async *#batches(
+    project: string,
+    { from, knownIdx }: { readonly from: number; readonly knownIdx: number },
+    { signal }: AskOptions,
+  ): AsyncGenerator<JournalBatch> {
     const { aborts, closed } = this.#deps;
     const ended = aborts.linkedTo(signal, closed);
     try {
-      yield* readBatches(this.#deps, { project, start: { from }, follow: false, signal: ended.signal });
+      const reading = { project, start: { from }, knownIdx, follow: false, signal: ended.signal };
+      yield* readBatches(this.#deps, reading);
       signal?.throwIfAborted();
       closed.throwIfAborted();
     } finally {
@@ -184,7 +190,7 @@ export class TaskStories {
 }
 
 /** The place of a task, from its status. */
-type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round">;
+type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round" | "idx">;
 
 function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;

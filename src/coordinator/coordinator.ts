@@ -20,7 +20,7 @@ import {
 } from "../../machines/coordinator.ts";
 import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+import { InvariantError, JournalDamagedError, mayAnswerLater, WaggleError } from "../errors.ts";
 import { GracePeriod } from "../grace-period.ts";
 import type { SwarmId, Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -310,10 +310,12 @@ class RunningCoordinator implements Coordinator {
     return (isNew || isClosed) && other === undefined ? "alone" : "accompanied";
   }
 
-  /** During a failover a server may lack records for a while: only lasting damage counts. */
+  /** During a failover a server may lack records for a while: only lasting damage counts. The stream of a segment just
+   *  created may have no leader yet: the first reading waits as long as opening the journal does. */
   async #readPatiently(signal: AbortSignal, isFirst: boolean): Promise<Replay | undefined> {
     const { journal, clock, random, logger } = this.#options;
     const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
+    const giveUpMs = isFirst ? clock.monotonicMs() + limits.journalOpenMs : Number.POSITIVE_INFINITY;
     const read = async () => {
       signal.throwIfAborted();
       try {
@@ -322,7 +324,7 @@ class RunningCoordinator implements Coordinator {
         const mayPass =
           error instanceof JournalDamagedError
             ? journal.sharable && !damage.isBelieved()
-            : error instanceof UnreachableError && !isFirst;
+            : mayAnswerLater(error) && clock.monotonicMs() < giveUpMs;
         if (!mayPass) throw error;
         logger.warn({ err: error }, "the journal cannot be read; trying again");
         throw new TryAgain({ hurry$: fromEvent(signal, "abort") }, { cause: error });

@@ -18,6 +18,7 @@ import type {
   Token,
   UserId,
 } from "../ids.ts";
+import type { EndedTaskState } from "../state/ended-task.ts";
 import type { EstimateSource } from "../state/estimate.ts";
 import type {
   BudgetBound,
@@ -30,7 +31,7 @@ import type {
   TrimReason,
 } from "../state/event.ts";
 import type { BudgetSettings, RateWindow } from "../state/settings.ts";
-import type { EndedTaskState, TaskState } from "../state/state.ts";
+import type { TaskState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
 export interface HeldAttempt {

@@ -13,7 +13,7 @@ import {
 import { limits } from "../limits.ts";
 import { findOpen } from "../state/agent-rows.ts";
 import type { Event, LeaveReason } from "../state/event.ts";
-import { type AgentRow, cameForSlots, type SwarmState } from "../state/state.ts";
+import { type AgentRow, cameForSlots, type OpenAttempt, type SwarmState } from "../state/state.ts";
 import type { Command, HeldAttempt, ListedSlots, Reply } from "./command.ts";
 import { closeAsLost } from "./decide-attempt.ts";
 import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
@@ -239,14 +239,25 @@ function lostAttempts(
   { held, seen }: { readonly held: readonly HeldAttempt[]; readonly seen: number },
   at: Instant,
 ): Event[] {
-  const holds = new Set(held.map(attemptKey));
   const events: Event[] = [];
+  let next = 0;
+  let holds: Set<string> | undefined;
   for (const attempt of row.open.values()) {
     if (attempt.number > seen || events.length >= limits.closuresPerCommandMax) break;
+    // Agents list attempts in the order of their numbers, so the next in the list is nearly always the one.
+    if (isNamed(attempt, held[next])) {
+      next += 1;
+      continue;
+    }
+    holds ??= new Set(held.map(attemptKey));
     if (!holds.has(attemptKey(attempt)))
       events.push(closeAsLost(state, attempt, "the agent no longer holds the attempt", at));
   }
   return events;
+}
+
+function isNamed({ project, task, attempt }: OpenAttempt, named: HeldAttempt | undefined): boolean {
+  return named?.task === task && named.attempt === attempt && named.project === project;
 }
 
 /** Attempts that the agent wrongly holds: never assigned to the agent, closed before, or revoked. */

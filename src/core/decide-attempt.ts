@@ -6,6 +6,7 @@ import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspen
 import { agentOf, findOpen } from "../state/agent-rows.ts";
 import type { AttemptFailure, Event, EventOf, FailureClass } from "../state/event.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "../state/state.ts";
+import type { Writable } from "../state/writable.ts";
 import type { Command, Reply } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { answered, type Decision } from "./decision.ts";
@@ -117,17 +118,7 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
   const { outcome, jitter } = command;
   switch (outcome.kind) {
     case "completed":
-      return {
-        type: "TaskCompleted",
-        project: attempt.project,
-        task: attempt.task,
-        attempt: attempt.attempt,
-        agent: attempt.agent,
-        result: outcome.result,
-        ...(outcome.encoding === undefined ? {} : { encoding: outcome.encoding }),
-        latencyMs: at - attempt.assignedAt,
-        ...(outcome.tokens === undefined ? {} : { tokens: outcome.tokens }),
-      };
+      return completed(attempt, outcome, at);
     case "revoked": {
       // No order to stop was sent. The attempt may have begun, so P3 counts it.
       const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
@@ -140,6 +131,25 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
       return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
     }
   }
+}
+
+function completed(
+  attempt: OpenAttempt,
+  { result, encoding, tokens }: Extract<ReportResult["outcome"], { kind: "completed" }>,
+  at: Instant,
+): Event {
+  const event: Writable<EventOf<"TaskCompleted">> = {
+    type: "TaskCompleted",
+    project: attempt.project,
+    task: attempt.task,
+    attempt: attempt.attempt,
+    agent: attempt.agent,
+    result,
+    latencyMs: at - attempt.assignedAt,
+  };
+  if (encoding !== undefined) event.encoding = encoding;
+  if (tokens !== undefined) event.tokens = tokens;
+  return event;
 }
 
 /**

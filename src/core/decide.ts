@@ -4,9 +4,10 @@
 
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
+import type { EndedTask } from "../state/ended-task.ts";
 import type { Event } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import type { EndedTask, SwarmState, Timer } from "../state/state.ts";
+import type { SwarmState, Timer } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
 import type { Command, Reply } from "./command.ts";

@@ -1,7 +1,7 @@
 // Effects outside the state because of an event: messages to agents and clients. An effect is read from the state right
 // after the event was applied, held back until its batch is committed, and safe to repeat.
 
-import { assert } from "../assert.ts";
+import { InvariantError } from "../errors.ts";
 import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId, TaskRef } from "../ids.ts";
 import { NO_PROJECT } from "../ids.ts";
 import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
@@ -43,51 +43,65 @@ export type Effect =
     };
 
 /**
- * The messages to agents and clients after `event`, just applied to `state`.
+ * Adds the messages to agents and clients after `event`, just applied to `state`.
  * @param revokedOpen the attempt revoked by the event, known only to the state before
  */
-export function effectOf(
+export function addEffects(
+  effects: Effect[],
   state: SwarmState,
   event: Event,
   revokedOpen: OpenAttempt | undefined,
-): readonly Effect[] {
+): void {
   switch (event.type) {
     case "TaskAssigned":
-      return [assignEffect(state, event)];
+      effects.push(assignEffect(state, event));
+      return;
     case "TaskCompleted":
     case "TaskFailed":
-      return [endedEffect(state, event)];
+      effects.push(endedEffect(state, event));
+      return;
     case "TaskDeadLettered":
     case "TaskCancelled":
     case "TaskExpired":
-      return [...revokeEffect(revokedOpen, reasonOf(event)), endedEffect(state, event)];
+      if (revokedOpen !== undefined) effects.push(revokeEffect(revokedOpen, reasonOf(event)));
+      effects.push(endedEffect(state, event));
+      return;
     case "AttemptFailed":
-      return revokeEffect(revokedOpen, reasonOf(event));
+      if (revokedOpen !== undefined) effects.push(revokeEffect(revokedOpen, reasonOf(event)));
+      return;
     case "AgentDrained":
-    case "AgentUndrained":
-      return tell(state, event.agent, event.type === "AgentDrained" ? "drain" : "undrain");
+    case "AgentUndrained": {
+      const { agent } = event;
+      const row = state.agentById.get(agent);
+      if (row === undefined) return;
+      const what = event.type === "AgentDrained" ? "drain" : "undrain";
+      effects.push({ kind: "tell", agent, incarnation: row.incarnation, what });
+      return;
+    }
     case "SlotGranted": {
-      if (event.receipt.by === "free") return []; // the reply to the request reports the grant
+      if (event.receipt.by === "free") return; // the reply to the request reports the grant
       const { agent, incarnation, handle } = event;
-      return [{ kind: "slots-granted", agent, incarnation, handles: [handle] }];
+      effects.push({ kind: "slots-granted", agent, incarnation, handles: [handle] });
+      return;
     }
     case "SlotWaitEnded": {
-      if (event.reason !== "timed-out" && event.reason !== "above-capacity") return []; // the agent ended it, or is gone
+      if (event.reason !== "timed-out" && event.reason !== "above-capacity") return; // the agent ended it, or is gone
       const { agent, incarnation, handles, reason } = event;
-      return [{ kind: "slot-waits-ended", agent, incarnation, handles, reason }];
+      effects.push({ kind: "slot-waits-ended", agent, incarnation, handles, reason });
+      return;
     }
-    case "AgentLeft":
-      if (event.reason === "left") return [];
-      return [
-        {
-          kind: "tell",
-          agent: event.agent,
-          incarnation: event.incarnation,
-          what: event.reason === "fenced" ? "fenced" : "rejoin",
-        },
-      ];
+    case "AgentLeft": {
+      if (event.reason === "left") return;
+      const { agent, incarnation } = event;
+      effects.push({
+        kind: "tell",
+        agent,
+        incarnation,
+        what: event.reason === "fenced" ? "fenced" : "rejoin",
+      });
+      return;
+    }
     default:
-      return [];
   }
 }
 
@@ -148,24 +162,19 @@ export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
 
 export function assignEffect(state: SwarmState, ref: TaskRef): Effect {
   const row = state.taskById.get(ref);
-  assert(row?.open !== undefined, `task ${ref.task} has an open attempt`);
+  if (row?.open === undefined) throw new InvariantError(`task ${ref.task} has no open attempt`);
   return { kind: "assign", attempt: row.open, spec: row.spec };
 }
 
 function endedEffect(state: SwarmState, event: Event & TaskRef): Effect {
   const { project, task } = event;
-  const ended = state.endedById.get(event);
-  assert(ended !== undefined, `task ${task} has ended`);
+  const ended = state.endedById.viewOf(event);
+  if (ended === undefined) throw new InvariantError(`task ${task} has not ended`);
   return { kind: "ended", project, task, event, attempts: ended.attempts, round: ended.round };
 }
 
-function revokeEffect(attempt: OpenAttempt | undefined, reason: string): readonly Effect[] {
-  return attempt === undefined ? [] : [{ kind: "revoke", attempt, reason }];
-}
-
-function tell(state: SwarmState, agent: AgentId, what: "drain" | "undrain"): readonly Effect[] {
-  const row = state.agentById.get(agent);
-  return row === undefined ? [] : [{ kind: "tell", agent, incarnation: row.incarnation, what }];
+function revokeEffect(attempt: OpenAttempt, reason: string): Effect {
+  return { kind: "revoke", attempt, reason };
 }
 
 function reasonOf(event: Event): string {

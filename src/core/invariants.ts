@@ -112,13 +112,10 @@ function oneStateOfTask(state: SwarmState, { ref, id, row, isNew }: EnrolledTask
 }
 
 function* oneStateOfEnded(state: SwarmState, { newlyEnded }: Roll): Generator<string> {
-  for (const [ref, ended] of newlyEnded) {
-    const { task: id } = ref;
-    if (ended.id !== id || ended.project !== ref.project)
-      yield `ended task ${taskKey(refOf(ended))} is kept as ${taskKey(ref)}`;
-    if (isLive(ended.state)) yield `ended task ${id} is ${ended.state}`;
-    const row = state.taskById.get(ref);
-    if (row !== undefined) yield `task ${id} has ended and is ${row.state}`;
+  for (const ended of newlyEnded) {
+    if (isLive(ended.state)) yield `ended task ${ended.id} is ${ended.state}`;
+    const row = state.taskById.get(refOf(ended));
+    if (row !== undefined) yield `task ${ended.id} has ended and is ${row.state}`;
   }
 }
 

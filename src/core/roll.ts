@@ -5,8 +5,9 @@
 // read the state after every batch, each without violations.
 
 import type { ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
+import type { EndedTask } from "../state/ended-task.ts";
 import type { TaskSpec } from "../state/event.ts";
-import type { EndedTask, SwarmState, TaskPartition, TaskRow } from "../state/state.ts";
+import type { SwarmState, TaskPartition, TaskRow } from "../state/state.ts";
 
 /** A live task with its constant fields, read once: specs have many shapes, so every read of a spec is slow. */
 export interface EnrolledTask {
@@ -27,10 +28,9 @@ export class Roll {
   readonly live: EnrolledTask[] = [];
   /** Rows that were live in the state before and are no longer. */
   readonly gone = new Set<TaskRow>();
-  /** Tasks that ended since the state before, with their keys. */
-  readonly newlyEnded: (readonly [ref: TaskRef, ended: EndedTask])[] = [];
-  readonly #endedRefs: TaskRef[] = [];
-  readonly #ended: EndedTask[] = [];
+  /** Tasks that ended since the state before. */
+  readonly newlyEnded: EndedTask[] = [];
+  readonly #endedPlaces: number[] = [];
   readonly #partitions = new WeakMap<TaskPartition, readonly TaskRow[]>();
 
   read(state: SwarmState): void {
@@ -76,21 +76,18 @@ export class Roll {
   }
 
   #readEnded({ endedById }: SwarmState): void {
-    const refs = this.#endedRefs;
-    const known = this.#ended;
-    const count = refs.length;
+    const known = this.#endedPlaces;
+    const count = known.length;
     this.newlyEnded.length = 0;
     let from = 0;
     let to = 0;
-    for (const [ref, ended] of endedById) {
-      while (from < count && known[from] !== ended) from += 1;
-      if (from >= count || refs[from] !== ref) this.newlyEnded.push([ref, ended]);
+    for (const place of endedById.places()) {
+      while (from < count && known[from] !== place) from += 1;
+      if (from >= count) this.newlyEnded.push(endedById.at(place));
       from += 1;
-      refs[to] = ref;
-      known[to] = ended;
+      known[to] = place;
       to += 1;
     }
-    refs.length = to;
     known.length = to;
   }
 }

@@ -14,14 +14,17 @@ import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
 import { decide } from "./decide.ts";
 import { kindClosedBy, reactTo } from "./decide-attempt.ts";
-import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
+import { addEffects, type Effect, projectOf, revokedBy } from "./effect.ts";
+import { writeEvent } from "./event-json.ts";
+import { JsonWriter, piece } from "./json-writer.ts";
 
 /** An event as it will stand in the batch, with the fields that readers need to route it. */
 export interface RecordedEvent {
   readonly event: Event;
-  /** The event's JSON, made once. */
-  readonly json: string;
   readonly project: string;
+  /** The event's JSON in the turn's `eventsJson`: the first byte, and the byte after the last. */
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Collects the outcome of one turn. Mutates its state. */
@@ -30,8 +33,7 @@ export class Turn {
   readonly effects: Effect[] = [];
   /** Agents whose rows changed. */
   readonly touchedAgents = new Set<AgentId>();
-  /** Size of the events' JSON so far, in UTF-8. */
-  bytes = 0;
+  readonly #json: JsonWriter;
   readonly #state: SwarmState;
   readonly #at: Instant;
   readonly #idx: BatchIndex;
@@ -42,12 +44,31 @@ export class Turn {
    * @param idx of the batch to be
    * @param planner of this state, passed to every turn since its creation; a new planner costs as much as the swarm has
    *   agents
+   * @param json lends its memory until the next turn
    */
-  constructor(state: SwarmState, at: Instant, idx: BatchIndex, planner: Planner = new Planner(state)) {
+  constructor(
+    state: SwarmState,
+    at: Instant,
+    idx: BatchIndex,
+    planner: Planner = new Planner(state),
+    json: JsonWriter = new JsonWriter(),
+  ) {
+    json.clear();
+    this.#json = json;
     this.#state = state;
     this.#at = at;
     this.#idx = idx;
     this.#planner = planner;
+  }
+
+  /** Size of the events' JSON so far. */
+  get bytes(): number {
+    return this.#json.length;
+  }
+
+  /** The events' JSON so far, joined by commas. Valid until the next change of this turn, and until the next turn. */
+  get eventsJson(): Uint8Array {
+    return this.#json.written;
   }
 
   get isFull(): boolean {
@@ -103,12 +124,20 @@ export class Turn {
     passTo(this.#state, this.#at, event);
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
-    const json = JSON.stringify(event);
-    this.bytes += Buffer.byteLength(json);
-    this.recorded.push({ event, json, project: projectOf(event) });
+    this.recorded.push(this.#write(event));
     if ("agent" in event) this.#touch(event);
-    for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
+    addEffects(this.effects, this.#state, event, revoked);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);
   }
+
+  #write(event: Event): RecordedEvent {
+    const json = this.#json;
+    if (this.recorded.length > 0) json.raw(COMMA);
+    const from = json.length;
+    writeEvent(json, event);
+    return { event, project: projectOf(event), from, to: json.length };
+  }
 }
+
+const COMMA = piece(",");

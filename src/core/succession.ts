@@ -3,7 +3,8 @@
 
 import type { AgentId, Incarnation, TaskRef } from "../ids.ts";
 import { taskKey } from "../ids.ts";
-import { type EndedTask, placesOf, type SwarmState } from "../state/state.ts";
+import type { EndedTask } from "../state/ended-task.ts";
+import { placesOf, type SwarmState } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
@@ -20,7 +21,8 @@ interface SeenAgent {
 /** Checks the state after each batch, in order. */
 export class Succession {
   #numbers: ReadonlyMap<string, number> = new Map();
-  /** In order of ending. */
+  /** Places and records of ended tasks, in order of ending. */
+  #places: number[] = [];
   #ended: EndedTask[] = [];
   /** Keys and attempts of the live tasks, in the state's order. */
   readonly #tasks: TaskRef[] = [];
@@ -52,7 +54,7 @@ export class Succession {
       const { id } = before;
       const ref = refOf(before);
       const now = state.endedById.get(ref);
-      if (now === before) continue;
+      if (now !== undefined && isSameEnd(now, before)) continue;
       const next = now ?? state.taskById.get(ref);
       if (next?.round === before.round + 1 && isRetryable(before.state)) continue;
       if (!isWithinHorizon(state, before)) continue;
@@ -69,14 +71,20 @@ export class Succession {
   #goneOrMoved({ endedById }: SwarmState): readonly EndedTask[] {
     const suspects: EndedTask[] = [];
     let at = 0;
-    for (const now of endedById.values()) {
-      for (; at < this.#ended.length && this.#ended[at] !== now; at += 1)
+    for (const place of endedById.places()) {
+      for (; at < this.#ended.length && this.#places[at] !== place; at += 1)
         suspects.push(this.#ended[at] as EndedTask);
-      if (at === this.#ended.length) this.#ended.push(now);
+      if (at === this.#ended.length) {
+        this.#places.push(place);
+        this.#ended.push(endedById.at(place));
+      }
       at += 1;
     }
     if (at < this.#ended.length) suspects.push(...this.#ended.slice(at));
-    if (suspects.length > 0) this.#ended = [...endedById.values()];
+    if (suspects.length > 0) {
+      this.#places = [...endedById.places()];
+      this.#ended = [...endedById.values()];
+    }
     return suspects;
   }
 
@@ -152,6 +160,10 @@ export class Succession {
 /** By value: a state folded again has different objects. */
 function isSame(a: TaskRef, b: TaskRef): boolean {
   return a === b || (a.task === b.task && a.project === b.project);
+}
+
+function isSameEnd(a: EndedTask, b: EndedTask): boolean {
+  return a.state === b.state && a.round === b.round && a.endedIdx === b.endedIdx;
 }
 
 function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {

@@ -37,14 +37,14 @@ export interface BaseWriter {
   readonly put: (bytes: Uint8Array) => Promise<number>;
 }
 
-/** Writes the state in slices of `limits.snapshotSliceMs`. The state must not change meanwhile.
+/** Writes the state in slices of `limits.baseSliceMs`. The state must not change meanwhile.
  *  @returns the manifest's position, hash and batch. @throws the errors of `put` */
 export async function writeBase(
   { state, tail }: { readonly state: SwarmState; readonly tail: ChainTail },
   { session, clock, put }: BaseWriter,
 ): Promise<BaseRef> {
   assert(tail.idx >= 1 && state.idx === tail.idx, "a base is of batches that were applied");
-  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const slices = new Slices(clock, limits.baseSliceMs);
   const cutter = new ChunkCutter();
   const chunks: ChunkRef[] = [];
   const write = async (bytes: Uint8Array) => {
@@ -73,17 +73,14 @@ export async function readBase(segment: SegmentReader, live: LiveSegment, clock:
   const { base } = live.opened;
   assert(base !== undefined, "a base is read where there is one");
   const manifest = await readManifest(segment, base);
-  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const slices = new Slices(clock, limits.baseSliceMs);
   const decoder = new StateDecoder();
   const lines = new LineReader();
   for await (const { bytes } of readChunks(segment, manifest)) {
-    for (const line of lines.take(bytes)) {
-      decoder.take(line);
-      if (slices.isOver) await slices.pause();
-    }
+    await slices.run(decoder.take(lines.take(bytes)));
   }
   lines.end();
-  const state = await built(decoder.end(), slices);
+  const state = await slices.run(decoder.end());
   const { tail, at } = manifest;
   if (state.idx !== tail.idx || state.term !== tail.term || state.at !== at)
     throw new JournalDamagedError(
@@ -99,6 +96,14 @@ export async function readBase(segment: SegmentReader, live: LiveSegment, clock:
 export async function verifyBase(segment: SegmentReader, base: BaseRef): Promise<void> {
   const manifest = await readManifest(segment, base);
   for await (const _ of readChunks(segment, manifest));
+}
+
+/** The lines of the state's snapshot in a base, without decoding them. @throws UnreachableError, JournalDamagedError */
+export async function* baseLines(segment: SegmentReader, base: BaseRef): AsyncGenerator<readonly string[]> {
+  const lines = new LineReader();
+  for await (const { bytes } of readChunks(segment, await readManifest(segment, base)))
+    yield lines.take(bytes);
+  lines.end();
 }
 
 /** @throws UnreachableError, JournalDamagedError */
@@ -146,12 +151,4 @@ function requireChunk(
 
 function damaged({ number }: SegmentReader, position: number, what: string): JournalDamagedError {
   return new JournalDamagedError(`segment ${number} lost ${what}, or it changed: record ${position}`);
-}
-
-async function built(building: Generator<undefined, SwarmState>, slices: Slices): Promise<SwarmState> {
-  for (;;) {
-    const step = building.next();
-    if (step.done) return step.value;
-    if (slices.isOver) await slices.pause();
-  }
 }

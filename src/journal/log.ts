@@ -196,7 +196,7 @@ function enterNext(replay: Replay, next: LiveSegment): void {
 async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promise<void> {
   const { place } = replay;
   if (place === undefined) return;
-  const slices = clock === undefined ? undefined : new Slices(clock, limits.snapshotSliceMs);
+  const slices = clock === undefined ? undefined : new Slices(clock, limits.baseSliceMs);
   for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
     replay.take(record);
     if (slices?.isOver === true) await slices.pause();

@@ -111,7 +111,7 @@ class MemorySegment implements Segment {
 
   async append(bytes: Uint8Array, expected: number, options: AppendOptions = {}): Promise<AppendOutcome> {
     const { isOpened = false } = options;
-    const append = { segment: this.number, bytes: bytes.slice(), expected, isOpened };
+    const append = { segment: this.number, bytes: Uint8Array.from(bytes), expected, isOpened };
     try {
       return await this.#connection.carry({ op: "append", ...append }, () => this.#store.append(append));
     } catch (cause) {

@@ -110,7 +110,7 @@ async function readRun(
     clock,
   }: { readonly from: number; readonly end: SegmentEnd; readonly found: Found; readonly clock: Clock },
 ): Promise<true> {
-  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const slices = new Slices(clock, limits.baseSliceMs);
   for await (const record of segment.replay(from, { until: end.position })) {
     found.take(record);
     if (slices.isOver) await slices.pause();
@@ -215,7 +215,7 @@ async function fold(
     );
   const log = isFromBase ? await readBase(journal.segment(first.number), first, clock) : new Replay();
   if (!isFromBase) log.enter(first, first.position);
-  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const slices = new Slices(clock, limits.baseSliceMs);
   for (const segment of path) {
     if (segment !== first && !isSameTail(log.tail, segment.opened.tail))
       return { log, damage: partedText(log, segment) };

@@ -11,7 +11,6 @@ import { sentenceOf } from "./sentence.ts";
 export type Decoded<Value> = { readonly ok: true; readonly value: Value } | CodedError;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-const encoder = new TextEncoder();
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -22,7 +21,12 @@ const CLOSE_BRACE = 0x7d;
 
 /** JSON of anything we built ourselves, as bytes. */
 export function encode(message: unknown): Uint8Array {
-  return encoder.encode(JSON.stringify(message));
+  return encodeText(JSON.stringify(message));
+}
+
+/** JSON as bytes. */
+export function encodeText(json: string): Uint8Array {
+  return Buffer.from(json); // for short texts several times as fast as TextEncoder
 }
 
 /** Parses and checks a message; a failure becomes a coded error that names the field. */
@@ -56,12 +60,17 @@ export function parseJson(bytes: Uint8Array): Decoded<unknown> {
   if (isDeeperThan(bytes, limits.jsonDepthMax))
     return invalid(`the message: is nested deeper than ${limits.jsonDepthMax} levels`);
   try {
-    return { ok: true, value: JSON.parse(utf8.decode(bytes)) };
+    return { ok: true, value: parseText(bytes) };
   } catch (cause) {
     return invalid(
       `the message: is not JSON in UTF-8 (${cause instanceof Error ? headOf(cause.message, 120) : "unreadable"})`,
     );
   }
+}
+
+/** JSON in UTF-8, of any depth. @throws when the bytes are no JSON in UTF-8 */
+export function parseText(bytes: Uint8Array): unknown {
+  return JSON.parse(utf8.decode(bytes));
 }
 
 /** The error about an invalid message. */

@@ -107,7 +107,12 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     counts: z.partialRecord(ineligibleReason, z.int()),
     until: z.number().optional(),
   }),
-  z.object({ reason: z.literal("room-kept"), task: z.string(), project: z.string(), user: z.string() }),
+  z.object({
+    reason: z.literal("room-kept"),
+    task: z.string().optional(),
+    project: z.string().optional(),
+    user: z.string().optional(),
+  }),
   z.object({ reason: z.literal("later-turn"), feasible: z.int() }),
 ]);
 

@@ -11,12 +11,31 @@ export function forbidden({
   readonly operation: "publish" | "subscribe";
   readonly subject: string;
 }): CodedError {
-  const consequence =
-    operation === "publish"
-      ? "Nothing was done"
-      : "No answer can arrive, and the outcome is unknown. Set an inbox prefix that is permitted " +
-        "(--inbox-prefix, NATS_INBOX_PREFIX)";
   const sentence = `the server does not permit this user to ${operation} to ${subject}`;
-  const message = `${sentence}. ${consequence}. Ask the operator of the server for the permission`;
-  return { ok: false, code: "WAGGLE_FORBIDDEN", message };
+  const parts = [sentence, consequenceOf(operation, subject), ...remediesFor(subject), ASK];
+  return { ok: false, code: "WAGGLE_FORBIDDEN", message: parts.join(". ") };
+}
+
+const ASK = "Ask the operator of the server for the permission";
+
+function consequenceOf(operation: "publish" | "subscribe", subject: string): string {
+  if (operation === "publish") return "Nothing was done";
+  return isInbox(subject) ? "No answer can arrive, and the outcome is unknown" : "No message can arrive";
+}
+
+function remediesFor(subject: string): string[] {
+  if (isInbox(subject)) return ["Set an inbox prefix that is permitted (--inbox-prefix, NATS_INBOX_PREFIX)"];
+  if (AGENT_SUBJECT.test(subject)) return ["Name a group that is permitted (--group)"];
+  return SWARM_QUESTION.test(subject) ? ["Name a project that is permitted (--project, WAGGLE_PROJECT)"] : [];
+}
+
+/** `waggle.v1.<swarm>.agent.<group>.<id>.<verb>`, the group `_` without `--group`. */
+const AGENT_SUBJECT = /^waggle\.v1\.[^.]+\.agent\./;
+
+/** Questions about the whole swarm that can be asked about one project. */
+const SWARM_QUESTION = /^waggle\.v1\.[^.]+\.project\._\.query\.(?:status|tasks?|explain|settings)$/;
+
+/** Of a subscription: with wildcards, so `isInbox` does not hold. */
+function isInbox(subject: string): boolean {
+  return subject.startsWith("_INBOX");
 }

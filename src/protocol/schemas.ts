@@ -65,7 +65,7 @@ const text = z
       "elsewhere and submit a reference",
   );
 
-function fitsBatch(value: string): boolean {
+export function fitsBatch(value: string): boolean {
   const escapedCharacterBytesMax = 6;
   if (value.length * escapedCharacterBytesMax <= limits.payloadBytesMax) return true;
   return (
@@ -74,7 +74,7 @@ function fitsBatch(value: string): boolean {
   );
 }
 
-const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+export const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Optional protocol version: absent or 1. */
 export const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
@@ -191,7 +191,8 @@ export const heldAttemptSchema = z.object({
   attempt: attemptSchema,
 });
 /** Running attempts up to the capacity, and attempts with results that the leader has received but not yet answered. */
-const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
+export const HELD_MAX =
+  limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
 const held = z.array(heldAttemptSchema).max(HELD_MAX);
 const listedAttemptSchema = heldAttemptSchema.extend({
   waiting: z.literal(true).optional().describe("not started: the agent has no free capacity for it"),

@@ -31,24 +31,34 @@ type SlotGranted = EventOf<"SlotGranted">;
  * The reactions to an event that may have freed a slot. The caller must apply each before the next. The order at a
  * release is tick and ageing (in the event itself), α, scores, grant.
  */
-export function* slotReactions(state: SwarmState, event: Event, at: Instant): Generator<Event> {
+export function slotReactions(state: SwarmState, event: Event, at: Instant): Iterable<Event> {
   switch (event.type) {
     case "SlotReleased":
-      yield* tunings(state, new Set(event.resources));
-      return yield* grants(state, at);
+      return releaseReactions(state, event, at);
     case "SlotGranted":
       // Other grants are part of a running reaction, which continues.
-      if (event.receipt.by === "free") yield* grants(state, at);
-      return;
+      return event.receipt.by === "free" ? grants(state, at) : none;
     case "SlotAwaited":
     case "SlotWaitEnded":
     case "ResourceConfigured":
     case "PolicyChanged":
     case "AgentUnresponsive":
     case "AgentResponsive":
-      return yield* grants(state, at);
+      return grants(state, at);
     default:
+      return none;
   }
+}
+
+const none: readonly Event[] = [];
+
+function* releaseReactions(
+  state: SwarmState,
+  { resources }: EventOf<"SlotReleased">,
+  at: Instant,
+): Generator<Event> {
+  yield* tunings(state, new Set(resources));
+  yield* grants(state, at);
 }
 
 /** The next grant, or undefined when no free slot is of use to a waiter. */

@@ -47,9 +47,7 @@ export class IndexedHeap<Item extends HeapItem> {
     assert(this.#items[at] === item, "only an item of this heap can be removed");
     item.heapAt = -1;
     const last = this.#items.pop() as Item;
-    if (last === item) return;
-    this.#rise(last, at);
-    this.#sink(last, last.heapAt);
+    if (last !== item) this.#rise(last, this.#leafBelow(at));
   }
 
   /** The items that would leave first, in order, at most `countMax`: O(countMax²), independent of the heap's size. */
@@ -83,22 +81,24 @@ export class IndexedHeap<Item extends HeapItem> {
     this.#place(item, at);
   }
 
-  #sink(item: Item, from: number): void {
+  /**
+   * Moves the position down to a leaf; the items on the way move up. The last item of a heap nearly always belongs
+   * near a leaf, so comparing it on the way down would double the comparisons.
+   */
+  #leafBelow(from: number): number {
     let at = from;
     for (;;) {
       let childAt = 2 * at + 1;
       let child = this.#items[childAt];
-      if (child === undefined) break;
+      if (child === undefined) return at;
       const right = this.#items[childAt + 1];
       if (right !== undefined && this.#before(right, child)) {
         child = right;
         childAt += 1;
       }
-      if (!this.#before(child, item)) break;
       this.#place(child, at);
       at = childAt;
     }
-    this.#place(item, at);
   }
 
   #place(item: Item, at: number): void {

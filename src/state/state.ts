@@ -24,6 +24,8 @@ import { limits } from "../limits.ts";
 import type { Account } from "./account.ts";
 import { AgedMap } from "./aged-map.ts";
 import type { ClockQueue, Member } from "./clock-queue.ts";
+import type { EndedTaskState } from "./ended-task.ts";
+import { EndedTasks } from "./ended-tasks.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import { defaultPolicy, type Policy } from "./policy.ts";
@@ -34,7 +36,6 @@ import { TaskMap } from "./task-map.ts";
 import type { UseHistory } from "./use-history.ts";
 
 export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
-export type EndedTaskState = "completed" | "failed" | "cancelled" | "expired" | "dead-lettered";
 export type TaskState = LiveTaskState | EndedTaskState;
 
 export interface TaskRow extends HeapItem {
@@ -267,30 +268,6 @@ export interface Timer extends HeapItem {
 }
 
 /**
- * The record of an ended task within the horizon of idempotency. The result stands in batch `endedIdx`, the payload in
- * batch `roundIdx`.
- */
-export interface EndedTask {
-  readonly id: TaskId;
-  readonly project: ProjectId;
-  readonly user: UserId;
-  readonly kind: Kind;
-  readonly hash: string;
-  readonly state: EndedTaskState;
-  readonly sequence: number;
-  /** The round that ended. */
-  readonly round: number;
-  /** The last attempt, of all rounds; 0 when the task never had an attempt. */
-  readonly attempts: number;
-  /** The agent of the last attempt; absent when the task never had an attempt. */
-  readonly agent?: AgentId;
-  readonly submittedIdx: BatchIndex;
-  readonly roundIdx: BatchIndex;
-  readonly endedAt: Instant;
-  readonly endedIdx: BatchIndex;
-}
-
-/**
  * Live tasks by state and ended tasks by outcome: counters, never recounts. Ended tasks count for ever. A retried task
  * counts as live again, and no longer by its old outcome. The row of a project or user evicted meanwhile lost the old
  * count, and loses nothing more.
@@ -463,7 +440,7 @@ export interface SwarmState {
   /** Live tasks, in the order in which their rounds began. */
   readonly taskById: TaskMap<TaskRow>;
   /** In order of ending. */
-  readonly endedById: TaskMap<EndedTask>;
+  readonly endedById: EndedTasks;
   readonly agentById: Map<AgentId, AgentRow>;
   /** Online agents by the kinds they serve, in order of joining. */
   readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
@@ -545,7 +522,7 @@ export function emptyState(): SwarmState {
     virtualTime: 0,
     timersEver: 0,
     taskById: new TaskMap(),
-    endedById: new TaskMap(),
+    endedById: new EndedTasks(),
     agentById: new Map(),
     onlineByKind: new Map(),
     queueByKey: new Map(),

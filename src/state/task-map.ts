@@ -31,9 +31,15 @@ class ProjectIndex<Value> implements EntryIndex<TaskRef, Value> {
   /** None of them empty. */
   readonly byProject = new Map<ProjectId, Map<TaskId, Entry<TaskRef, Value>>>();
   size = 0;
+  /** The last find, still in the map: deciding and applying an event ask for one task several times. */
+  #last: Entry<TaskRef, Value> | undefined;
 
   get({ project, task }: TaskRef): Entry<TaskRef, Value> | undefined {
-    return this.byProject.get(project)?.get(task);
+    const last = this.#last;
+    if (last !== undefined && last.key.task === task && last.key.project === project) return last;
+    const found = this.byProject.get(project)?.get(task);
+    if (found !== undefined) this.#last = found;
+    return found;
   }
 
   /** Requires that the task is not in the map. */
@@ -47,6 +53,7 @@ class ProjectIndex<Value> implements EntryIndex<TaskRef, Value> {
   delete({ project, task }: TaskRef): void {
     const entryById = this.byProject.get(project);
     if (entryById?.delete(task) !== true) return;
+    this.#last = undefined;
     this.size -= 1;
     if (entryById.size === 0) this.byProject.delete(project);
   }

@@ -298,8 +298,8 @@ class WireMessage implements Message {
 const DEFAULT_INBOX_PREFIX = "_INBOX";
 const deadSubscription: Subscription = { unsubscribe: () => undefined };
 
-/** Converts the client library's permission error. */
-function violationIn(error: Error): Violation | undefined {
+/** Converts the client library's permission error; undefined for other errors. */
+export function violationIn(error: Error): Violation | undefined {
   if (!(error instanceof PermissionViolationError)) return undefined;
   return { operation: error.operation === "subscription" ? "subscribe" : "publish", subject: error.subject };
 }
@@ -318,6 +318,10 @@ function factsOf(connection: NatsConnection): ServerFacts {
     maxPayloadBytes: info?.max_payload ?? limits.maxPayloadBytesDefault,
   };
 }
+
+/** The library has the option, and its types do not. Its default of 32 KiB cuts the messages of a full turn into
+ *  several writes. */
+const writing: object = { pendingLimit: limits.writeBytesMin };
 
 /** @throws InvalidConfigError */
 async function toConnectionOptions(
@@ -339,6 +343,7 @@ async function toConnectionOptions(
     pingInterval: limits.clientPingMs,
     maxPingOut: limits.clientPingsMax,
     noAsyncTraces: true,
+    ...writing,
   };
 }
 

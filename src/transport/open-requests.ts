@@ -19,8 +19,8 @@ interface Waiting<Ending> {
   readonly subject: string;
   readonly deadline: number;
   readonly resolve: (outcome: RequestOutcome | Ending) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
+  /** Stops listening to the signal and to `ending`. */
+  readonly letGo: () => void;
 }
 
 /** `Ending`: results specific to the connection, in addition to the common results. */
@@ -36,14 +36,19 @@ export class OpenRequests<Ending = never> {
   }
 
   /** An aborted `signal` ends the request as `timeout`, because a receiver may still act. */
-  open({ timeoutMs, signal }: RequestOptions, subject = ""): OpenRequest<Ending> {
+  open({ timeoutMs, signal, ending }: RequestOptions, subject = ""): OpenRequest<Ending> {
     this.#opened += 1;
     const token = this.#opened.toString(36);
     const deadline = this.#clock.monotonicMs() + timeoutMs;
     const outcome = new Promise<RequestOutcome | Ending>((resolve) => {
-      const onAbort = signal === undefined ? undefined : () => this.settle(token, ended.timeout);
-      this.#waiting.set(token, { subject, deadline, resolve, signal, onAbort });
-      if (onAbort !== undefined) signal?.addEventListener("abort", onAbort);
+      const giveUp = () => this.settle(token, ended.timeout);
+      signal?.addEventListener("abort", giveUp);
+      const forget = ending?.add(giveUp);
+      const letGo = () => {
+        signal?.removeEventListener("abort", giveUp);
+        forget?.();
+      };
+      this.#waiting.set(token, { subject, deadline, resolve, letGo });
     });
     if (signal?.aborted) this.settle(token, ended.timeout);
     else if (deadline < this.#timerDeadline) this.#setTimer(deadline);
@@ -55,7 +60,7 @@ export class OpenRequests<Ending = never> {
     const waiting = this.#waiting.get(token);
     if (waiting === undefined) return;
     this.#waiting.delete(token);
-    if (waiting.onAbort !== undefined) waiting.signal?.removeEventListener("abort", waiting.onAbort);
+    waiting.letGo();
     waiting.resolve(outcome);
     if (this.#waiting.size === 0) this.#dropTimer(); // an idle connection keeps no process alive
   }

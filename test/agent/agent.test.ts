@@ -223,7 +223,7 @@ describe("starting an agent", () => {
       { swarm: swarmId("test"), connection: { kind: "transport", transport: swarm.hub.connect() } },
     );
     agents.push(agent);
-    expect(agent.id).toMatch(/^[A-Za-z0-9_-]+-gpt-4-1-x-[a-z0-9]{4}$/);
+    expect(agent.id).toMatch(/^[A-Za-z0-9_-]+-gpt-4-1-x-[a-z0-9]{8}$/);
     expect(agent.id.length).toBeLessThanOrEqual(64);
   });
 

@@ -84,6 +84,37 @@ describe("the ledger", () => {
     expect(ledger.receive([far], 0)).toHaveLength(1);
   });
 
+  it("tells attempts of one task id apart, by project and number", () => {
+    const ledger = new AttemptLedger("life");
+    const names = [
+      { project: "p", task: "t", attempt: 1 },
+      { project: "q", task: "t", attempt: 1 },
+      { project: "p", task: "t", attempt: 2 },
+    ];
+    const held = names.map((name, at) => ledger.receive([{ ...anAssignment(at + 1), ...name }], 0)[0]?.held);
+    expect(held).toMatchObject(names);
+    expect(
+      ledger.receive(
+        names.map((name, at) => ({ ...anAssignment(at + 4), ...name })),
+        0,
+      ),
+    ).toEqual([]);
+    ledger.release(held[0]?.key ?? "");
+    expect(names.map((name) => ledger.revoke([name]))).toEqual([[], [held[1]], [held[2]]]);
+    ledger.release(held[1]?.key ?? "");
+    ledger.release(held[2]?.key ?? "");
+    const arrivals = ledger.receive(
+      names.map((name, at) => ({ ...anAssignment(at + 7), ...name })),
+      0,
+    );
+    expect(arrivals.map(({ held }) => held.isRevoked)).toEqual([true, false, false]);
+  });
+
+  it("starts no assignment that says that it was revoked", () => {
+    const [arrival] = new AttemptLedger("life").receive([{ ...anAssignment(1), revoked: true }], 0);
+    expect(arrival?.held.isRevoked).toBe(true);
+  });
+
   it("forgets the oldest of too many early revokes", () => {
     const ledger = new AttemptLedger("life");
     const count = limits.earlyRevokesMax + 1;

@@ -153,8 +153,9 @@ describe("an attempt's processes", () => {
     const said = join(folder, "aborted-said");
     const abort = new AbortController();
     const command = `
-      sh -c 'trap "echo child >> ${said}; exit" TERM; while :; do sleep 0.05; done' &
+      sh -c 'trap "echo child >> ${said}; exit" TERM; : > ${ready}-child; while :; do sleep 0.05; done' &
       trap "wait; echo parent >> ${said}; exit 0" TERM
+      until [ -e ${ready}-child ]; do sleep 0.01; done
       echo $$ > ${ready}; while :; do sleep 0.05; done`;
     const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
     const group = await groupIn(ready);

@@ -8,6 +8,7 @@ const { server, agent, heartbeatMs, leaseTtlMs } = workerData;
 const connection = await connect({ servers: server });
 const subject = (verb) => `waggle.v1.test.agent._.${agent}.${verb}`;
 const beats = [];
+let isLogAsked = false;
 
 on("join", (join, message) => {
   message.respond(
@@ -22,6 +23,7 @@ on("join", (join, message) => {
 });
 on("heartbeat", ({ held, seen }, message) => {
   beats.push({ at: performance.now(), held: held.length, seen });
+  if (held.length === 1 && !isLogAsked) void askForLog();
   message.respond(JSON.stringify({ term: 1, renewed: true }));
 });
 on("result", ({ results }, message) => {
@@ -36,6 +38,13 @@ on("leave", (_, message) => {
 });
 await connection.flush();
 parentPort.postMessage({ type: "ready" });
+
+async function askForLog() {
+  isLogAsked = true;
+  const question = JSON.stringify({ v: 1, project: "p", task: "t1", agent });
+  const answer = await connection.request(subject("log"), question, { timeout: 2_000 });
+  parentPort.postMessage({ type: "log", ...answer.json(), at: Date.now() });
+}
 
 function on(verb, handle) {
   connection.subscribe(subject(verb), { callback: (_, message) => handle(message.json(), message) });

@@ -125,7 +125,7 @@ describe("what a handler throws", () => {
       throw thrown;
     });
     expect(end).toMatchObject(expected);
-    expect(end).not.toHaveProperty("result");
+    expect(end.result).toBeUndefined();
   });
 
   it("is cut to what is kept", async () => {
@@ -171,6 +171,7 @@ describe("the runner", () => {
     const { handler, running, release } = gate();
     const { runner, ends } = start(handler, 2);
     runner.run(orders(5));
+    await setImmediate();
     expect(running()).toEqual(["t1", "t2"]);
     expect(runner.counts()).toMatchObject({ running: 2, waiting: 3 });
     release("t2");
@@ -195,6 +196,7 @@ describe("the runner", () => {
     const { handler, release } = gate();
     const { runner, clock, ends } = start(handler, 1);
     runner.run(orders(2));
+    await setImmediate();
     await clock.advance(100);
     release("t1");
     await settled();
@@ -208,6 +210,7 @@ describe("the runner", () => {
     const { handler, signalOf, release } = gate();
     const { runner, ends } = start(handler);
     runner.run(orders(2));
+    await setImmediate();
     const signal = signalOf("t1");
     runner.abort(["life.1"], "lease");
     expect(signal.aborted).toBe(true);
@@ -224,6 +227,7 @@ describe("the runner", () => {
     const { handler, signalOf } = gate();
     const { runner } = start(handler);
     runner.run(orders(1));
+    await setImmediate();
     runner.abort(["life.1"], "stopping");
     expect(signalOf("t1").aborted).toBe(true);
   });
@@ -235,6 +239,7 @@ describe("the runner", () => {
       );
     const { runner, clock, ends } = start(untilAborted);
     runner.run([anOrder({ key: "a" }), anOrder({ key: "b", timeoutMs: 500 })]);
+    await setImmediate();
     runner.abort(["a"], "lapsed");
     await settled();
     await clock.advance(499);
@@ -250,6 +255,7 @@ describe("the runner", () => {
     const { handler, signalOf, release } = gate();
     const { runner, clock } = start(handler, 1);
     runner.run([anOrder({ key: "a", task: "t1" }), anOrder({ key: "b", task: "t2", timeoutMs: 1_000 })]);
+    await setImmediate();
     await clock.advance(900);
     release("t1");
     await settled();
@@ -295,6 +301,33 @@ describe("the runner", () => {
     expect(end).toMatchObject({ outcome: "failed", tokens: 7 });
   });
 
+  it("logs a failed attempt, at most one in ten seconds", async () => {
+    const { logger, warnings } = aLogger();
+    const { runner, clock } = start(
+      () => {
+        throw new Error("no such model");
+      },
+      4,
+      logger,
+    );
+    runner.run(orders(3));
+    await settled();
+    expect(warnings).toEqual(["attempt failed: no such model"]);
+    await clock.advance(limits.failureNoticeMs);
+    runner.run([anOrder({ key: "life.9" })]);
+    await settled();
+    expect(warnings).toHaveLength(2);
+  });
+
+  it("logs the class of a failure that is not the handler's", async () => {
+    const { logger, warnings } = aLogger();
+    const refuse: Handler = () => {
+      throw new InfrastructureError("no shell");
+    };
+    await endOf(refuse, anOrder(), logger);
+    expect(warnings).toEqual(["attempt failed (infrastructure): no shell"]);
+  });
+
   it("counts no more tokens than one attempt may have, and says once that there were more", async () => {
     const { logger, warnings } = aLogger();
     const report: Handler = (_, { reportTokens }) => {
@@ -318,6 +351,7 @@ describe("progress", () => {
     const { handler, contextOf } = gate();
     const { runner, clock, progress } = start(handler);
     runner.run(orders(2));
+    await setImmediate();
     contextOf("t1").progress(0.1);
     contextOf("t1").progress(0.2, "two");
     contextOf("t2").progress(undefined, "on it");
@@ -340,6 +374,7 @@ describe("progress", () => {
     const { handler, contextOf, release } = gate();
     const { runner, clock, progress } = start(handler);
     runner.run(orders(1));
+    await setImmediate();
     contextOf("t1").progress(0.1);
     contextOf("t1").progress(0.9);
     release("t1");
@@ -347,10 +382,11 @@ describe("progress", () => {
     expect(progress).toHaveLength(1);
   });
 
-  it("keeps within its bounds", () => {
+  it("keeps within its bounds", async () => {
     const { handler, contextOf } = gate();
     const { runner, progress } = start(handler);
     runner.run(orders(1));
+    await setImmediate();
     contextOf("t1").progress(7, "x".repeat(5_000));
     expect(progress).toEqual([
       [{ key: "life.1", fraction: 1, message: "x".repeat(limits.errorCharactersMax) }],

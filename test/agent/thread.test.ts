@@ -1,5 +1,4 @@
-// The session in a separate thread, over a real server: a handler may block the main thread without losing
-// heartbeats.
+// The stand-in over a real server: a handler may block the main thread without losing heartbeats.
 
 import { Worker } from "node:worker_threads";
 import { pino } from "pino";
@@ -41,14 +40,17 @@ async function start(options: Partial<AgentOptions> = {}) {
   return { agent, messages, lines };
 }
 
-describe.skipIf(server === undefined)("an agent in a thread", () => {
-  it("keeps heartbeats, leases and confirmations going while the main thread is blocked", async () => {
+describe.skipIf(server === undefined)("an agent with a stand-in", () => {
+  it("keeps heartbeats, leases, confirmations and logs going while the main thread is blocked", async () => {
     let wasAborted = false;
+    let endedAt = 0;
     const { messages } = await start({
-      handler: (_, { signal }) => {
+      handler: (_, { signal, log }) => {
         const { aborted } = signal;
+        log("before");
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockedMs);
         wasAborted = aborted || signal.aborted;
+        endedAt = Date.now();
         return "done";
       },
     });
@@ -60,9 +62,12 @@ describe.skipIf(server === undefined)("an agent in a thread", () => {
     expect(during.at(-1)).toMatchObject({ seen: 1 });
     const pauses = during.slice(1).map(({ at }, index) => at - (during[index]?.at ?? 0));
     expect(Math.max(...pauses), "no pause in which a lease could end").toBeLessThan(leaseTtlMs);
+    const { logs, at } = await messages.next("log");
+    expect(logs).toEqual([{ attempt: 1, text: "before\n", droppedBytes: 0 }]);
+    expect(at, "answered while the thread was blocked").toBeLessThan(endedAt);
   });
 
-  it("drains and ends its thread; its log lines reach the logger, without credentials", async () => {
+  it("drains and leaves; its log lines reach the logger, without credentials", async () => {
     const { agent, messages, lines } = await start();
     await messages.next("result");
     await agent.drain();
@@ -95,6 +100,7 @@ describe.skipIf(server === undefined)("an agent in a thread", () => {
 interface LeaderMessages {
   ready: object;
   left: object;
+  log: { readonly logs: object[]; readonly at: number };
   result: { readonly results: object[]; readonly beats: { at: number; held: number; seen: number }[] };
 }
 

@@ -160,7 +160,7 @@ const lockRule = fileRule({
   name: "the lock file names no hosts",
   why: "An address in the lock file ties every installation to the registry somebody happened to use.",
   mend: "Install with the repository's .npmrc (omit-lockfile-registry-resolved=true) and commit the result.",
-  where: (path) => path === "package-lock.json",
+  where: (path) => posix.basename(path) === "package-lock.json",
   checkFile: ({ text }) =>
     [...text.matchAll(/"resolved":.*/g)].map((match) => ({
       line: lineAt(text, match.index),
@@ -185,7 +185,7 @@ const wholeLockRule = fileRule({
   mend:
     "Take a version whose packages are all to be had, remove node_modules and package-lock.json, and run npm " +
     "install. docs/dependencies.md says which versions are held back for this reason.",
-  where: (path) => path === "package-lock.json",
+  where: (path) => posix.basename(path) === "package-lock.json",
   checkFile: ({ text }) => {
     const { packages = {} } = JSON.parse(text) as LockFile;
     const names = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));

@@ -98,6 +98,10 @@ describe("a budget in its way", () => {
     expect(describeObstacle(kept, { agents: [] }, noon)).toMatch(
       /reserved for big of acme\/ann, .* goes after it, or when `waggle project set acme --budget N`, or/,
     );
+    const { reason } = kept;
+    expect(describeObstacle({ reason }, { agents: [] }, noon)).toMatch(
+      /reserved for a task of another project, .* or when `waggle policy set --budget N` has room/,
+    );
   });
 });
 

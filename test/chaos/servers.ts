@@ -70,6 +70,9 @@ export async function startServers(
         get pid() {
           return server.pid; // changes with each restart
         },
+        get isRunning() {
+          return server.isRunning;
+        },
         log: server.log,
         kill: server.kill,
         restart,

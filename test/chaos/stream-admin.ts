@@ -54,6 +54,12 @@ export class StreamAdmin {
     for (const number of await this.#numbers()) await this.#ask("DELETE", number);
   }
 
+  /** The stream of the segment that the leader writes. */
+  async removeNewest(): Promise<void> {
+    const newest = (await this.#numbers()).at(-1);
+    if (newest !== undefined) await this.#ask("DELETE", newest);
+  }
+
   /** Ascending; empty when no server answers. */
   async #numbers(): Promise<number[]> {
     const answer = await this.#request("NAMES", { subject: subjectsOf(this.#swarm).segment("*") });

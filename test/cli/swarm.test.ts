@@ -393,7 +393,7 @@ describe("the life of a broker", () => {
     expect(down.stderr).toMatch(/^the coordinator \S+ still runs and waits for a broker/);
     expect(await workplace.run("status")).toMatchObject({ code: 3 });
     const ended = await up.kill("SIGINT");
-    expect(ended.stdout).toContain("ending: handing over");
+    expect(ended.stdout).toContain("ending (Ctrl-C");
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
     expect(ended.stdout).not.toContain("the broker runs");
   });
@@ -522,6 +522,11 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
         /^error WAGGLE_INVALID_CONFIG: --replicas: (this NATS server is not in a cluster|nats-server 2\.9\.\d+ may lose).*leave --replicas out/m,
       );
       expect(refused.stderr).not.toContain("bytes");
+      // `up` has stopped the broker that it started.
+      expect(await workplace.run("down")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/no broker/),
+      });
     });
 
     it("has its server away, a leader says that it hands over, and ends at the second Ctrl-C", async () => {
@@ -531,7 +536,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await workplace.run("down");
       await up.says(`the broker was stopped with ${asHinted("down")}`);
       up.child.kill("SIGINT");
-      await up.says("ending: handing over (Ctrl-C again ends the coordinator at once)");
+      await up.says("ending (Ctrl-C again ends the coordinator at once)");
       expect(await up.kill("SIGINT")).toMatchObject({ code: 130 });
     });
   },

@@ -59,6 +59,14 @@ describe("swarm.project", () => {
     await expect(blue.status({ timeout: 1 } as never)).rejects.toMatchObject({ field: "timeout" });
 
     expect(await red.set({ creditWeight: 2 })).toMatchObject({ settings: { creditWeight: 2 } });
+    const { projects, kinds } = await red.settings();
+    expect(projects).toMatchObject([{ project: "red", settings: { creditWeight: 2 } }]);
+    expect(kinds).toEqual([]);
+    expect(await swarm.settings({ project: "blue" })).toMatchObject({ projects: [{ project: "blue" }] });
+    expect(await swarm.status({ project: "red" })).toMatchObject({
+      agents: [],
+      projects: [{ project: "red" }],
+    });
     expect(await red.pause()).toMatchObject({ settings: { project: "red", paused: true } });
     expect(await red.resume()).toMatchObject({ settings: { paused: false } });
     await expect(red.remove()).rejects.toMatchObject({ code: "WAGGLE_CONFLICT" });

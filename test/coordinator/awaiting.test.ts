@@ -15,7 +15,7 @@ import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { RecentBatches } from "../../src/journal/recent-batches.ts";
 import { type Batch, decodeBatchHeader, decodeRecord, encodeBatch } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
-import type { EndedTask } from "../../src/state/state.ts";
+import type { EndedTask } from "../../src/state/ended-task.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

@@ -7,7 +7,11 @@ import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";
+import {
+  type ExplainedTask,
+  explainResponseSchema,
+  obstacleSchema,
+} from "../../src/protocol/explain-schemas.ts";
 import { obstacleReasons } from "../../src/scheduling/explain.ts";
 import { SwarmFixture } from "../scheduling/swarm-fixture.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -142,6 +146,45 @@ describe("why a task waits", () => {
       await clock.advance(limits.heartbeatMs);
     }
     expect(await explained("t1")).toMatchObject({ state: "assigned" });
+  });
+
+  it("a question about a project names no task of another project", async () => {
+    const ask = async (project: string, task: string) =>
+      explainResponseSchema.parse(
+        await swarm.client.ask(subjects.query(project, "explain"), { task }),
+      ) as ExplainedTask;
+    const secret = { id: "secret", user: "bob", kind: "count", role: undefined };
+    await swarm.client.submit([secret], {}, "blue");
+    await swarm.client.submit([{ id: "red1", kind: "count" }], {}, "red");
+    const next = { task: "secret", project: "blue", user: "bob" };
+    expect((await ask("_", "red1")).waiting?.position?.next).toEqual(next);
+    expect((await ask("blue", "secret")).waiting?.position?.next).toEqual(next);
+    const confined = await ask("red", "red1");
+    expect(confined.waiting?.position).toMatchObject({ waiting: 2, project: { of: 2 } });
+    expect(JSON.stringify(confined)).not.toMatch(/secret|blue|bob/);
+  });
+
+  it("a question about a project names no task of another project that a budget is kept for", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 9 });
+    const budget = { tokens: 1_000, windowMs: 60_000, mode: "wait" };
+    await swarm.client.ask(subjects.operator("policy"), { starvationLimit: 1, budget });
+    const run = async (id: string, project: string, tokens: number) => {
+      await swarm.client.submit([{ id, kind: "count", tokens }], {}, project);
+      await agent.report(await agent.assignment(), "completed", { result: "", tokens });
+    };
+    await run("spent", "blue", 600);
+    await swarm.client.submit([{ id: "secret", user: "bob", kind: "count", tokens: 900 }], {}, "blue");
+    for (const id of ["first", "second"]) await run(id, "red", 1);
+    await swarm.client.submit([{ id: "small", kind: "count", tokens: 1 }], {}, "red");
+    const ask = async (project: string) => {
+      const answer = await swarm.client.ask(subjects.query(project, "explain"), { task: "small" });
+      return explainResponseSchema.parse(answer) as ExplainedTask;
+    };
+    const kept = { reason: "room-kept", task: "secret", project: "blue", user: "bob" };
+    expect((await ask("_")).waiting?.obstacles).toEqual([kept]);
+    const confined = await ask("red");
+    expect(confined.waiting?.obstacles).toEqual([{ reason: "room-kept" }]);
+    expect(JSON.stringify(confined)).not.toMatch(/secret|blue|bob/);
   });
 
   it("names as many agents as fit, agents of the kind first, and counts the others", () => {

@@ -67,6 +67,30 @@ describe("the live stream", () => {
     expect(byText(heard.flatMap(({ events }) => events))).toEqual(byText(journaled));
   });
 
+  it("keeps projects apart whose events take turns in a batch", async () => {
+    const of = (project: string) =>
+      swarm.client.listen<EventPush>(subjects.event(project, "task", "assigned"));
+    const listening = ["p", "q"].map(of);
+    for (const project of ["p", "q"])
+      await swarm.client.submit(
+        [1, 2].map((n) => ({ id: `${project}${n}`, kind: "count" })),
+        {},
+        project,
+      );
+    await swarm.agent("a1");
+    await clock.settle();
+    const assigned = listening.flatMap(({ all }) => all).map(({ events }) => events.map(({ task }) => task));
+    expect(assigned).toEqual([
+      ["p1", "p2"],
+      ["q1", "q2"],
+    ]);
+    const { batches } = await page({ from: 2 });
+    const inTurn = batches.flatMap(({ events }: EventPush) =>
+      events.filter(({ type }) => type === "TaskAssigned"),
+    );
+    expect(inTurn.map(({ task }: { task: string }) => task)).toEqual(["p1", "q1", "p2", "q2"]);
+  });
+
   it("spells types as noun and verb", () => {
     expect(nounAndVerb("TaskDeadLettered")).toEqual({ noun: "task", verb: "dead-lettered" });
     expect(nounAndVerb("TasksRefused")).toEqual({ noun: "tasks", verb: "refused" });

@@ -314,7 +314,7 @@ describe("a standby that cannot read the leader's segment", () => {
 
 describe("a planned change of segment", () => {
   const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
-  const options = { everyEvents: 10, retention: everything, snapshotSyncMs: 0 };
+  const options = { everyEvents: 10, retention: everything, baseSyncMs: 0 };
 
   beforeEach(async () => {
     await stopped(swarm, clock);
@@ -407,5 +407,89 @@ describe("a planned change of segment", () => {
     await clock.advance(noticedMs);
     expect(roleOf(swarm.coordinator)).toBe("leading");
     await expectAgreement(ids);
+  });
+});
+
+describe("a coordinator that starts while the journal does not answer", () => {
+  let away: MemoryJournal;
+  beforeEach(() => {
+    away = new MemoryJournal(store);
+    away.setOffline(true);
+  });
+
+  it("stands by once the journal answers", async () => {
+    const starting = swarm.startAnother("c3", away);
+    await clock.advance(limits.journalOpenMs / 2);
+    away.setOffline(false);
+    await clock.advance(limits.journalOpenMs / 2);
+    expect(roleOf(await starting)).toBe("standing-by");
+  });
+
+  it("gives up after as long as opening a journal takes", async () => {
+    const starting = swarm.startAnother("c3", away);
+    const end = expect(starting).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+    await clock.advance(2 * limits.journalOpenMs);
+    await end;
+  });
+});
+
+describe("a standby that reads a base for longer than T", () => {
+  it("does not take the lead from a leader that announces itself", async () => {
+    const gate = new Gate();
+    let isReading = false;
+    const slow = new MemoryJournal(store, {
+      onAnswer: async (request): Promise<AnswerFate> => {
+        if (request.op !== "replay" || request.segment === 1) return "deliver";
+        isReading = true;
+        await gate.opened;
+        return "deliver";
+      },
+    });
+    await standby.stop();
+    standby = await swarm.startAnother("c3", slow);
+    await Promise.all(submitting("t1"));
+    slow.setOffline(true);
+    await Promise.all(submitting("t2"));
+    store.loseSegment(liveOf(store).number);
+    const inFlight = submitting("t3");
+    await clock.advance(timeoutMs / 4);
+    expect(liveOf(store).opened).toMatchObject({ term: 2, leader: "c1", base: expect.anything() });
+    slow.setOffline(false);
+    await clock.advance(5 * timeoutMs);
+    expect(isReading).toBe(true);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    expect(liveOf(store).opened).toMatchObject({ term: 2, leader: "c1" });
+    gate.open();
+    await Promise.all(inFlight);
+    await expectAgreement(["t1", "t2", "t3"]);
+  });
+});
+
+describe("a standby that hears from the leader while the journal answers late", () => {
+  it("does not take the lead", async () => {
+    const gate = new Gate();
+    let isAway = false;
+    let isAsking = false;
+    const slow = new MemoryJournal(store, {
+      onRequest: async ({ op }): Promise<RequestFate> => {
+        if (op !== "usage" || !isAway) return "deliver";
+        isAsking = true;
+        await gate.opened;
+        return "deliver";
+      },
+    });
+    await standby.stop();
+    standby = await swarm.startAnother("c3", slow);
+    await clock.advance(timeoutMs);
+    isAway = true;
+    slow.setOffline(true);
+    await clock.advance(4 * timeoutMs);
+    expect(isAsking).toBe(true);
+    slow.setOffline(false);
+    await clock.advance(timeoutMs);
+    gate.open();
+    await clock.advance(timeoutMs);
+    expect(liveOf(store).opened).toMatchObject({ term: 1, leader: "c1" });
+    await expectAgreement([]);
   });
 });

@@ -8,7 +8,8 @@ import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
 import { AgedMap } from "../../src/state/aged-map.ts";
-import type { EndedTask, SwarmState } from "../../src/state/state.ts";
+import type { EndedTask } from "../../src/state/ended-task.ts";
+import type { SwarmState } from "../../src/state/state.ts";
 
 /** Ended tasks that count reads of their position in the order. */
 function endedTasks(count: number, reads: { n: number }): SwarmState {

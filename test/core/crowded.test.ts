@@ -1,7 +1,7 @@
 // Full tables: rows in use admit no new row, idle rows are evicted, and agents that left are forgotten for new agents.
 
 import { expect, it } from "vitest";
-import { contentHash, taskSpec } from "../../src/coordinator/requests/project-handlers.ts";
+import { ContentHasher, taskSpec } from "../../src/coordinator/requests/task-spec.ts";
 import type { Reply } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { Turn } from "../../src/core/step.ts";
@@ -33,7 +33,7 @@ function startedState(): SwarmState {
 function submit(turn: Turn, user: string, project = "p"): Reply {
   const input = { kind: kind("count"), user: userId(user), id: taskId(`${project}-${user}`) };
   const task = taskSpec(input, projectId(project), () => taskId("unused"));
-  return turn.take({ type: "SubmitTask", task, hash: contentHash(task) });
+  return turn.take({ type: "SubmitTask", task, hash: new ContentHasher().hashOf(task) });
 }
 
 function join(turn: Turn, name: string): Reply {

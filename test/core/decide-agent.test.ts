@@ -212,6 +212,19 @@ describe("a heartbeat", () => {
     expect(turns.task("t1")).toMatchObject({ attempt: 2, failures: 1 });
   });
 
+  it("loses the attempts that are missing from its list, in whatever order it lists the others", () => {
+    const lists = [
+      ["t4", "t3", "t1"],
+      ["t9", "t1", "t3", "t4"],
+      ["t1", "t1", "t4", "t3"],
+    ];
+    for (const list of lists) {
+      const turns = busy(4);
+      turns.turn(reconcile(4, ...list));
+      expect(turns.all("AttemptFailed").map(({ task }) => task)).toEqual(["t2"]);
+    }
+  });
+
   it("that lists a foreign attempt is corrected", () => {
     const turns = busy(1);
     const [reply] = turns.turn(reconcile(1, "t1", "t7"));

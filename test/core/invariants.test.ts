@@ -22,8 +22,9 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import type { EndedTask } from "../../src/state/ended-task.ts";
 import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/state/state.ts";
-import { aRef, endedTask, liveTask } from "../support/task-refs.ts";
+import { aRef, endedTask, liveTask, putEnded } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 /** One task in each state, a revoked attempt, an agent that left, and learned values. */
@@ -72,7 +73,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     "a task is live and has ended",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
-      state.endedById.set(aRef("queued"), { ...ended, id: taskId("queued") });
+      putEnded(state, { ...ended, id: taskId("queued") });
     },
   ],
   [
@@ -88,7 +89,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     "an ended task is in a live state",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
-      state.endedById.set(aRef("revoked"), { ...ended, state: "running" });
+      putEnded(state, { ...ended, state: "running" });
     },
   ],
   [
@@ -450,7 +451,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
     "a round is skipped",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
-      state.endedById.set(aRef("revoked"), { ...ended, round: ended.round + 2 });
+      putEnded(state, { ...ended, round: ended.round + 2 });
     },
   ],
   [
@@ -466,7 +467,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
     "a task ends twice, differently",
     (state) => {
       const ended = endedTask(state, "revoked") as Mutable;
-      state.endedById.set(aRef("revoked"), { ...ended, state: "completed" });
+      putEnded(state, { ...ended, state: "completed" });
     },
   ],
   [15, "an outcome is forgotten before its time", (state) => state.endedById.delete(aRef("revoked"))],
@@ -559,7 +560,8 @@ describe("the checkers", () => {
     state.taskById.set(ref, { ...known } as never);
     expect(numbersOf(checkInvariants(state, roll))).toContain(3);
     state.taskById.set(ref, known as never);
-    state.endedById.set(ref, { id: ref.task, project: ref.project, state: "failed" } as never);
+    const ended = endedTask(state, "revoked") as EndedTask;
+    putEnded(state, { ...ended, id: ref.task, project: ref.project, state: "failed" });
     expect(checkInvariants(state, roll).map(({ sentence }) => sentence)).toContain(
       "task queued has ended and is queued",
     );

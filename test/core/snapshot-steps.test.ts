@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { apply } from "../../src/core/apply.ts";
-import { StateDecoder } from "../../src/core/snapshot/decode.ts";
+import { finished, StateDecoder } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { sortInSteps } from "../../src/core/snapshot/sort-in-steps.ts";
 import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
@@ -12,7 +12,7 @@ import { limits } from "../../src/limits.ts";
 import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { aTask } from "../support/turns.ts";
 
-const rows = limits.snapshotStepRows;
+const rows = limits.baseStepRows;
 
 /** Waiting tasks of one user, each with a deadline. */
 function aLongQueue(tasks: number): SwarmState {
@@ -39,7 +39,7 @@ it("a state's one long queue is built piece by piece", () => {
   const state = aLongQueue(tasks);
   const decoder = new StateDecoder();
   const lines = [...encodeState(state)];
-  for (const line of lines) decoder.take(line);
+  finished(decoder.take(lines));
   const { count, result } = stepsOf(decoder.end());
   expect(count).toBeGreaterThanOrEqual((2 * tasks) / rows); // sorted, then placed
   expect([...encodeState(result)]).toEqual(lines);

@@ -22,10 +22,7 @@ function bytesOf(turns: Turns, turn: Turn): number {
     prev: "p".repeat(43),
     at: turns.at,
   };
-  return encodeBatch(
-    header,
-    turn.recorded.map(({ json }) => json),
-  ).length;
+  return encodeBatch(header, turn.eventsJson).length;
 }
 
 describe("a turn", () => {

@@ -110,8 +110,8 @@ describe("the folder of a file journal", () => {
     "is refused with an earlier version's %s, and keeps it",
     async (name) => {
       writeFileSync(join(folder, name), "WAGGLEJL");
-      for (const opening of [openFileJournal({ folder }), openFileJournalReader(folder)])
-        await expect(opening).rejects.toMatchObject({
+      for (const open of [() => openFileJournal({ folder }), () => openFileJournalReader(folder)])
+        await expect(open()).rejects.toMatchObject({
           code: "WAGGLE_JOURNAL_SETTINGS",
           message: expect.stringContaining(`(${name}), which this version cannot read; finish its tasks`),
         });

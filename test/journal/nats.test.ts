@@ -205,6 +205,28 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         await callApi(connection, `STREAM.DELETE.${name}`);
       });
 
+      it("may be read while the server creates the stream", () =>
+        withOwnServer(async (own, creating, open) => {
+          const reading = await open();
+          let isOver = false;
+          const read = async () => {
+            while (!isOver)
+              for (const number of await reading.list()) {
+                expect(await reading.segment(number).read(1)).toBeUndefined();
+                expect(await reading.segment(number).opened()).toBeUndefined();
+              }
+          };
+          const readers = Promise.all([read(), read(), read()]);
+          for (let round = 0; round < 100; round += 1) {
+            await creating.create(round + 1);
+            await creating.remove(round + 1);
+          }
+          isOver = true;
+          await readers;
+          expect(own.isRunning).toBe(true); // the cause when it fails: the server crashed
+          await reading.close();
+        }));
+
       it("are created once by several coordinators at the same time", async () => {
         const options = optionsFor(server);
         const journals = await Promise.all(range(1, 4).map(() => openNatsJournal(options)));

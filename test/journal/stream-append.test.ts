@@ -16,6 +16,8 @@ function readError(err_code: number, description: string) {
 describe("the answer to an append", () => {
   it("is an acknowledgement only with the expected position", () => {
     expect(read({ stream: "WAGGLE_t_2", seq: 8 })).toEqual({ kind: "stored" });
+    expect(read('{"stream":"WAGGLE_t_2", "seq":8}')).toEqual({ kind: "stored" }); // as earlier servers write it
+    expect(read({ seq: 8, stream: "WAGGLE_t_2" })).toEqual({ kind: "stored" });
     expect(read({ stream: "WAGGLE_t_2", seq: 8, domain: "hub" })).toEqual({ kind: "stored" });
   });
 

@@ -47,7 +47,9 @@ export const coordinatorScenarios = {
   },
 
   "halts when it cannot reach the journal at its start": async () => {
-    const started = await new CoordinatorFixture().start("c1", { isOffline: true });
+    const fixture = new CoordinatorFixture();
+    const started = await fixture.start("c1", { isOffline: true });
+    await fixture.clock.advance(2 * limits.journalOpenMs);
     expect(started.end).toEqual({ code: unreachable.code });
   },
 

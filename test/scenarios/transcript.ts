@@ -188,7 +188,7 @@ class Stage {
 
   #startFirst(journal: MemoryJournal, compactEvery?: string): Promise<TestSwarm> {
     const all = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
-    const compaction = { everyEvents: Number(compactEvery), retention: all, snapshotSyncMs: 0 };
+    const compaction = { everyEvents: Number(compactEvery), retention: all, baseSyncMs: 0 };
     return startTestSwarm({
       ...{ clock: this.#clock, store: this.#store, journal, random: noJitter },
       ...(compactEvery === undefined ? {} : { compaction }),

@@ -1,5 +1,6 @@
 // Tasks by project and id, in one order.
 
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { taskId } from "../../src/ids.ts";
 import { TaskMap } from "../../src/state/task-map.ts";
@@ -29,6 +30,27 @@ describe("a map of tasks", () => {
     ]);
     expect([...map.fromNewest()]).toEqual([9, 3, 2, 0]);
     expect([map.oldest, map.oldestKey]).toEqual([0, aRef("a", "red")]);
+  });
+
+  it("finds the present value of a task, however often the task comes and goes", () => {
+    const map = new TaskMap<number>();
+    const plain = new Map<string, number>();
+    const aName = fc.record({ task: fc.constantFrom("a", "b"), project: fc.constantFrom("red", "blue") });
+    const step = fc.record({ name: aName, value: fc.option(fc.nat()) });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        for (const { name, value } of steps) {
+          const ref = aRef(name.task, name.project);
+          const key = `${name.project}/${name.task}`;
+          if (value === null) expect(map.delete(ref)).toBe(plain.delete(key));
+          else {
+            map.set(ref, value);
+            plain.set(key, value);
+          }
+          expect([map.get(ref), map.size]).toEqual([plain.get(key), plain.size]);
+        }
+      }),
+    );
   });
 
   it("keeps only the pair of a name", () => {

@@ -3,9 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import type { EndedTask } from "../../src/state/state.ts";
-import { addFailedBy, refOf } from "../../src/state/task-rows.ts";
-import { aRef, liveTask } from "../support/task-refs.ts";
+import { addFailedBy } from "../../src/state/task-rows.ts";
+import { anEndedTask, aRef, liveTask } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const queuesOf = (turns: Turns) => [...turns.state.queueByKey.keys()];
@@ -84,19 +83,14 @@ describe("a full table", () => {
   it("of ended tasks forgets the first to end", () => {
     const turns = new Turns();
     const { endedById } = turns.state;
-    for (let n = 0; n < limits.rememberedTasksDefault; n += 1) {
-      const ended = {
-        id: taskId(`old${n}`),
-        project: projectId("p"),
-        state: "completed",
-        endedAt: turns.at,
-      } as EndedTask;
-      endedById.set(refOf(ended), ended);
-    }
-    turns.state.submissions += limits.rememberedTasksDefault;
-    turns.state.counts.completed += limits.rememberedTasksDefault;
+    const count = limits.rememberedTasksMin;
+    turns.state.policy = { ...turns.state.policy, rememberedTasks: count };
+    for (let n = 0; n < count; n += 1)
+      endedById.add(anEndedTask({ id: taskId(`old${n}`), endedAt: turns.at }));
+    turns.state.submissions += count;
+    turns.state.counts.completed += count;
     turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1"), round: 1 });
-    expect(endedById.size).toBe(limits.rememberedTasksDefault);
+    expect(endedById.size).toBe(count);
     expect([endedById.has(aRef("old0")), endedById.has(aRef("t1"))]).toEqual([false, true]);
   });
 });

@@ -26,7 +26,7 @@ export class CompactedSwarm {
 
   async start(retention = nothing, options: TestSwarmOptions = {}): Promise<this> {
     const { clock, store, everyEvents } = this;
-    const compaction = { retention, everyEvents, snapshotSyncMs: 0 };
+    const compaction = { retention, everyEvents, baseSyncMs: 0 };
     this.swarm = await startTestSwarm({ clock, store, compaction, ...options });
     return this;
   }

@@ -16,13 +16,14 @@ import {
 
 /** For `toEqual`, to show the difference of two states. */
 export function describeState(state: SwarmState): unknown {
-  const { taskById, queueByKey, timers, ...rest } = state;
+  const { taskById, endedById, queueByKey, timers, ...rest } = state;
   return plain({
     ...rest,
     taskById: [...taskById.values()].map((task) => {
       const { heapAt: _, partition: __, older: ___, newer: ____, userRow, projectRow, ...row } = task;
       return { ...row, queue: queueOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
     }),
+    endedById: [...endedById.values()],
     queueByKey: [...queueByKey.values()].map(describeQueue),
     timers: inOrder(timers, isDueEarlier).map(describeTimer),
   });

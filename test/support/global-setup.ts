@@ -1,11 +1,16 @@
 // Runs once before any suite. Compiles dist, which worker threads and child processes run, because Node 20 cannot
-// load TypeScript. Checks whether suites that need a nats-server can run.
+// load TypeScript. Checks whether suites that need a nats-server can run. All temporary folders of the suites lie in
+// one folder, which is removed at the end.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "../../scripts/build.ts";
 import { findNatsServers } from "./nats-server.ts";
 
-export function setup(): void {
+/** @returns what to call after the last suite */
+export function setup(): () => void {
   compile();
   const servers = findNatsServers();
   if (servers.length === 0 && process.env.CI === "true") {
@@ -14,6 +19,9 @@ export function setup(): void {
         "suites that need one would pass without having run. Install it (apt-get install nats-server).",
     );
   }
+  const folder = mkdtempSync(join(tmpdir(), "waggle-tests-"));
+  process.env.TMPDIR = folder; // inherited by the workers
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 /** The compiler writes output despite type errors. Type errors stop CI, but not a developer in the middle of a change.

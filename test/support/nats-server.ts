@@ -44,6 +44,7 @@ export interface RunningNatsServer {
   readonly storeDir: string;
   /** Of the process now running; changes with `restart()`. */
   readonly pid: number;
+  readonly isRunning: boolean;
   /** The server's log so far, over all starts. */
   log(): string;
   /** Sends a signal. Resolves at the exit of the process, or at once for signals that do not end the process. */
@@ -118,6 +119,9 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
     storeDir,
     get pid() {
       return session.pid;
+    },
+    get isRunning() {
+      return !hasExited(session.child);
     },
     log: () => log.join("\n"),
     kill,

@@ -28,15 +28,10 @@ import { encodeBatch, hashOf } from "../../src/journal/records.ts";
 import { emptyTail, type LiveSegment, Replay } from "../../src/journal/replay.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";
+import type { EndedTask } from "../../src/state/ended-task.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/state/event.ts";
 import { passTo } from "../../src/state/journal-time.ts";
-import {
-  type AgentRow,
-  type EndedTask,
-  emptyState,
-  type SwarmState,
-  type TaskRow,
-} from "../../src/state/state.ts";
+import { type AgentRow, emptyState, type SwarmState, type TaskRow } from "../../src/state/state.ts";
 import { endedTask, liveTask } from "./task-refs.ts";
 
 type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
@@ -276,12 +271,12 @@ export class Turns {
 
   #append(turn: Turn): void {
     if (turn.recorded.length === 0) return;
-    this.#record(turn.recorded.map(({ json }) => json));
+    this.#record(turn.eventsJson);
     for (const { event } of turn.recorded) this.events.push(event);
     this.effects.push(...turn.effects);
   }
 
-  #record(jsons: readonly string[]): void {
+  #record(events: readonly string[] | Uint8Array): void {
     const position = this.records.length + 1;
     const header = {
       journal,
@@ -292,7 +287,7 @@ export class Turns {
       at: this.at,
     };
     this.state.idx = header.idx;
-    const bytes = encodeBatch(header, jsons);
+    const bytes = encodeBatch(header, events);
     this.#prev = hashOf(bytes);
     this.records.push({ position, bytes });
   }

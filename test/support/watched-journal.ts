@@ -3,7 +3,7 @@
 
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
-import { StateDecoder } from "../../src/core/snapshot/decode.ts";
+import { finished, StateDecoder } from "../../src/core/snapshot/decode.ts";
 import { Succession } from "../../src/core/succession.ts";
 import { LineReader } from "../../src/journal/chunks.ts";
 import type { SegmentRecord } from "../../src/journal/journal.ts";
@@ -66,12 +66,9 @@ export class WatchedJournal {
     for (const [at] of manifest.chunks) {
       const chunk = decodeRecord(this.#store.read(live.number, at)?.bytes ?? new Uint8Array());
       if (chunk?.kind !== "chunk") throw new Error(`segment ${live.number} has no chunk at ${at}`);
-      for (const line of lines.take(chunk.bytes)) decoder.take(line);
+      finished(decoder.take(lines.take(chunk.bytes)));
     }
-    const building = decoder.end();
-    let built = building.next();
-    while (built.done !== true) built = building.next();
-    this.#replay = new Replay({ state: built.value, tail: manifest.tail });
+    this.#replay = new Replay({ state: finished(decoder.end()), tail: manifest.tail });
     this.#succession = undefined; // must see every batch
     this.#replay.enter(live, position);
   }

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
+import { Listeners } from "../../src/listeners.ts";
 import { OpenRequests } from "../../src/transport/open-requests.ts";
 
 /** Timers run when the test lets time pass. */
@@ -104,4 +105,14 @@ describe("open requests", () => {
     expect(opened.map(({ kind }) => kind)).toEqual(["disconnected", "disconnected"]);
     expect(listeners.size).toBe(0);
   });
+});
+
+it("end together when their list is told, and leave the list when they are answered", async () => {
+  const requests = new OpenRequests(new TestClock());
+  const ending = new Listeners();
+  const [first, second] = [1, 2].map(() => requests.open({ timeoutMs: 1_000, ending }));
+  requests.settle(first?.token ?? "", { kind: "answered", data: new Uint8Array() });
+  ending.tell();
+  expect((await first?.outcome)?.kind).toBe("answered");
+  expect((await second?.outcome)?.kind).toBe("timeout");
 });

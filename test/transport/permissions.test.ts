@@ -1,6 +1,10 @@
 // Permissions, on real nats-servers with users. A forbidden request ends within a second with WAGGLE_FORBIDDEN
 // and the subject, whether publishing or the reply subject is forbidden. Agents and waits end likewise.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAgent } from "../../src/agent/agent.ts";
 import { connect } from "../../src/client/connect.ts";
@@ -10,10 +14,14 @@ import { type Coordinator, startCoordinator } from "../../src/coordinator/coordi
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { aShell, runIn } from "../cli/shell.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { hasProgram } from "../support/programs.ts";
 import { silentLogger } from "../support/swarm.ts";
 
+const script = fileURLToPath(new URL("../../examples/python-agent/agent.py", import.meta.url));
 const SWARM = "waggle.v1.default";
 
 for (const { path, version } of natsServersFor("permissions")) {
@@ -25,12 +33,17 @@ for (const { path, version } of natsServersFor("permissions")) {
     beforeAll(async () => {
       server = await startNatsServer({
         binary: path,
+        jetstream: true,
         extraConfig: `authorization { users: [
           { user: lead, password: x }
           { user: red, password: x, permissions: {
             publish: ["${SWARM}.project.red.>"], subscribe: ["_INBOX_red.>", "${SWARM}.coordinator"] } }
           { user: west, password: x, permissions: {
             publish: ["${SWARM}.agent.west.>"], subscribe: ["_INBOX_west.>", "${SWARM}.agent.west.>"] } }
+          { user: lame, password: x, permissions: { publish: ["waggle.v1.>", "_INBOX.>"], subscribe: [">"] } }
+          { user: finder, password: x, permissions: {
+            publish: ["$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.>"], subscribe: [">"] } }
+          { user: deaf, password: x, permissions: { publish: [">"], subscribe: ["${SWARM}.>"] } }
           { user: mute, password: x, permissions: { publish: ["${SWARM}.agent.>", "${SWARM}.project.>"], subscribe: { allow: ["_INBOX_mute.>"], deny: ["_INBOX_mute.*.done"] } } }
         ] }`,
       });
@@ -94,7 +107,10 @@ for (const { path, version } of natsServersFor("permissions")) {
       const blue = await refusal(red.submit({ kind: "count", project: "blue" }));
       expectForbidden(blue, `${publish}${SWARM}.project.blue.submit. Nothing was done`);
       expectForbidden(await refusal(red.taskStatus("t1")), `${publish}${SWARM}.project._.query.task`);
-      expectForbidden(await refusal(red.status()), `${publish}${SWARM}.project._.query.status`);
+      expectForbidden(
+        await refusal(red.status()),
+        `${publish}${SWARM}.project._.query.status. Nothing was done. Name a project that is permitted (--project, WAGGLE_PROJECT)`,
+      );
       expectForbidden(await refusal(red.pause("red")), `${publish}${SWARM}.operator.pause`);
       await red.close();
     });
@@ -122,6 +138,44 @@ for (const { path, version } of natsServersFor("permissions")) {
       await mute.close();
     });
 
+    it("a user of one project reads it by command, with --project or WAGGLE_PROJECT", async () => {
+      const red = await swarmOf("red", "_INBOX_red", "red");
+      const { id } = await red.submit({ kind: "count", id: "cut" });
+      await red.cancel(id);
+      await red.close();
+      const env = { NATS_URL: urlOf("red"), NATS_INBOX_PREFIX: "_INBOX_red" };
+      const run = async (more: Record<string, string>, ...args: string[]) => {
+        const { code, stdout, stderr } = await runIn(
+          aShell({ cwd: tmpdir(), env: { ...env, ...more } }),
+          ...args,
+        );
+        return { code, stdout, stderr };
+      };
+      const typed = (...args: string[]) => run({}, ...args, "--project", "red");
+      const configured = (...args: string[]) => run({ WAGGLE_PROJECT: "red" }, ...args);
+      const note = expect.stringContaining("only project red: this user may not ask about the whole swarm");
+
+      expect(await typed("events")).toMatchObject({ code: 0, stdout: expect.stringContaining("cut") });
+      expect(await configured("events")).toMatchObject({ code: 0, stdout: expect.stringContaining("cut") });
+      const waited = { code: 4, stderr: expect.stringContaining("cancelled") };
+      expect(await typed("wait", "cut")).toMatchObject(waited);
+      expect(await configured("wait", "cut")).toMatchObject(waited);
+      const shown = { code: 0, stdout: expect.stringContaining("project red") };
+      expect(await run({}, "project", "show", "red")).toMatchObject(shown);
+      const state = { code: 0, stdout: expect.stringMatching(/project +red\n/) };
+      expect(await typed("status", "--all")).toMatchObject({ ...state, stderr: "" });
+      expect(await configured("status")).toMatchObject({ ...state, stderr: note });
+      const list = { code: 0, stdout: expect.stringContaining("cut") };
+      expect(await typed("tasks")).toMatchObject({ ...list, stderr: "" });
+      expect(await configured("tasks")).toMatchObject({ ...list, stderr: note });
+      const explained = { code: 0, stdout: expect.stringContaining("cancelled"), stderr: "" };
+      expect(await configured("explain", "cut")).toMatchObject(explained);
+      expect(await run({}, "status")).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining(`${SWARM}.project._.query.status`),
+      });
+    });
+
     it("an agent of a group joins under its credential, and under no other group", async () => {
       const deps = {
         swarm: swarmId("default"),
@@ -138,10 +192,69 @@ for (const { path, version } of natsServersFor("permissions")) {
       expect(east.error).toMatchObject({
         code: "WAGGLE_FORBIDDEN",
         message: expect.stringMatching(
-          /^the server does not permit this user to (publish|subscribe) to waggle\.v1\.default\.agent\.east\.a2\./,
+          /^the server does not permit this user to (publish|subscribe) to waggle\.v1\.default\.agent\.east\.a2\..*Name a group that is permitted \(--group\)/,
         ),
       });
+      expect((east.error as Error).message).not.toContain("inbox");
     });
+
+    it("a journal without permissions ends with the subject, and repeats nothing", async () => {
+      const open = (user: string) =>
+        openNatsJournal({
+          swarm: swarmId("default"),
+          connection: { urls: [server.url], credentials: of(user), name: user },
+        });
+      const sentence = "the server does not permit this user to";
+      expectForbidden(await refusal(open("lame")), `${sentence} publish to $JS.API.STREAM.NAMES. Nothing`);
+      expectForbidden(await refusal(open("deaf")), `${sentence} subscribe to _INBOX.`);
+      const journal = await open("finder");
+      const created = await refusal(journal.create(1));
+      expectForbidden(created, `${sentence} publish to $JS.API.STREAM.CREATE.WAGGLE_default_1`);
+      await journal.close();
+    });
+
+    it("a coordinator, doctor and recover without permissions for the journal say so soon", async () => {
+      const verbs = [
+        { argv: ["up", "--swarm", "other"], exitCode: 5 },
+        { argv: ["doctor"], exitCode: 1 },
+        { argv: ["journal", "recover", "--swarm", "other"], exitCode: 5 },
+      ];
+      for (const { argv, exitCode } of verbs) {
+        const startedMs = performance.now();
+        const shell = aShell({ cwd: tmpdir(), env: { NATS_URL: urlOf("lame") } });
+        const { code, stdout, stderr } = await runIn(shell, ...argv);
+        expect(stdout + stderr).toContain("publish to $JS.API.STREAM.NAMES");
+        expect([argv[0], code]).toEqual([argv[0], exitCode]);
+        expect(stdout + stderr).not.toMatch(/start the servers|\n +at /);
+        expect(performance.now() - startedMs).toBeLessThan(5_000);
+      }
+    });
+
+    it.runIf(hasProgram("python3", "the agent in Python"))(
+      "the agent in Python joins its group on its own inbox prefix, and ends when a subject is forbidden",
+      async () => {
+        const start = (...flags: string[]) => {
+          const args = [script, "--kind", "shout", "--id", "py", "--nats", urlOf("west"), ...flags];
+          const agent = spawn("python3", args, { stdio: ["ignore", "ignore", "pipe"] });
+          let said = "";
+          agent.stderr.on("data", (chunk: Buffer) => {
+            said += chunk.toString();
+          });
+          return { agent, said: () => said };
+        };
+        const west = start("--group", "west", "--inbox-prefix", "_INBOX_west");
+        await expect.poll(west.said, { timeout: 10_000 }).toContain("py joined");
+        west.agent.kill("SIGKILL");
+        const forbidden = [
+          [start("--group", "east", "--inbox-prefix", "_INBOX_west"), `${SWARM}.agent.east.py.`],
+          [start("--group", "west"), "_INBOX."],
+        ] as const;
+        for (const [{ agent, said }, subject] of forbidden) {
+          const code: unknown = agent.exitCode ?? (await once(agent, "exit"))[0];
+          expect([code, said()]).toEqual([5, expect.stringContaining(subject)]);
+        }
+      },
+    );
 
     it("an agent without permission for its assignments ends, and reports it", async () => {
       const deps = {

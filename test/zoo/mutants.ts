@@ -378,6 +378,18 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "hides-a-change-of-leader",
+    breaks:
+      "A project's pages leave out the changes of leader: the history of a task ends with a false loss.",
+    file: "src/coordinator/reading/audit-reader.ts",
+    edits: [
+      {
+        find: '["AssignmentsConfirmed", "TermStarted"]',
+        replace: '["AssignmentsConfirmed"]',
+      },
+    ],
+  },
+  {
     name: "leads-on-unheard",
     breaks: "An unreachable leader renews its term, and no standby can take over.",
     file: "src/coordinator/leader/isolation.ts",
@@ -596,8 +608,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/agent/result-outbox.ts",
     edits: [
       {
-        find: 'const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : batch;',
-        replace: 'const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : [];',
+        find: 'const left = answer.kind === "answered" ? this.#settle(waiting, answer.value) : waiting;',
+        replace: 'const left = answer.kind === "answered" ? this.#settle(waiting, answer.value) : [];',
       },
     ],
   },
@@ -644,8 +656,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/agent/attempt-ledger.ts",
     edits: [
       {
-        find: "return [...this.#heldByName.values()];",
-        replace: "return [...this.#heldByName.values()].filter(({ isRunning }) => isRunning);",
+        find: "return [...this.#heldByKey.values()];",
+        replace: "return [...this.#heldByKey.values()].filter(({ isRunning }) => isRunning);",
       },
     ],
   },
@@ -668,7 +680,7 @@ export const mutants: readonly Mutant[] = [
         replace: "",
       },
       {
-        find: "        for (const submission of message) submission.doubted(answer.why);\n        this.#sendAgain(message);\n        if (!hurry.aborted) this.#pause();",
+        find: "        for (const submission of message) submission.doubted(answer.why);\n        this.#sendAgain(message);\n        if (!isHurried) this.#pause();",
         replace:
           '        for (const submission of message) submission.refuse(new UnreachableError("not accepted"));',
       },

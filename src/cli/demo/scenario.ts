@@ -8,7 +8,7 @@ import { type DemoKind, demoKinds } from "./work.ts";
 export interface DemoAgent {
   readonly id: string;
   readonly maxConcurrent: number;
-  /** Times the common duration of an attempt: 1.2 takes a fifth longer. */
+  /** Duration of an attempt, as a multiple of the common duration: at 1.2 an attempt takes a fifth longer. */
   readonly slowness: number;
 }
 

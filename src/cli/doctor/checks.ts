@@ -19,6 +19,7 @@ import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../../transport/nats.ts";
+import { logServerError } from "../../transport/server-error.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatBytes, formatCount } from "../format.ts";
 import { journalFolder } from "../run-coordinator.ts";
@@ -131,7 +132,7 @@ export function connectionOf(
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     name: "waggle doctor",
     signal,
-    onError: (error) => logger.warn({ err: error }, "the server reported an error"),
+    onError: (error) => logServerError(logger, error),
   };
 }
 
@@ -198,15 +199,19 @@ async function* journalChecks(
     yield* checks;
     if (inspection.segments.length === 0 || checks.some(({ status }) => status === "fail")) return;
     journal = await openJournal(connection, context);
-    yield* checkLog(journal);
-    yield checkRoom({ ...(await journal.usage()), ...(await swarm.usage()) });
+    const usage = await swarm.usage();
+    yield* checkLog(journal, { reads: usage === undefined });
+    yield checkRoom({ ...(await journal.usage()), ...usage });
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
     yield {
       name: "streams",
       status: "fail",
       found: error.message,
-      advice: "start the servers that are stopped; in a cluster JetStream needs a majority of them",
+      advice:
+        error.code === "WAGGLE_FORBIDDEN"
+          ? "give the user the permissions of a coordinator (docs/operations.md)"
+          : "start the servers that are stopped; in a cluster JetStream needs a majority of them",
       exitCode: exitCodeOf(error),
     };
   } finally {

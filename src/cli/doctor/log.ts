@@ -1,10 +1,13 @@
-// Whether the log can be read, for `waggle doctor`: the segments that a restart needs, and whether they exist. Reads
-// no batches. Not here: the streams of the segments (stream.ts), reading a whole journal in files (journal.ts).
+// Whether a restart can read the log, for `waggle doctor`. While a coordinator answers, the records of the needed
+// segments are only counted; otherwise they are read.
+// Not here: the streams of the segments (stream.ts), reading a whole journal in files (journal.ts).
 
+import { systemClock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import type { JournalReader } from "../../journal/journal.ts";
 import { noSegmentError } from "../../journal/journal-errors.ts";
 import { findLive, pathTo } from "../../journal/live.ts";
+import { restore } from "../../journal/log.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { exitCodes } from "../exit-code.ts";
 import { counted, formatCount } from "../format.ts";
@@ -15,8 +18,12 @@ const name = "log";
 export const damageAdvice =
   "a running coordinator continues in a new segment by itself. If none runs, see `waggle journal recover`";
 
-/** No check without segments. @throws UnreachableError */
-export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
+/** No check without segments. @param reads whether to read every record that a restart needs, not only to count
+ *  @throws UnreachableError */
+export async function* checkLog(
+  journal: JournalReader,
+  { reads }: { readonly reads: boolean },
+): AsyncGenerator<Check> {
   const { live, numbers } = await findLive(journal);
   if (numbers.length === 0) return;
   if (live === undefined) {
@@ -24,7 +31,7 @@ export async function* checkLog(journal: JournalReader): AsyncGenerator<Check> {
     return yield { name, status: "warn", found, advice: damageAdvice };
   }
   try {
-    yield { name, status: "ok", found: await unlessRemoved(() => restartOf(journal)) };
+    yield { name, status: "ok", found: await unlessRemoved(() => restartOf(journal, reads)) };
   } catch (error) {
     if (!(error instanceof JournalDamagedError)) throw error;
     yield damaged(error);
@@ -47,12 +54,14 @@ function damaged({ message }: JournalDamagedError): Check {
 }
 
 /** @throws JournalDamagedError */
-async function restartOf(journal: JournalReader): Promise<string> {
+async function restartOf(journal: JournalReader, reads: boolean): Promise<string> {
   const { live } = await findLive(journal);
   if (live === undefined) throw new JournalDamagedError("no segment is open any more");
   const path = await pathTo(journal, live, ({ opened }) => opened.base !== undefined);
   for (const { number } of path) await requireWhole(journal, number);
-  return restartText(path, live);
+  if (!reads) return `${restartText(path, live)} (records were counted, not read)`;
+  const { tail } = await restore(live, { journal, clock: systemClock });
+  return `${restartText(path, live)} (read to batch ${formatCount(tail.idx)})`;
 }
 
 async function requireWhole(journal: JournalReader, number: number): Promise<void> {
@@ -68,5 +77,5 @@ function restartText([first]: readonly [LiveSegment, ...LiveSegment[]], { number
   const { base } = first.opened;
   const segments = first.number === number ? `segment ${number}` : `segments ${first.number} to ${number}`;
   const from = base === undefined ? "the first batch" : `the base of batch ${formatCount(base.idx)}`;
-  return `ends in segment ${number}; a restart reads ${segments}, from ${from} on (records were counted, not read)`;
+  return `ends in segment ${number}; a restart reads ${segments}, from ${from} on`;
 }

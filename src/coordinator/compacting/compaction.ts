@@ -39,8 +39,8 @@ export interface CompactionDeps {
   readonly logger: Logger;
   /** Events after which a base is due, however few bytes. Default: no bound. */
   readonly everyEvents?: number;
-  /** Time in which the journal's server syncs its records. Default `limits.snapshotSyncMs`. */
-  readonly snapshotSyncMs?: number;
+  /** Time in which the journal's server syncs its records. Default `limits.baseSyncMs`. */
+  readonly baseSyncMs?: number;
 }
 
 export interface CompactionHooks {
@@ -178,9 +178,9 @@ export class Compaction {
     if (this.#isNewestDamaged) return true;
     if (events === 0 || this.#isFull || (this.#newest !== undefined && !this.#retention.isSynced))
       return false;
-    const isOld = this.#newest !== undefined && at - this.#newest.at >= limits.snapshotMs;
+    const isOld = this.#newest !== undefined && at - this.#newest.at >= limits.baseMs;
     const isMuch = events >= everyEvents || bytes >= baseSpacingBytes(this.#newest, room.usage);
-    const isShort = room.isShort && clock.monotonicMs() - this.#beganMonotonicMs >= limits.snapshotShortMs;
+    const isShort = room.isShort && clock.monotonicMs() - this.#beganMonotonicMs >= limits.baseShortMs;
     return isMuch || isOld || isShort;
   }
 
@@ -295,7 +295,7 @@ export class Compaction {
 /** A pause after a failure, which doubles with each failure in a row. */
 class RetryPause {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  #nextMs: number = limits.snapshotRetryMs;
+  #nextMs: number = limits.baseRetryMs;
   #untilMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -306,17 +306,17 @@ class RetryPause {
     return this.#clock.monotonicMs() >= this.#untilMonotonicMs;
   }
 
-  /** After a failure. @returns the pause that begins, ms: `limits.snapshotRetryMs` to `limits.snapshotRetryMsMax` */
+  /** After a failure. @returns the pause that begins, ms: `limits.baseRetryMs` to `limits.baseRetryMsMax` */
   begin(): number {
     const pauseMs = this.#nextMs;
     this.#untilMonotonicMs = this.#clock.monotonicMs() + pauseMs;
-    this.#nextMs = Math.min(pauseMs * 2, limits.snapshotRetryMsMax);
+    this.#nextMs = Math.min(pauseMs * 2, limits.baseRetryMsMax);
     return pauseMs;
   }
 
   /** After a success. */
   reset(): void {
     this.#untilMonotonicMs = Number.NEGATIVE_INFINITY;
-    this.#nextMs = limits.snapshotRetryMs;
+    this.#nextMs = limits.baseRetryMs;
   }
 }

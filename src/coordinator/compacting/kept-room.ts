@@ -23,7 +23,7 @@ export function wantedRoom(keptBytes: number): number {
 
 /** The room for an audit of so many bytes; infinite for all. */
 export function roomToKeep(bytes: number): number {
-  const ofSmall = bytes / (limits.journalFullShare - 2 * limits.snapshotJournalShare);
+  const ofSmall = bytes / (limits.journalFullShare - 2 * limits.baseJournalShare);
   const ofLarge = (bytes + 2 * limits.baseSpacingBytesMin) / limits.journalFullShare;
   return Math.ceil(Math.min(ofSmall, ofLarge));
 }

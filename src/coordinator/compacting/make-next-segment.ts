@@ -19,11 +19,11 @@ import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 
 export interface MakeOrder {
-  /** Of the segment to make: above all listed numbers. */
+  /** Number of the segment to make: above all listed numbers. */
   readonly number: number;
-  /** Of the leader's session. */
+  /** Id of the leader's session. */
   readonly session: string;
-  /** Random, of this claim. */
+  /** Random part of the claim. */
   readonly attempt: string;
   /** The segment that the leader appends to. */
   readonly ledSegment: number;

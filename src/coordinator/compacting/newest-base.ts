@@ -64,5 +64,5 @@ export function baseSpacingBytes(
 ): number {
   const baseBytes = base?.bytes ?? 0;
   const outweighing = Math.max(limits.baseOutweighedTimes * baseBytes, limits.baseSpacingBytesMin);
-  return Math.min(outweighing, Math.max(baseBytes, bytesMax * limits.snapshotJournalShare));
+  return Math.min(outweighing, Math.max(baseBytes, bytesMax * limits.baseJournalShare));
 }

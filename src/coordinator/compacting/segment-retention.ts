@@ -45,8 +45,8 @@ export interface SegmentRetentionDeps {
   readonly room: Pick<JournalRoom, "usage" | "lookAgain">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Default `limits.snapshotSyncMs`. */
-  readonly snapshotSyncMs?: number;
+  /** Default `limits.baseSyncMs`. */
+  readonly baseSyncMs?: number;
 }
 
 export interface SegmentRetentionHooks {
@@ -99,11 +99,11 @@ export class SegmentRetention {
     { live, auditFirstIdx }: { readonly live: LiveSegment; readonly auditFirstIdx: BatchIndex },
     hooks: SegmentRetentionHooks,
   ) {
-    const { journal, clock, snapshotSyncMs = limits.snapshotSyncMs } = deps;
+    const { journal, clock, baseSyncMs = limits.baseSyncMs } = deps;
     const { class: durability } = journal.durability;
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#syncMs = durability === "page-cache" || durability === "replicated" ? snapshotSyncMs : 0;
+    this.#syncMs = durability === "page-cache" || durability === "replicated" ? baseSyncMs : 0;
     this.#live = live;
     this.#recordedIdx = auditFirstIdx;
     this.#storedMonotonicMs = clock.monotonicMs();
@@ -224,7 +224,7 @@ export class SegmentRetention {
   /** Reads records that were not read back since the last reconnection. */
   async #readBackFrom(standing: readonly StoredSegment[]): Promise<void> {
     const { journal, clock } = this.#deps;
-    const slices = new Slices(clock, limits.snapshotSliceMs);
+    const slices = new Slices(clock, limits.baseSliceMs);
     for (const { live } of standing) {
       const { number, opened } = live;
       const before = this.#readBack;

@@ -8,8 +8,8 @@
 // silence. A foreign record is no sign of life. The time to lead:
 //
 // - The leader closed its segment to hand over: at once, unless the leader was this coordinator or names a rival.
-// - The leader is silent: unless a leader announces a full journal, or, for 2·T, announces that it leads while its
-// segment is unreadable here.
+// - The leader is silent, and no leader announces one of these: its journal is full; it leads while this coordinator
+// reads the beginning of its segment; for 2·T, it leads while its segment is unreadable here.
 
 import type { Logger } from "pino";
 import { Aborts } from "../../abort.ts";
@@ -81,6 +81,8 @@ class Following {
   #log: Replay | undefined;
   #heardMonotonicMs = 0;
   #silenceMs = 0;
+  /** The live segment's beginning is being read. A base of a large state takes seconds. */
+  #isCatchingUp = false;
   /** Since when the journal has had no room for the leader's batches. */
   #fullMonotonicMs: number | undefined;
   /** The unreadable live segment, and since when. */
@@ -129,7 +131,12 @@ class Following {
     this.#liveSeen = live.number;
     const before = this.#log?.place;
     const isAtEnd = before?.segment === live.number && this.#unreadable === undefined;
-    await this.#bring(live);
+    this.#isCatchingUp = true;
+    try {
+      await this.#bring(live);
+    } finally {
+      this.#isCatchingUp = false;
+    }
     this.#signal.throwIfAborted();
     if (before?.segment !== live.number) this.#hooks.onSegment();
     this.#unreadable = undefined;
@@ -234,12 +241,19 @@ class Following {
       this.#signal.throwIfAborted();
       const now = clock.monotonicMs();
       if (now - beganMonotonicMs > pulseMs + pulseLateMs || !isConnected()) this.#heard();
-      if (now - this.#heardMonotonicMs <= this.#silenceMs) continue;
-      const mustWait = (await this.#isLeaderStuck().catch(() => false)) || this.#isLedUnreadably();
+      if (!this.#isSilent) continue;
+      const mustWait =
+        (await this.#isLeaderStuck().catch(() => false)) ||
+        this.#isLedUnreadably() ||
+        (this.#isCatchingUp && this.#isLed());
       this.#signal.throwIfAborted();
-      if (!mustWait) return this.#liveSeen;
-      this.#heard();
+      if (mustWait) this.#heard();
+      else if (this.#isSilent) return this.#liveSeen; // batches may have arrived before the journal's answer
     }
+  }
+
+  get #isSilent(): boolean {
+    return this.#deps.clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
   }
 
   /** Whether a leader announces that it leads a segment that is unreadable here: the leader continues in a new

@@ -25,7 +25,7 @@ import { pause } from "../../pause.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
-import { type Held, InFlight } from "./in-flight.ts";
+import { type Held, type HeldBatch, InFlight } from "./in-flight.ts";
 import { LeaderLease } from "./leader-lease.ts";
 import { changeSegment, closeSegment, type LeftSegment, type NextSegment } from "./segment-change.ts";
 import { SegmentWatch, type Watched } from "./segment-watch.ts";
@@ -53,7 +53,7 @@ export interface CommitsHooks {
   /** A batch is stored. */
   readonly onStored: (held: Held, bytes: number) => void;
   /** A batch is committed: sends all messages that waited for the commit. */
-  readonly dispatch: (held: Held, commit: Commit) => void;
+  readonly dispatch: (held: HeldBatch, commit: Commit) => void;
   /** No batch is in flight: answers entries that only read. */
   readonly answer: (entries: readonly InboxEntry[]) => void;
   readonly onCommitted: () => void;
@@ -129,12 +129,12 @@ export class Commits {
     return this.#inFlight.tail.journal;
   }
 
-  /** Of the next turn's batch. */
+  /** Index of the next turn's batch. */
   get nextIdx(): BatchIndex {
     return this.#inFlight.nextIdx;
   }
 
-  /** Of the newest batch in the state. */
+  /** Hash of the newest batch in the state. */
   get tailHash(): string {
     return this.#inFlight.tail.hash;
   }

@@ -13,7 +13,7 @@ import type { Transport } from "../../transport/transport.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { Outbox } from "../requests/outbox.ts";
 import type { Presences } from "../requests/presence.ts";
-import type { Held } from "./in-flight.ts";
+import type { HeldBatch } from "./in-flight.ts";
 import type { Monitor } from "./monitor.ts";
 
 export interface DispatcherDeps {
@@ -59,11 +59,11 @@ export class Dispatcher {
   }
 
   /** Sends all messages of a committed turn. */
-  dispatch({ turn, entries, at }: Held, commit: Commit): void {
+  dispatch({ turn, eventsJson, entries, at }: HeldBatch, commit: Commit): void {
     for (const { event } of turn.recorded) if (event.type === "AuditTrimmed") this.#firstIdx = event.firstIdx;
     this.outbox.perform(turn.effects, commit);
     this.#deps.answer(entries);
-    this.#publisher.publish(turn.recorded, commit, at);
+    this.#publisher.publish({ recorded: turn.recorded, eventsJson, at }, commit);
     this.#deps.monitor.committed(turn.recorded);
   }
 }
@@ -72,7 +72,13 @@ function unconfirmedOf(state: SwarmState): readonly Effect[] {
   return [...unconfirmedAssignments(state), ...standingGrants(state)];
 }
 
-const encoder = new TextEncoder();
+/** Events of one type and project, side by side in a batch. */
+interface Run {
+  readonly type: EventType;
+  readonly project: string;
+  readonly from: number;
+  to: number;
+}
 
 class EventPublisher {
   readonly #transport: Transport;
@@ -86,19 +92,32 @@ class EventPublisher {
     this.#subjects = subjects;
   }
 
-  publish(recorded: readonly RecordedEvent[], commit: Commit, at: Instant): void {
-    const jsonBySubject = new Map<string, string[]>();
-    for (const { event, json, project } of recorded) {
-      const subject = this.#subjectOf(event.type, project);
-      const list = jsonBySubject.get(subject);
-      if (list === undefined) jsonBySubject.set(subject, [json]);
-      else list.push(json);
+  /** Copies the events' JSON out of their batch. */
+  publish(
+    {
+      recorded,
+      eventsJson,
+      at,
+    }: {
+      readonly recorded: readonly RecordedEvent[];
+      readonly eventsJson: Uint8Array;
+      readonly at: Instant;
+    },
+    commit: Commit,
+  ): void {
+    const runsBySubject = new Map<string, Uint8Array[]>();
+    for (const { type, project, from, to } of runsOf(recorded)) {
+      const subject = this.#subjectOf(type, project);
+      const run = eventsJson.subarray(from, to);
+      const runs = runsBySubject.get(subject);
+      if (runs === undefined) runsBySubject.set(subject, [run]);
+      else runs.push(COMMA, run);
     }
-    for (const [subject, list] of jsonBySubject) {
+    for (const [subject, runs] of runsBySubject) {
       const prevIdx = this.#lastIdxBySubject.get(subject) ?? 0;
       this.#remember(subject, commit.idx);
       const head = `{"term":${commit.term},"idx":${commit.idx},"prevIdx":${prevIdx},"at":${at},"events":[`;
-      this.#transport.publish(subject, encoder.encode(`${head}${list.join(",")}]}`));
+      this.#transport.publish(subject, Buffer.concat([Buffer.from(head), ...runs, END]));
     }
   }
 
@@ -117,6 +136,22 @@ class EventPublisher {
     if (known === undefined) this.#namesByType.set(type, { noun, verb });
     return this.#subjects.event(project, noun, verb);
   }
+}
+
+const COMMA = Buffer.from(",");
+const END = Buffer.from("]}");
+
+function runsOf(recorded: readonly RecordedEvent[]): readonly Run[] {
+  const runs: Run[] = [];
+  let run: Run | undefined;
+  for (const { event, project, from, to } of recorded) {
+    if (run !== undefined && run.type === event.type && run.project === project) run.to = to;
+    else {
+      run = { type: event.type, project, from, to };
+      runs.push(run);
+    }
+  }
+  return runs;
 }
 
 /** `TaskDeadLettered` → `task.dead-lettered`. */

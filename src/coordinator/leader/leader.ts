@@ -50,10 +50,7 @@ import { Pulse } from "./pulse.ts";
 import { Turns } from "./turns.ts";
 
 /** How the journal is kept short. */
-export type CompactionOptions = Pick<
-  CompactionDeps,
-  "maker" | "retention" | "everyEvents" | "snapshotSyncMs"
->;
+export type CompactionOptions = Pick<CompactionDeps, "maker" | "retention" | "everyEvents" | "baseSyncMs">;
 
 export interface LeaderDeps {
   /** Of this coordinator, for people. */

@@ -6,6 +6,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
+import { JsonWriter } from "../../core/json-writer.ts";
 import { Turn } from "../../core/step.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -43,6 +44,7 @@ export class Turns {
   readonly #deps: TurnsDeps;
   readonly #hooks: TurnsHooks;
   readonly #planner: Planner;
+  readonly #json = new JsonWriter();
   readonly #wake: Wake;
   readonly #dueTimer: DueTimer;
   readonly #inbox = new Inbox();
@@ -137,7 +139,7 @@ export class Turns {
 
   #begin() {
     const at = this.#deps.time.now();
-    return { at, turn: new Turn(this.#deps.state, at, this.#hooks.nextIdx(), this.#planner) };
+    return { at, turn: new Turn(this.#deps.state, at, this.#hooks.nextIdx(), this.#planner, this.#json) };
   }
 
   #noteLength(startedMs: number): void {

@@ -270,12 +270,14 @@ export class Queries {
   #explain(message: Message, { state, isStale }: View): Uint8Array {
     const query = decode(message.data, explainQuerySchema);
     if (!query.ok) return encode(query);
-    const named = taskNamed(state, projectOf(message), query.value.task);
+    const project = projectOf(message);
+    const named = taskNamed(state, project, query.value.task);
     if (!named.ok) return encode(named);
+    const within = project === NO_PROJECT ? undefined : project;
     const now = this.#now();
     const bytesMax = this.#deps.transport.maxPayloadBytes;
     const { tightUsage: tightJournal } = this.#deps.room;
-    return encode(explanationOf(state, named.value, { now, isStale, bytesMax, tightJournal }));
+    return encode(explanationOf(state, named.value, { now, isStale, within, bytesMax, tightJournal }));
   }
 
   #settings(message: Message, { state, isStale }: View): Uint8Array {

@@ -5,7 +5,7 @@
 import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Decoded } from "../../protocol/codec.ts";
-import type { ExplainResponse, TaskObstacle } from "../../protocol/explain-schemas.ts";
+import type { ExplainResponse, TaskObstacle, TaskWait } from "../../protocol/explain-schemas.ts";
 import type { TaskStatus } from "../../protocol/schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
 import type { SwarmState } from "../../state/state.ts";
@@ -68,6 +68,8 @@ export interface Moment {
   /** Journal time; on a standby, the wall clock. */
   readonly now: Instant;
   readonly isStale: boolean;
+  /** The project in the query's subject: the answer names no task, project or user of other projects. Absent: `_`. */
+  readonly within?: ProjectId | undefined;
   /** Limit of the whole answer. */
   readonly bytesMax: number;
   /** While the journal has too little room to assign anything. */
@@ -77,7 +79,7 @@ export interface Moment {
 export function explanationOf(
   state: SwarmState,
   ref: TaskRef,
-  { now, isStale, bytesMax, tightJournal }: Moment,
+  { now, isStale, within, bytesMax, tightJournal }: Moment,
 ): ExplainResponse {
   const status = taskStatusOf(state, ref, isStale);
   const row = state.taskById.get(ref);
@@ -90,11 +92,26 @@ export function explanationOf(
   const { obstacles, agents, ...rest } = explainWait(state, row, { at, tightJournal });
   const { rows } = rowsWithin(agents, Math.min(limits.explainedAgentsBytesMax, bytesMax / 2));
   const omitted = agents.length - rows.length;
+  const waiting: TaskWait = { ...rest, obstacles: obstacles.map(asSent), agents: rows };
   return {
     ...head,
     at,
-    waiting: { ...rest, obstacles: obstacles.map(asSent), agents: rows },
+    waiting: within === undefined ? waiting : confined(waiting, within),
     ...(omitted === 0 ? {} : { omitted: { agents: omitted } }),
+  };
+}
+
+/** Without names of tasks, projects and users of other projects. */
+function confined(wait: TaskWait, within: ProjectId): TaskWait {
+  const { position, obstacles } = wait;
+  return {
+    ...wait,
+    obstacles: obstacles.map((obstacle) =>
+      obstacle.reason === "room-kept" && obstacle.project !== within ? { reason: "room-kept" } : obstacle,
+    ),
+    ...(position === undefined || position.next?.project === within
+      ? {}
+      : { position: { ...position, next: undefined } }),
   };
 }
 

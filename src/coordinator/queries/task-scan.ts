@@ -4,13 +4,15 @@
 // The one thing to know: the state goes on between two slices. A page shows each task as of the moment when the scan
 // reached it. A task that ends meanwhile may be met twice, and is listed once, or may be missed. The walk of live
 // tasks runs over a `Map`, which allows changes. The walk of ended tasks goes from the newest to the oldest
-// (state/aged-map.ts).
+// (state/ended-tasks.ts).
 
 import type { Clock } from "../../clock.ts";
 import type { Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
-import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../state/state.ts";
+import { EndedView } from "../../state/ended-page.ts";
+import type { EndedTask } from "../../state/ended-task.ts";
+import type { SwarmState, TaskRow, TaskState } from "../../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 
 /** Position in an order: by rank, then by key, then by sequence, which is unique. */
@@ -101,8 +103,8 @@ class Page {
     this.#behind += 1;
     const [worst] = this.#heap;
     if (worst === undefined || this.#heap.length < this.#query.limit)
-      this.#add({ rank, key, sequence, task });
-    else if (compare(rank, key, sequence, worst) < 0) this.#replace(worst, rank, key, sequence, task);
+      this.#add({ rank, key, sequence, task: kept(task) });
+    else if (compare(rank, key, sequence, worst) < 0) this.#replace(worst, rank, key, sequence, kept(task));
   }
 
   end(): TaskPage {
@@ -154,6 +156,11 @@ class Page {
     }
     this.#heap[at] = match;
   }
+}
+
+/** The view of an ended task is valid until the next step. */
+function kept(task: TaskRow | EndedTask): TaskRow | EndedTask {
+  return task instanceof EndedView ? task.copy() : task;
 }
 
 function comparePlaces(a: Place, b: Place): number {

@@ -74,11 +74,7 @@ export async function openRecovered(
   turn.take({ type: "StartTerm", term, leader: id, opened: hashOf(openedBytes), timeoutMs });
   turn.take({ type: "TrimAudit", firstIdx: batchIndex(auditFirstIdx), reason: "lost" });
   const header = { journal: opened.journal, session, term, idx, prev: tail.hash, at };
-  const batch = encodeBatch(
-    header,
-    turn.recorded.map(({ json }) => json),
-  );
-  await writer.put(batch);
+  await writer.put(encodeBatch(header, turn.eventsJson));
   await writer.put(encodeRecord({ kind: "closing", segment: number, session, reason: "handing-over" }));
   await segment.seal();
 }

@@ -74,10 +74,13 @@ export class AgentGate {
     bucket.left = Math.min(most, bucket.left + (most * (now - bucket.filledMonotonicMs)) / 1_000);
     bucket.filledMonotonicMs = now;
     this.#bucketByKey.set(key, bucket);
-    const [oldest] = this.#bucketByKey.keys();
-    if (this.#bucketByKey.size > limits.agentBucketsMax && oldest !== undefined)
-      this.#bucketByKey.delete(oldest);
+    if (this.#bucketByKey.size > limits.agentBucketsMax) this.#forgetOldest();
     return bucket;
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#bucketByKey.keys();
+    if (oldest !== undefined) this.#bucketByKey.delete(oldest);
   }
 }
 

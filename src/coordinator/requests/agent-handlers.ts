@@ -7,7 +7,7 @@ import { type Effect, sentAgain } from "../../core/effect.ts";
 import { headOf } from "../../cut-text.ts";
 import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { check, decode, encode } from "../../protocol/codec.ts";
+import { decode, encode } from "../../protocol/codec.ts";
 import {
   agentIdSchema,
   groupIdSchema,
@@ -15,17 +15,39 @@ import {
   joinRequestSchema,
   leaveRequestSchema,
   progressSchema,
+  type ResultReport,
   resultRequestSchema,
   resultSchema,
 } from "../../protocol/schemas.ts";
 import { progressSubject } from "../../protocol/subjects.ts";
 import type { Message } from "../../transport/transport.ts";
 import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
-import { answersOf, backpressure, joinAnswer, otherGroup, resultAnswer, sendFitting } from "./answers.ts";
+import {
+  answersJson,
+  backpressure,
+  joinAnswer,
+  otherGroup,
+  resultAnswerJson,
+  sendFitting,
+} from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 import type { HeartbeatVerdict } from "./presence.ts";
+import {
+  isPlainHeartbeat,
+  isProgress,
+  isRightResultRequest,
+  readMessage,
+  readToken,
+} from "./quick-checks.ts";
 import { SlotHandlers } from "./slot-handlers.ts";
+
+const resultRequest = {
+  schema: resultRequestSchema,
+  list: "results",
+  itemSchema: resultSchema,
+  isRight: isRightResultRequest,
+} as const;
 
 /** A session of an agent. */
 interface Session {
@@ -47,9 +69,9 @@ export class AgentHandlers {
   }
 
   take([group, id, verb = ""]: readonly string[], message: Message): void {
-    const agent = check(id, agentIdSchema, "agent");
+    const agent = readToken(id, agentIdSchema, "agent");
     if (!agent.ok) return this.#intake.refuseMaybe(message, agent);
-    const of = check(group, groupIdSchema, "group");
+    const of = readToken(group, groupIdSchema, "group");
     if (!of.ok) return this.#intake.refuseMaybe(message, of);
     const name = { group: of.value, agent: agent.value };
     const sort = sortByVerb.get(verb);
@@ -111,7 +133,7 @@ export class AgentHandlers {
 
   #heartbeat({ group, agent }: AgentName, message: Message): void {
     const { term, state, transport, presences, isTrusted } = this.#parts;
-    const heartbeat = decode(message.data, heartbeatSchema);
+    const heartbeat = readMessage(message.data, heartbeatSchema, isPlainHeartbeat);
     if (!heartbeat.ok) return this.#intake.refuseMaybe(message, heartbeat);
     const session = { agent, incarnation: heartbeat.value.incarnation };
     const row = state.agentById.get(agent);
@@ -169,7 +191,7 @@ export class AgentHandlers {
   }
 
   #progress(agent: AgentId, message: Message): void {
-    const report = decode(message.data, progressSchema);
+    const report = readMessage(message.data, progressSchema, isProgress);
     if (!report.ok) return this.#intake.refuseMaybe(message, report);
     const { state, presences, outbox, transport } = this.#parts;
     const { incarnation, project, task, attempt, fraction, message: text } = report.value;
@@ -241,38 +263,35 @@ export class AgentHandlers {
   }
 
   #result(agent: AgentId, message: Message): void {
-    const request = this.#intake.read(message, (data) => decode(data, resultRequestSchema));
+    const request = this.#intake.readItems(message, resultRequest);
     if (request === undefined) return;
-    const { incarnation, results } = request.body;
+    const { reply, items } = request;
+    const { incarnation } = request.body;
     this.#heard({ agent, incarnation });
-    const reports = results.map((item, at) => this.#intake.checkItem(item, resultSchema, `results[${at}]`));
-    const commands = reports.flatMap((report): Command[] => {
-      if (!report.ok) return [];
-      const { project, task, attempt, token } = report.value;
-      const outcome = reportedOutcome(report.value);
-      const jitter = this.#parts.random.next();
-      return [{ type: "ReportResult", agent, incarnation, project, task, attempt, token, outcome, jitter }];
+    const { random } = this.#parts;
+    const commands = items.right.map((report): Command => {
+      const { project, task, attempt, token } = report;
+      const outcome = reportedOutcome(report);
+      const jitter = random.next();
+      return { type: "ReportResult", agent, incarnation, project, task, attempt, token, outcome, jitter };
     });
     this.#intake.decide({
-      reply: request.reply,
+      reply,
       commands,
-      answer: (replies, commit) => ({ ...commit, answers: answersOf(reports, replies, resultAnswer) }),
+      answer: (replies, commit) => answersJson(items, { replies, commit }, resultAnswerJson),
     });
   }
 }
 
-function reportedOutcome(
-  report: typeof resultSchema._output,
-): Extract<Command, { type: "ReportResult" }>["outcome"] {
-  const spent = report.tokens === undefined ? {} : { tokens: report.tokens };
+function reportedOutcome(report: ResultReport): Extract<Command, { type: "ReportResult" }>["outcome"] {
+  const { tokens, encoding } = report;
+  const spent = tokens === undefined ? {} : { tokens };
   switch (report.outcome) {
-    case "completed":
-      return {
-        kind: "completed",
-        result: report.result ?? "",
-        ...(report.encoding === undefined ? {} : { encoding: report.encoding }),
-        ...spent,
-      };
+    case "completed": {
+      const completed = { kind: "completed", result: report.result ?? "" } as const;
+      if (encoding === undefined && tokens === undefined) return completed;
+      return { ...completed, ...(encoding === undefined ? {} : { encoding }), ...spent };
+    }
     case "revoked":
       return { kind: "revoked", ...spent };
     case "failed":

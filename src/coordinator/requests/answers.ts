@@ -5,7 +5,7 @@ import { duration } from "../../audit/describe.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "../../core/command.ts";
 import type { WaggleErrorCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { type Decoded, encode } from "../../protocol/codec.ts";
+import { encode } from "../../protocol/codec.ts";
 import type {
   CancelAnswer,
   CodedError,
@@ -16,6 +16,7 @@ import type {
 import type { EstimateSource } from "../../state/estimate.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
+import type { Items } from "./items.ts";
 
 export function codedError(
   code: WaggleErrorCode,
@@ -25,14 +26,32 @@ export function codedError(
   return { ok: false, code, message, ...more };
 }
 
-/** One answer per item, in order: the error of an invalid item, or the decision. */
-export function answersOf<Answer>(
-  items: readonly Decoded<unknown>[],
-  replies: readonly Reply[],
-  toAnswer: (reply: Reply) => Answer,
-): readonly (Answer | CodedError)[] {
-  let next = 0;
-  return items.map((item) => (item.ok ? toAnswer(replies[next++] ?? { kind: "none" }) : item));
+/** JSON of the answer to a request with items: in order, the error of an invalid item or the decision.
+ *  @param toJson gives the JSON of an answer */
+export function answersJson(
+  items: Items<unknown>,
+  { replies, commit: { term, idx } }: { readonly replies: readonly Reply[]; readonly commit: Commit },
+  toJson: (reply: Reply) => string,
+): string {
+  const answers = items.map((_, nth) => toJson(replies[nth] ?? { kind: "none" }), JSON.stringify);
+  return `{"term":${term},"idx":${idx},"answers":[${answers.join(",")}]}`;
+}
+
+/** Writes the usual answer directly, several times as fast as `JSON.stringify`. */
+export function submitAnswerJson(reply: Reply): string {
+  if (reply.kind !== "accepted" || reply.duplicate || reply.warnings.length > 0)
+    return JSON.stringify(submitAnswer(reply));
+  return `{"ok":true,"task":${nameJson(reply.task)}}`;
+}
+
+/** Writes the usual answer directly, several times as fast as `JSON.stringify`. */
+export function resultAnswerJson(reply: Reply): string {
+  return reply.kind === "ok" ? '{"ok":true,"status":"ok"}' : JSON.stringify(resultAnswer(reply));
+}
+
+/** A name has no control characters and no lone surrogates, so JSON escapes two characters of a name at most. */
+function nameJson(name: string): string {
+  return name.includes('"') || name.includes("\\") ? JSON.stringify(name) : `"${name}"`;
 }
 
 export function submitAnswer(reply: Reply): SubmitAnswer {

@@ -16,7 +16,6 @@ import {
 } from "../../errors.ts";
 import type { BatchIndex, ProjectId, TaskId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { decode } from "../../protocol/codec.ts";
 import {
   type AwaitAnswer,
   awaitRequestSchema,
@@ -24,16 +23,24 @@ import {
   type Outcome,
   taskIdSchema,
 } from "../../protocol/schemas.ts";
-import type { EndedTask, SwarmState } from "../../state/state.ts";
+import type { EndedTask } from "../../state/ended-task.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
 import { backpressure, codedError, unknownTask } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
+import { isRightAwaitRequest } from "./quick-checks.ts";
+
+const awaitRequest = {
+  schema: awaitRequestSchema,
+  list: "tasks",
+  itemSchema: taskIdSchema,
+  isRight: isRightAwaitRequest,
+} as const;
 
 interface AwaitRequest {
   readonly reply: string;
   readonly project: ProjectId;
-  readonly tasks: readonly (TaskId | CodedError)[];
   /** The client's inbox: later outcomes go to `<notify>.done`. */
   readonly notify: string;
 }
@@ -61,26 +68,23 @@ export class AwaitHandler {
   }
 
   take(project: ProjectId, message: Message): void {
-    const read = this.#intake.read(message, (data) => decode(data, awaitRequestSchema));
+    const read = this.#intake.readItems(message, awaitRequest);
     if (read === undefined) return;
-    const tasks = read.body.tasks.map((item, at) => {
-      const task = this.#intake.checkItem(item, taskIdSchema, `tasks[${at}]`);
-      return task.ok ? task.value : task;
-    });
-    const request = { tasks, notify: read.body.notify, project, reply: read.reply };
-    const looks: Look[] = [];
+    const { reply, items } = read;
+    const request = { notify: read.body.notify, project, reply };
+    let looks: readonly Look[] = [];
     const isQueued = this.#parts.enqueue({
       commands: [],
       replies: [],
       look: (state) => {
-        for (const task of tasks)
-          looks.push(
-            typeof task === "string" ? this.#lookAt(state, task, request) : { kind: "answer", answer: task },
-          );
+        looks = items.map<Look>(
+          (task) => this.#lookAt(state, task, request),
+          (answer) => ({ kind: "answer", answer }),
+        );
       },
       finish: (commit) => void this.#answer(request, looks, commit),
     });
-    if (!isQueued) this.#intake.refuseFull(read.reply);
+    if (!isQueued) this.#intake.refuseFull(reply);
   }
 
   #lookAt(state: SwarmState, task: TaskId, { project, notify }: AwaitRequest): Look {

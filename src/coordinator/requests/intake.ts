@@ -8,7 +8,8 @@ import type { Clock, Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
 import { type BatchIndex, NO_PROJECT, type ProjectId, type Term } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { check, type Decoded, encode } from "../../protocol/codec.ts";
+import { check, type Decoded, decode, encode, encodeText } from "../../protocol/codec.ts";
+import { type QuickCheck, readQuickly } from "../../protocol/quick-checks.ts";
 import type { CodedError } from "../../protocol/schemas.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { RefusalReason } from "../../state/event.ts";
@@ -19,6 +20,7 @@ import type { AuditReader } from "../reading/audit-reader.ts";
 import type { MessageSort } from "./agent-gate.ts";
 import { backpressure, sendFitting } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
+import { Items } from "./items.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
 
@@ -62,10 +64,20 @@ export interface Request {
   readonly commands: readonly Command[];
   /** Reads the state right after the last command, before the commit. */
   readonly look?: (state: SwarmState, replies: readonly Reply[]) => void;
-  /** Makes the answer after the commit. @param replies one per command */
-  readonly answer: (replies: readonly Reply[], commit: Commit) => object;
+  /** Makes the answer after the commit. A string is the answer's JSON. @param replies one per command */
+  readonly answer: (replies: readonly Reply[], commit: Commit) => object | string;
   /** Default: refusals are counted for no project. */
   readonly project?: ProjectId;
+}
+
+/** A sort of requests with items. */
+export interface ItemRequest<Body, List extends keyof Body & string, Item> {
+  readonly schema: z.ZodType<Body>;
+  /** The field of the items. */
+  readonly list: List;
+  readonly itemSchema: z.ZodType<Item>;
+  /** The check by hand of a request whose items are all right. */
+  readonly isRight?: QuickCheck<Body & Readonly<Record<List, readonly Item[]>>>;
 }
 
 /** Why a message was dropped or refused. */
@@ -105,8 +117,10 @@ export class Intake {
     this.refuseFull(reply);
   }
 
-  send(reply: string, message: object): void {
-    sendFitting(this.#parts.transport, reply, encode(message));
+  /** @param message a string is the message's JSON */
+  send(reply: string, message: object | string): void {
+    const bytes = typeof message === "string" ? encodeText(message) : encode(message);
+    sendFitting(this.#parts.transport, reply, bytes);
   }
 
   refuse(reply: string, error: CodedError): void {
@@ -159,6 +173,33 @@ export class Intake {
     if (body.ok) return { reply, body: body.value };
     this.refuse(reply, body);
     return undefined;
+  }
+
+  /** Reads a request with items. @returns undefined for an invalid request */
+  readItems<Body, List extends keyof Body & string, Item>(
+    message: Message,
+    { schema, list, itemSchema, isRight }: ItemRequest<Body, List, Item>,
+  ): { readonly reply: string; readonly body: Body; readonly items: Items<Item> } | undefined {
+    const { reply, data } = message;
+    const body = isRight === undefined ? undefined : readQuickly(data, isRight);
+    if (body !== undefined && reply !== undefined) return { reply, body, items: new Items<Item>(body[list]) };
+    const request = this.read(message, (bytes) => decode(bytes, schema));
+    if (request === undefined) return undefined;
+    return {
+      ...request,
+      items: this.#checkItems(request.body[list] as readonly unknown[], itemSchema, list),
+    };
+  }
+
+  #checkItems<Item>(items: readonly unknown[], schema: z.ZodType<Item>, list: string): Items<Item> {
+    const right: Item[] = [];
+    const wrongByPlace = new Map<number, CodedError>();
+    for (const [place, item] of items.entries()) {
+      const checked = this.checkItem(item, schema, `${list}[${place}]`);
+      if (checked.ok) right.push(checked.value);
+      else wrongByPlace.set(place, checked);
+    }
+    return new Items(right, wrongByPlace);
   }
 
   /** Checks an item of a request. An invalid item is counted, and answered with the error. */

@@ -3,13 +3,22 @@
 // (leader/dispatcher.ts).
 
 import type { Effect } from "../../core/effect.ts";
-import { type AgentId, type GroupId, type Incarnation, NO_GROUP, type TaskRef } from "../../ids.ts";
+import { JsonWriter } from "../../core/json-writer.ts";
+import {
+  type AgentId,
+  type GroupId,
+  type Incarnation,
+  NO_GROUP,
+  type ProjectId,
+  type TaskId,
+  type TaskRef,
+} from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
+import { assignPushJson, donePushJson } from "../../protocol/push-json.ts";
 import type { Assignment, Outcome } from "../../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
 import type { SlotEnding, SwarmState } from "../../state/state.ts";
-import { TaskMap } from "../../state/task-map.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { outcomeOf } from "../reading/audit-reader.ts";
 import type { Commit } from "./inbox.ts";
@@ -50,39 +59,40 @@ export interface OutboxDeps {
 export class Outbox {
   readonly awaiting = new Awaiting();
   readonly #deps: OutboxDeps;
+  readonly #json = new JsonWriter();
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
   }
 
   perform(effects: readonly Effect[], commit: Commit): void {
-    const mailByLife = new Map<string, AgentMail>();
+    const mails = new Mails();
     const endedByInbox = new Map<string, Outcome[]>();
     for (const effect of effects) {
       switch (effect.kind) {
         case "assign":
-          mailFor(mailByLife, effect.attempt).assignments.push(assignmentOf(effect));
+          mails.to(effect.attempt).assignments.push(assignmentOf(effect));
           break;
         case "revoke":
-          revoke(mailFor(mailByLife, effect.attempt), effect);
+          revoke(mails.to(effect.attempt), effect);
           break;
         case "tell":
-          mailFor(mailByLife, effect).tell.push(effect.what);
+          mails.to(effect).tell.push(effect.what);
           break;
         case "slots-granted":
-          mailFor(mailByLife, effect).grantedHandles.push(...effect.handles);
+          mails.to(effect).grantedHandles.push(...effect.handles);
           break;
         case "slot-waits-ended":
-          mailFor(mailByLife, effect).endedWaits.push(
-            ...effect.handles.map((handle) => ({ handle, reason: effect.reason })),
-          );
+          mails
+            .to(effect)
+            .endedWaits.push(...effect.handles.map((handle) => ({ handle, reason: effect.reason })));
           break;
         case "ended":
           this.#collectEnded(effect, endedByInbox);
           break;
       }
     }
-    for (const mail of mailByLife.values()) this.#deliver(mail, commit);
+    for (const ofAgent of mails.byAgent) for (const mail of ofAgent) this.#deliver(mail, commit);
     for (const [inbox, ended] of endedByInbox) this.announce(inbox, ended, commit);
   }
 
@@ -107,14 +117,19 @@ export class Outbox {
   /** Sends a client the outcomes of tasks. */
   announce(inbox: string, ended: readonly Outcome[], { term, idx }: Commit): void {
     for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
-      this.#deps.transport.publish(doneSubject(inbox), encode({ term, idx, ended: part }));
+      const push = donePushJson(this.#json, { term, idx, ended: part });
+      this.#deps.transport.publish(doneSubject(inbox), push);
     }
   }
 
   /** Sends a message to an agent. @param group default: the agent's group */
   push(agent: AgentId, message: object, group = this.#groupOf(agent)): void {
+    this.#push(agent, encode(message), group);
+  }
+
+  #push(agent: AgentId, message: Uint8Array, group: GroupId): void {
     const { transport, subjects } = this.#deps;
-    transport.publish(subjects.assign(group, agent), encode(message));
+    transport.publish(subjects.assign(group, agent), message);
   }
 
   #groupOf(agent: AgentId): GroupId {
@@ -172,7 +187,8 @@ export class Outbox {
     if (this.#deps.transport.status() !== "connected")
       return this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
-      this.push(agent, { type: "assign", term, incarnation, assignments: part });
+      const push = assignPushJson(this.#json, { term, incarnation, assignments: part });
+      this.#push(agent, push, this.#groupOf(agent));
       this.#deps.presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
     }
   }
@@ -183,8 +199,8 @@ export class Outbox {
     const charactersMax = this.#deps.transport.maxPayloadBytes / 8;
     let from = 0;
     let characters = 0;
-    for (const [at, item] of list.entries()) {
-      const size = charactersOf(item) + limits.pushItemOverheadBytes;
+    for (let at = 0; at < list.length; at += 1) {
+      const size = charactersOf(list[at] as Item) + limits.pushItemOverheadBytes;
       if (characters + size > charactersMax && at > from) {
         yield list.slice(from, at);
         from = at;
@@ -196,24 +212,32 @@ export class Outbox {
   }
 }
 
-function mailFor(
-  mailByLife: Map<string, AgentMail>,
-  { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
-): AgentMail {
-  const key = `${agent}.${incarnation}`;
-  const known = mailByLife.get(key);
-  if (known !== undefined) return known;
-  const mail: AgentMail = {
-    agent,
-    incarnation,
-    revokedByReason: new Map(),
-    assignments: [],
-    tell: [],
-    grantedHandles: [],
-    endedWaits: [],
-  };
-  mailByLife.set(key, mail);
-  return mail;
+/** One mail per session of an agent. */
+class Mails {
+  /** Usually one mail per agent: two sessions rarely share a batch. */
+  readonly #mailsByAgent = new Map<AgentId, AgentMail[]>();
+
+  get byAgent(): Iterable<readonly AgentMail[]> {
+    return this.#mailsByAgent.values();
+  }
+
+  to({ agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation }): AgentMail {
+    const mails = this.#mailsByAgent.get(agent) ?? [];
+    const known = mails.find((mail) => mail.incarnation === incarnation);
+    if (known !== undefined) return known;
+    if (mails.length === 0) this.#mailsByAgent.set(agent, mails);
+    const mail: AgentMail = {
+      agent,
+      incarnation,
+      revokedByReason: new Map(),
+      assignments: [],
+      tell: [],
+      grantedHandles: [],
+      endedWaits: [],
+    };
+    mails.push(mail);
+    return mail;
+  }
 }
 
 function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "revoke" }>): void {
@@ -224,19 +248,23 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
 }
 
 function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
-  const { number, task, attempt: ordinal, token, kind, project } = attempt;
-  const grant = { number, project, task, attempt: ordinal, token, kind };
-  if (spec === undefined)
-    return { ...grant, user: "", payload: "", timeoutMs: 0, maxAttempts: 1, revoked: true };
-  return {
-    ...grant,
-    user: spec.user,
-    payload: spec.payload,
-    ...(spec.encoding === undefined ? {} : { encoding: spec.encoding }),
-    timeoutMs: spec.timeoutMs,
-    maxAttempts: spec.maxAttempts,
-    ...(spec.stallMs === undefined ? {} : { stallMs: spec.stallMs }),
+  // Not by spreading: it costs as much as the JSON.
+  const assignment: Assignment = {
+    number: attempt.number,
+    project: attempt.project,
+    task: attempt.task,
+    attempt: attempt.attempt,
+    token: attempt.token,
+    kind: attempt.kind,
+    user: spec?.user ?? "",
+    payload: spec?.payload ?? "",
+    timeoutMs: spec?.timeoutMs ?? 0,
+    maxAttempts: spec?.maxAttempts ?? 1,
   };
+  if (spec?.encoding !== undefined) assignment.encoding = spec.encoding;
+  if (spec?.stallMs !== undefined) assignment.stallMs = spec.stallMs;
+  if (spec === undefined) assignment.revoked = true;
+  return assignment;
 }
 
 /** Where outcomes go: `<inbox>.done`. */
@@ -244,27 +272,40 @@ type Inbox = string;
 
 /** Clients that await tasks. In memory only: after a fail-over clients ask again. */
 export class Awaiting {
-  readonly #inboxesByTask = new TaskMap<readonly Inbox[]>();
+  /** Nearly every awaited task has one client. No map of a project is empty. */
+  readonly #inboxesByProject = new Map<ProjectId, Map<TaskId, Inbox | readonly Inbox[]>>();
+  #size = 0;
 
   /** @returns false when there is no room: the client asks again later */
-  add(task: TaskRef, inbox: Inbox): boolean {
-    const inboxes = this.#inboxesByTask.get(task);
-    if (inboxes?.includes(inbox) === true) return true;
-    if (inboxes === undefined && this.#inboxesByTask.size >= limits.awaitedTasksMax) return false;
-    if (inboxes !== undefined && inboxes.length >= limits.awaitersPerTaskMax) return false;
-    this.#inboxesByTask.set(task, inboxes === undefined ? [inbox] : [...inboxes, inbox]);
+  add(ref: TaskRef, inbox: Inbox): boolean {
+    const { project, task } = ref;
+    const inboxes = this.of(ref);
+    if (inboxes.includes(inbox)) return true;
+    if (inboxes.length === 0 && this.#size >= limits.awaitedTasksMax) return false;
+    if (inboxes.length >= limits.awaitersPerTaskMax) return false;
+    const inboxesByTask = this.#inboxesByProject.get(project) ?? new Map<TaskId, Inbox | readonly Inbox[]>();
+    if (inboxesByTask.size === 0) this.#inboxesByProject.set(project, inboxesByTask);
+    if (inboxes.length === 0) this.#size += 1;
+    inboxesByTask.set(task, inboxes.length === 0 ? inbox : [...inboxes, inbox]);
     return true;
   }
 
-  of(task: TaskRef): readonly Inbox[] {
-    return this.#inboxesByTask.get(task) ?? [];
+  of({ project, task }: TaskRef): readonly Inbox[] {
+    const inboxes = this.#inboxesByProject.get(project)?.get(task);
+    if (inboxes === undefined) return none;
+    return typeof inboxes === "string" ? [inboxes] : inboxes;
   }
 
   /** Removes an ended task. @returns inboxes of the awaiting clients */
-  take(task: TaskRef): readonly Inbox[] {
-    const inboxes = this.#inboxesByTask.get(task);
-    if (inboxes === undefined) return [];
-    this.#inboxesByTask.delete(task);
+  take(ref: TaskRef): readonly Inbox[] {
+    const inboxes = this.of(ref);
+    if (inboxes.length === 0) return none;
+    const inboxesByTask = this.#inboxesByProject.get(ref.project);
+    inboxesByTask?.delete(ref.task);
+    if (inboxesByTask?.size === 0) this.#inboxesByProject.delete(ref.project);
+    this.#size -= 1;
     return inboxes;
   }
 }
+
+const none: readonly Inbox[] = [];

@@ -1,33 +1,45 @@
 // Handlers of `project.<p>.submit` and `.cancel`; `retry` and `await` have files of their own (retry-handler.ts,
-// await-handler.ts). Here too: the complete, immutable specification of a submitted task, and its content hash.
+// await-handler.ts).
 
-import { hash } from "node:crypto";
 import type { Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
-import { NO_PROJECT, type ProjectId, type TaskId, taskId, userId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { check, decode, invalid } from "../../protocol/codec.ts";
+import { NO_PROJECT, type ProjectId, taskId } from "../../ids.ts";
+import { invalid } from "../../protocol/codec.ts";
 import {
   cancelItemSchema,
   cancelRequestSchema,
   projectIdSchema,
   submitRequestSchema,
-  type TaskInput,
   taskInputSchema,
 } from "../../protocol/schemas.ts";
-import type { TaskSpec } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
-import { answersOf, cancelAnswer, submitAnswer } from "./answers.ts";
+import { answersJson, cancelAnswer, submitAnswerJson } from "./answers.ts";
 import { AwaitHandler } from "./await-handler.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 import type { Outbox } from "./outbox.ts";
+import { isRightSubmitRequest, readToken } from "./quick-checks.ts";
 import { RetryHandler } from "./retry-handler.ts";
+import { ContentHasher, taskSpec } from "./task-spec.ts";
+
+const submitRequest = {
+  schema: submitRequestSchema,
+  list: "tasks",
+  itemSchema: taskInputSchema,
+  isRight: isRightSubmitRequest,
+} as const;
+
+const cancelRequest = {
+  schema: cancelRequestSchema,
+  list: "tasks",
+  itemSchema: cancelItemSchema,
+} as const;
 
 export class ProjectHandlers {
   readonly #intake: Intake;
   readonly #random: Random;
   readonly #outbox: Outbox;
+  readonly #hasher = new ContentHasher();
   readonly #awaits: AwaitHandler;
   readonly #retries: RetryHandler;
 
@@ -42,7 +54,7 @@ export class ProjectHandlers {
   take([id, verb]: readonly string[], message: Message): void {
     const { reply } = message;
     if (reply === undefined) return this.#intake.count("no-reply");
-    const project = check(id, projectIdSchema, "project");
+    const project = readToken(id, projectIdSchema, "project");
     if (!project.ok) return this.#intake.refuse(reply, project);
     if (project.value === NO_PROJECT)
       return this.#intake.refuse(reply, invalid("project: _ stands for no project", "project"));
@@ -62,18 +74,18 @@ export class ProjectHandlers {
 
   #submit(project: ProjectId, message: Message): void {
     const intake = this.#intake;
-    const request = intake.read(message, (data) => decode(data, submitRequestSchema));
+    const request = intake.readItems(message, submitRequest);
     if (request === undefined) return;
-    const { reply } = request;
+    const { reply, items } = request;
     const { tasks, notify, failFast } = request.body;
     if (intake.isClosed(reply, project, tasks.length)) return;
-    const inputs = tasks.map((item, at) => intake.checkItem(item, taskInputSchema, `tasks[${at}]`));
-    const commands = inputs.flatMap((input): Command[] => {
-      if (!input.ok) return [];
-      const task = taskSpec(input.value, project, () => taskId(this.#random.id(20)));
-      return [
-        { type: "SubmitTask", task, hash: contentHash(task), ...(failFast === true ? { failFast } : {}) },
-      ];
+    const freshId = () => taskId(this.#random.id(20));
+    const commands = items.right.map((input): Command => {
+      const task = taskSpec(input, project, freshId);
+      const hash = this.#hasher.hashOf(task);
+      return failFast === true
+        ? { type: "SubmitTask", task, hash, failFast }
+        : { type: "SubmitTask", task, hash };
     });
     intake.decide({
       reply,
@@ -86,7 +98,7 @@ export class ProjectHandlers {
         for (const each of replies)
           if (each.kind === "refused" || each.kind === "budget-exceeded")
             intake.refusals.add(project, each.reason, 1);
-        return { ...commit, answers: answersOf(inputs, replies, submitAnswer) };
+        return answersJson(items, { replies, commit }, submitAnswerJson);
       },
     });
   }
@@ -107,65 +119,15 @@ export class ProjectHandlers {
 
   #cancel(project: ProjectId, message: Message): void {
     const intake = this.#intake;
-    const request = intake.read(message, (data) => decode(data, cancelRequestSchema));
+    const request = intake.readItems(message, cancelRequest);
     if (request === undefined) return;
-    const items = request.body.tasks.map((item, at) =>
-      intake.checkItem(item, cancelItemSchema, `tasks[${at}]`),
-    );
-    const commands = items.flatMap((item): Command[] =>
-      item.ok ? [{ type: "CancelTask", project, ...item.value }] : [],
-    );
+    const { reply, items } = request;
     intake.decide({
-      reply: request.reply,
-      commands,
+      reply,
+      commands: items.right.map((item): Command => ({ type: "CancelTask", project, ...item })),
       project,
-      answer: (replies, commit) => ({ ...commit, answers: answersOf(items, replies, cancelAnswer) }),
+      answer: (replies, commit) =>
+        answersJson(items, { replies, commit }, (each) => JSON.stringify(cancelAnswer(each))),
     });
   }
-}
-
-const DEFAULT_USER = userId("default");
-const DEFAULT_PRIORITY = 100;
-const DEFAULT_WEIGHT = 1;
-
-/** Fills in the defaults. @param freshId makes an id for a task without one */
-export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
-  return {
-    id: input.id ?? freshId(),
-    kind: input.kind,
-    ...(input.role === undefined ? {} : { role: input.role }),
-    project,
-    user: input.user ?? DEFAULT_USER,
-    weight: input.weight ?? DEFAULT_WEIGHT,
-    priority: input.priority ?? DEFAULT_PRIORITY,
-    payload: input.payload ?? "",
-    ...(input.encoding === undefined ? {} : { encoding: input.encoding }),
-    ...(input.tokens === undefined ? {} : { tokens: input.tokens }),
-    ...(input.deadline === undefined ? {} : { deadline: input.deadline }),
-    ...(input.notBefore === undefined ? {} : { notBefore: input.notBefore }),
-    maxAttempts: input.maxAttempts ?? limits.maxAttemptsDefault,
-    timeoutMs: input.timeoutMs ?? limits.attemptTimeoutMs,
-    ...(input.stallMs === undefined ? {} : { stallMs: input.stallMs }),
-  };
-}
-
-/** First 22 characters of the SHA-256 over the submitted content. Same id and same hash: the same task. */
-export function contentHash(spec: TaskSpec): string {
-  const { role, encoding, tokens, deadline, notBefore, stallMs } = spec;
-  const content = [
-    spec.kind,
-    spec.project,
-    spec.user,
-    spec.weight,
-    spec.priority,
-    spec.maxAttempts,
-    spec.timeoutMs,
-    role,
-    encoding,
-    tokens,
-    deadline,
-    notBefore,
-    stallMs,
-  ];
-  return hash("sha256", `${JSON.stringify(content)}${spec.payload}`, "base64url").slice(0, 22);
 }

@@ -19,8 +19,9 @@ import {
   retryItemSchema,
   retryRequestSchema,
 } from "../../protocol/schemas.ts";
+import type { EndedTask } from "../../state/ended-task.ts";
 import type { TaskSpec } from "../../state/event.ts";
-import type { EndedTask, SwarmState } from "../../state/state.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
 import { backpressure, codedError, retryAnswer } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
@@ -199,7 +200,7 @@ function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
 function gone({ id, roundIdx }: EndedTask): CodedError {
   return codedError(
     "WAGGLE_GONE",
-    `the payload of task ${id} is no longer kept: the journal was purged of batch ${roundIdx}. Submit the task anew, under another id`,
+    `the payload of task ${id} is no longer kept: batch ${roundIdx} was removed from the journal. Submit the task anew, under another id`,
     { field: "task" },
   );
 }

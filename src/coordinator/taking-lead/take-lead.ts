@@ -20,7 +20,7 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import { JournalDamagedError, UnreachableError } from "../../errors.ts";
+import { JournalDamagedError, mayAnswerLater } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
@@ -149,9 +149,8 @@ class TakingLead {
       const isRival = error instanceof SegmentLostError && !error.isGone && this.#writing === undefined;
       if (isRival) return this.#standBy(); // of a leader's own claims: a rival's shows in the next list
       const isReconnected = attempt.signal.aborted;
-      const mayBegin = [UnreachableError, NewSegmentError, SegmentLostError].some(
-        (type) => error instanceof type,
-      );
+      const mayBegin =
+        mayAnswerLater(error) || error instanceof NewSegmentError || error instanceof SegmentLostError;
       if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
         logger.warn({ err: error }, "the lead could not be taken; taking it begins again");

@@ -3,11 +3,12 @@
 // lists by kind) are built again.
 
 import { JournalDamagedError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
 import { KindReader } from "./kinds.ts";
-import { groupByName, openedLine, type RowName } from "./line.ts";
+import { groupByName, openedLine, parsedLines, type RowName } from "./line.ts";
 import { ProjectReader } from "./projects.ts";
 import { QueueReader } from "./queues.ts";
 import { RateReader } from "./rates.ts";
@@ -19,28 +20,38 @@ import { TimerReader } from "./timers.ts";
 /** @throws JournalDamagedError that names the damaged line */
 export function decodeState(lines: Iterable<string>): SwarmState {
   const decoder = new StateDecoder();
-  for (const line of lines) decoder.take(line);
-  const building = decoder.end();
-  for (;;) {
-    const step = building.next();
-    if (step.done) return step.value;
+  let some: string[] = [];
+  for (const line of lines) {
+    some.push(line);
+    if (some.length < limits.baseStepRows) continue;
+    finished(decoder.take(some));
+    some = [];
   }
+  finished(decoder.take(some));
+  return finished(decoder.end());
 }
 
-/** For lines that arrive one by one. */
+/** For lines that arrive in portions. */
 export class StateDecoder {
   #number = 0;
   #group = 0;
   #parts: Parts | undefined;
   #isWhole = false;
 
-  /** @throws JournalDamagedError; the decoder is useless afterwards */
-  take(line: string): void {
-    this.#number += 1;
-    try {
-      this.#read(line);
-    } catch (error) {
-      throw this.#named(error);
+  /**
+   * Reads the next lines, with a step after each line: other work may run between two steps.
+   * @throws JournalDamagedError; the decoder is useless afterwards
+   */
+  *take(lines: readonly string[]): Generator<undefined, void> {
+    const rows = parsedLines(lines);
+    for (const [at, line] of lines.entries()) {
+      this.#number += 1;
+      try {
+        this.#read(line, rows?.[at]);
+      } catch (error) {
+        throw this.#named(error);
+      }
+      yield;
     }
   }
 
@@ -58,9 +69,9 @@ export class StateDecoder {
     }
   }
 
-  #read(line: string): void {
+  #read(line: string, row: unknown): void {
     if (this.#isWhole) refuse("follows the last one");
-    const { name, fields } = openedLine(line, this.#number);
+    const { name, fields } = openedLine(line, this.#number, row);
     this.#enterGroup(name);
     if (name === "snapshot") this.#parts = new Parts(readHeader(fields));
     else (this.#parts ?? refuse("stands before the header")).read(name, fields);
@@ -81,6 +92,14 @@ export class StateDecoder {
     const { message, field } = error;
     const options = field === undefined ? { cause: error } : { cause: error, field };
     return new JournalDamagedError(`snapshot line ${this.#number}: ${message}`, options);
+  }
+}
+
+/** Takes all steps at once. */
+export function finished<Result>(steps: Generator<undefined, Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
   }
 }
 

@@ -40,12 +40,20 @@ export function sealedLine(number: number, [name, fields]: Row): string {
   return `${text},${sealOf(text, text.length)}]`;
 }
 
-/** @throws JournalDamagedError unless the line has this number and is unchanged */
+/** Parses lines in one go. V8 places the values of a long text where the garbage collector does not copy them.
+ *  @returns a value per line; undefined unless the lines hold one value each */
+export function parsedLines(lines: readonly string[]): readonly unknown[] | undefined {
+  const rows = parsedOrNothing(`[${lines.join(",")}]`);
+  return Array.isArray(rows) && rows.length === lines.length ? rows : undefined;
+}
+
+/** @param row of `parsedLines`; parsed here if undefined
+ *  @throws JournalDamagedError unless the line has this number and is unchanged */
 export function openedLine(
   line: string,
   number: number,
+  row: unknown = parsedOrNothing(line),
 ): { readonly name: RowName; readonly fields: Fields } {
-  const row = parsedOrNothing(line);
   if (!Array.isArray(row) || row.length !== 4) refuse("is no row");
   const [saidNumber, name, fields, seal] = row as unknown[];
   if (seal !== sealOf(line, line.lastIndexOf(","))) refuse("is not as it was written");

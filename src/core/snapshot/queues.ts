@@ -133,7 +133,7 @@ function* buildUser(project: QueueProject, { waiting, partitions }: ReadUser): G
     const partition = addPartition(user, avoid);
     const inOrder = yield* sortInSteps(tasks, ({ queuedOrder }) => queuedOrder);
     for (const [at, task] of inOrder.entries()) {
-      if (at % limits.snapshotStepRows === 0) yield;
+      if (at % limits.baseStepRows === 0) yield;
       if (task.queuedOrder === partition.newest?.queuedOrder)
         refuse(`two tasks were queued at ${task.queuedOrder}`);
       append(partition, task);

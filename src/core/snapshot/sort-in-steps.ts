@@ -9,8 +9,8 @@ export function* sortInSteps<Item>(
   keyOf: (item: Item) => number,
 ): Generator<undefined, Item[]> {
   let runs: Item[][] = [];
-  for (let from = 0; from < items.length; from += limits.snapshotStepRows) {
-    const run = items.slice(from, from + limits.snapshotStepRows);
+  for (let from = 0; from < items.length; from += limits.baseStepRows) {
+    const run = items.slice(from, from + limits.baseStepRows);
     runs.push(run.sort((a, b) => keyOf(a) - keyOf(b)));
     yield;
   }
@@ -36,7 +36,7 @@ function* mergeInSteps<Item>(
     if (isOne) firstAt += 1;
     else secondAt += 1;
     merged.push((isOne ? one : other) as Item);
-    if (merged.length % limits.snapshotStepRows === 0) yield;
+    if (merged.length % limits.baseStepRows === 0) yield;
   }
   return merged;
 }

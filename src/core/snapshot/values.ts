@@ -2,9 +2,10 @@
 
 import type { Instant } from "../../ids.ts";
 import type { Account } from "../../state/account.ts";
+import type { EndedTaskState } from "../../state/ended-task.ts";
 import type { RollingWindow, WindowBucket } from "../../state/rolling-window.ts";
 import { emptyWindow } from "../../state/rolling-window.ts";
-import type { EndedTaskState, SuccessRecord, TaskCounts, Timer, TokenLedger } from "../../state/state.ts";
+import type { SuccessRecord, TaskCounts, Timer, TokenLedger } from "../../state/state.ts";
 import { historyAmiss } from "../../state/use-history.ts";
 import { allOf, type Fields, refuse } from "./checked-fields.ts";
 

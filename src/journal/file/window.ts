@@ -13,6 +13,8 @@ export interface WholeRecord {
 export class FileWindow {
   readonly #file: JournalFile;
   readonly #windowBytes: number;
+  /** Memory of the window, used again for each position of the window. */
+  #memory: Buffer = Buffer.alloc(0);
   #bytes: Buffer = Buffer.alloc(0);
   #start = 0;
 
@@ -43,8 +45,12 @@ export class FileWindow {
   }
 
   async #move(offset: number, length: number): Promise<void> {
-    const target = Buffer.allocUnsafe(length);
-    let filled = 0;
+    const held = this.#bytes.subarray(Math.min(Math.max(offset - this.#start, 0), this.#bytes.length));
+    let filled = offset < this.#start ? 0 : held.length;
+    const target = this.#memory.length < length ? Buffer.allocUnsafeSlow(length) : this.#memory;
+    target.set(held.subarray(0, filled));
+    this.#memory = target;
+    this.#bytes = target.subarray(0, 0); // until the read ends
     while (filled < length) {
       const reading = () => this.#file.read(target, filled, length - filled, offset + filled);
       const { bytesRead } = await reachingDisk(reading);

@@ -3,11 +3,12 @@
 // answer, even without the newest record.
 
 import { z } from "zod";
-import { UnreachableError } from "../../errors.ts";
+import { ForbiddenError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { forbidden } from "../../protocol/forbidden.ts";
 import type { RequestFailure } from "../../transport/transport.ts";
 import type { SegmentRecord } from "../journal.ts";
-import type { StreamWire } from "./wire.ts";
+import type { StreamOutcome, StreamWire } from "./wire.ts";
 
 /** An error answer of JetStream. `errCode` is JetStream's own, `status` is like HTTP's. */
 export class StreamApiError extends UnreachableError {
@@ -121,10 +122,13 @@ interface StreamRecord extends SegmentRecord {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Every method throws StreamApiError for an error answer and UnreachableError for none. */
+/** Every method throws StreamApiError for an error answer, ForbiddenError without the permission to ask, and
+ *  UnreachableError without an answer. */
 export class StreamApi {
   readonly #wire: StreamWire;
   readonly #timeoutMs: number;
+  /** Streams that were seen with a record. */
+  readonly #begun = new Set<string>();
 
   constructor(wire: StreamWire, timeoutMs: number = limits.appendTimeoutMs) {
     this.#wire = wire;
@@ -155,11 +159,17 @@ export class StreamApi {
 
   /** Removes a stream and all records in it. */
   async remove(stream: string): Promise<void> {
+    this.#begun.delete(stream);
     await this.#call(`STREAM.DELETE.${stream}`, doneSchema);
   }
 
-  /** Undefined if the stream has no matching record. */
+  /** Undefined if the stream has no matching record. Asks for the state of an unknown stream first: nats-server 2.9.10
+   *  crashes when a record is requested while the stream is being created, and reports an empty stream meanwhile. */
   async record(stream: string, question: RecordQuestion): Promise<StreamRecord | undefined> {
+    if (!this.#begun.has(stream)) {
+      if ((await this.info(stream)).lastSeq === 0) return undefined;
+      this.#begun.add(stream);
+    }
     try {
       const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
       const { seq: position, subject, data } = message;
@@ -219,7 +229,7 @@ export class StreamApi {
     const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
     const timeoutMs = this.#timeoutMs;
     const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
-    if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
+    if (outcome.kind !== "answered") throw unansweredError(outcome, timeoutMs);
     return parseAnswer(decoder.decode(outcome.data), schema);
   }
 }
@@ -243,7 +253,12 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
 }
 
 /** The error for a request without an answer. */
-export function unansweredError(failure: RequestFailure, timeoutMs: number): UnreachableError {
+export function unansweredError(
+  outcome: Exclude<StreamOutcome, { readonly kind: "answered" }>,
+  timeoutMs: number,
+): UnreachableError {
+  if (outcome.kind === "forbidden") return new ForbiddenError(forbidden(outcome).message);
+  const failure: RequestFailure = outcome.kind;
   switch (failure) {
     case "no-responders":
       return new UnreachableError("JetStream does not answer: it is off, not permitted, or failing over");

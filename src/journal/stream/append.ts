@@ -42,6 +42,7 @@ export function readAppendAnswer(
   expected: { readonly stream: string; readonly position: number },
 ): AppendOutcome {
   const text = decoder.decode(data);
+  if (isUsualAcknowledgement(text, expected)) return { kind: "stored" };
   const answer = parse(text);
   if (answer === undefined) return unproven(text);
   if (answer.error !== undefined) return readError(answer.error, text);
@@ -63,6 +64,18 @@ function readError(error: NonNullable<Answer["error"]>, text: string): AppendOut
   const isFull =
     noRoomCodes.has(err_code) || (err_code === apiCodes.storeFailed && NO_ROOM.test(description));
   return isFull ? { kind: "full", message: `JetStream says: ${description}` } : unproven(text);
+}
+
+/** As nats-server 2.9 to 2.15 write it, without a domain. All further answers are parsed. */
+function isUsualAcknowledgement(
+  text: string,
+  { stream, position }: { readonly stream: string; readonly position: number },
+): boolean {
+  return (
+    position > 0 &&
+    (text === `{"stream":"${stream}","seq":${position}}` ||
+      text === `{"stream":"${stream}", "seq":${position}}`)
+  );
 }
 
 function parse(text: string): Answer | undefined {

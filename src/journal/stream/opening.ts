@@ -2,7 +2,13 @@
 // it waits for a while. Creates nothing: the first leader creates the first segment.
 
 import { systemClock, systemRandom } from "../../clock.ts";
-import { BrokerError, InvalidConfigError, UnreachableError, WaggleError } from "../../errors.ts";
+import {
+  BrokerError,
+  InvalidConfigError,
+  mayAnswerLater,
+  UnreachableError,
+  WaggleError,
+} from "../../errors.ts";
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { swarmPrefix } from "../../protocol/subjects.ts";
@@ -42,9 +48,9 @@ export interface JournalInspection {
   readonly maxPayload: SettingCheck;
 }
 
-/** @throws UnreachableError; BrokerError when JetStream is off; InvalidConfigError when the servers cannot keep so many
- *  replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or the journal is one
- *  of an earlier version */
+/** @throws UnreachableError; ForbiddenError; BrokerError when JetStream is off; InvalidConfigError when the servers
+ *  cannot keep so many replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or
+ *  the journal is one of an earlier version */
 export async function openStreamJournal(wire: StreamWire, options: OpeningOptions): Promise<StreamJournal> {
   const { segments, maxPayload } = await inspectStreams(wire, options);
   requireSettings("this NATS server", [maxPayload]);
@@ -108,7 +114,7 @@ async function patiently<T>(
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof UnreachableError) || isStreamMissing(error)) throw error;
+      if (!mayAnswerLater(error) || isStreamMissing(error)) throw error;
       await retry.pause(hasNone || isOff(error) ? noJetStreamError(error) : error);
     }
   }

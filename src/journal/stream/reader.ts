@@ -9,7 +9,12 @@
 // `limits.journalGapMs`: after a failover a server may not know the newest records yet. A replay from a single server
 // checks a fault only twice.
 
-import { type JournalDamagedError, RewrittenError, UnreachableError } from "../../errors.ts";
+import {
+  type JournalDamagedError,
+  mayAnswerLater,
+  RewrittenError,
+  type UnreachableError,
+} from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import { limits } from "../../limits.ts";
 import type { SegmentRecord } from "../journal.ts";
@@ -114,7 +119,7 @@ async function begin(access: StreamAccess, place: Place): Promise<Beginning> {
   } catch (error) {
     if (isStreamMissing(error)) return { kind: "faulty", reason: noSegmentError(segment) };
     if (isUnreadable(error)) return { kind: "faulty", reason: unreadableError(segment, next) };
-    if (error instanceof UnreachableError) return { kind: "unreachable", reason: error };
+    if (mayAnswerLater(error)) return { kind: "unreachable", reason: error };
     throw error;
   }
 }

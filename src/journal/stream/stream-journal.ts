@@ -2,7 +2,7 @@
 
 import { Aborts } from "../../abort.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../clock.ts";
-import { UnreachableError, WaggleError } from "../../errors.ts";
+import { mayAnswerLater, UnreachableError, WaggleError } from "../../errors.ts";
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { type Subjects, subjectsOf } from "../../protocol/subjects.ts";
@@ -103,22 +103,28 @@ export class StreamJournal implements Journal {
     await this.#options.wire.close();
   }
 
-  /** Settings of the stream, new or found. Two coordinators may create a stream at the same time. Nats-server 2.9.10
-   *  may then report overlapping subjects before `info` finds the stream, so the creation is repeated. */
+  /** Settings of the stream, new or found. Repeats the creation in two cases:
+   *   - Two coordinators create a stream at the same time. Nats-server 2.9.10 may then report overlapping subjects
+   *     before `info` finds the stream.
+   *   - The server does not answer. A cluster without one of its servers answers only after the new stream has a
+   *     leader, which was seen to take 9 s. */
   async #createStream(id: { readonly swarm: SwarmId; readonly number: number }): Promise<StreamConfig> {
     const { wire, replicas, clock = systemClock, random = systemRandom } = this.#options;
     const stream = streamNameOf(id);
     const { signal } = this.#closed;
-    const retry = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
+    const taken = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
+    const unanswered = new Retry({ wire, clock, random, signal, patienceMs: limits.journalOpenMs });
     for (;;) {
       try {
         return await this.#api.create(stream, streamConfigOf(id, replicas));
       } catch (error) {
-        if (!(error instanceof StreamApiError)) throw error;
-        if (!takenCodes.has(error.errCode)) throw createError(stream, error);
-        const config = await this.#configOf(stream);
-        if (config !== undefined) return config;
-        await retry.pause(createError(stream, error));
+        if (error instanceof StreamApiError) {
+          if (!takenCodes.has(error.errCode)) throw createError(stream, error);
+          const config = await this.#configOf(stream);
+          if (config !== undefined) return config;
+          await taken.pause(createError(stream, error));
+        } else if (mayAnswerLater(error)) await unanswered.pause(error);
+        else throw error;
         this.#requireOpen();
       }
     }

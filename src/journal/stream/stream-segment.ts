@@ -5,7 +5,6 @@ import type { Aborts } from "../../abort.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import { limits } from "../../limits.ts";
-import type { RequestOutcome } from "../../transport/transport.ts";
 import type {
   AppendOptions,
   AppendOutcome,
@@ -28,6 +27,7 @@ import { type Reading, readSegment } from "./reader.ts";
 import { Retry } from "./retry.ts";
 import type { Room } from "./room.ts";
 import { sealPosition } from "./seal.ts";
+import type { StreamOutcome } from "./wire.ts";
 
 export interface SegmentAccess extends StreamAccess {
   /** For readers, with a shorter time-out. */
@@ -92,7 +92,7 @@ export class StreamSegment implements Segment {
     const answer = await this.#publish(subject, bytes, appendHeaders(expected));
     if (answer.kind === "no-responders" && (await this.#isMissing())) return { kind: "missing" };
     if (answer.kind !== "answered")
-      return { kind: "unknown", cause: unansweredError(answer.kind, limits.appendTimeoutMs) };
+      return { kind: "unknown", cause: unansweredError(answer, limits.appendTimeoutMs) };
     const outcome = readAppendAnswer(answer.data, { stream, position: expected + 1 });
     if (outcome.kind === "stored") room.stored(bytes.length);
     return await this.#unlessSealed(outcome, expected + 1);
@@ -127,7 +127,7 @@ export class StreamSegment implements Segment {
     const { api, stream, subjects } = this.#access;
     const retry = this.#retry(limits.journalOpenMs);
     const unshown: number[] = [];
-    let answer: RequestOutcome | undefined;
+    let answer: StreamOutcome | undefined;
     for (;;) {
       if ((await this.#ifThere(() => api.info(stream))) === undefined) return false;
       if ((await this.#seal()) !== undefined) return true;
@@ -142,11 +142,12 @@ export class StreamSegment implements Segment {
         await retry.pause(new UnreachableError(`segment ${this.number} could not be sealed (${text})`));
       }
       answer = await this.#publish(subjects.segmentSealed(this.number), NOTHING);
+      if (answer.kind === "forbidden") throw unansweredError(answer, limits.appendTimeoutMs);
     }
   }
 
   /** Sends before returning, so that appends leave in the order of the calls. */
-  #publish(subject: string, bytes: Uint8Array, headers?: Record<string, string>): Promise<RequestOutcome> {
+  #publish(subject: string, bytes: Uint8Array, headers?: Record<string, string>): Promise<StreamOutcome> {
     const timeoutMs = limits.appendTimeoutMs;
     const options = headers === undefined ? { timeoutMs } : { timeoutMs, headers };
     return this.#access.wire.ask(subject, bytes, options);

@@ -1,7 +1,7 @@
 // The port from the journal to a connection to NATS. The rules of answers, pulls and settings use only the port, not a
 // client library. Implemented by nats.ts and by the simulator.
 
-import type { RequestOutcome } from "../../transport/transport.ts";
+import type { Forbidden, RequestOutcome } from "../../transport/transport.ts";
 
 export interface StreamWire {
   /** Largest message accepted by the current or last server, headers included. */
@@ -13,8 +13,8 @@ export interface StreamWire {
   readonly serverVersion: string;
   readonly status: "connected" | "reconnecting" | "closed";
   /** Sends before returning, so that requests leave in the order of the calls. Never throws: a missing answer is a
-   *  value, and a broken connection ends the wait at once. */
-  ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome>;
+   *  value, and a broken connection or a missing permission ends the wait at once. */
+  ask(subject: string, data: Uint8Array, options: AskOptions): Promise<StreamOutcome>;
   publish(subject: string, data: Uint8Array, reply: string): void;
   /** A fresh inbox. `handler` must not throw. */
   listen(handler: (message: StreamMessage) => void): Listening;
@@ -22,6 +22,8 @@ export interface StreamWire {
   onStatus(listener: () => void): () => void;
   close(): Promise<void>;
 }
+
+export type StreamOutcome = RequestOutcome | Forbidden;
 
 export interface AskOptions {
   readonly timeoutMs: number;

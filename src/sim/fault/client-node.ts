@@ -9,9 +9,13 @@ import type { TaskRequest } from "../../client/task-request.ts";
 import type { ResourcePatch } from "../../core/settings-patch.ts";
 import { WaggleError } from "../../errors.ts";
 import { taskKey } from "../../ids.ts";
+import { LossError } from "../../protocol/loss-error.ts";
+import type { StoryObserved } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import { type Life, type MachineClock, newMachine } from "./life.ts";
 import type { ClientCharacter, Operation } from "./workload.ts";
+
+type StoryAnswer = NonNullable<StoryObserved["answer"]>;
 
 /** Longest wait for slots, ms. */
 const ACQUIRE_MS = 15_000;
@@ -121,7 +125,8 @@ export class ClientNode {
       case "retry":
         return await this.#retry(operation.task, operation.project, swarm);
       case "query":
-        return await swarm.story(operation.task, { project: operation.project });
+        await this.#read(operation, "story", swarm);
+        return await this.#read(operation, "explain", swarm);
       case "await":
         return await swarm
           .task(operation.task, { project: operation.project })
@@ -149,6 +154,28 @@ export class ClientNode {
         });
       case "acquire":
         return await this.#acquire(operation.resources, operation.holdMs, swarm);
+    }
+  }
+
+  /** Records the history of a task, or the error. */
+  async #read(
+    { task, project }: { readonly task: string; readonly project: string },
+    how: "story" | "explain",
+    swarm: Swarm,
+  ): Promise<void> {
+    const { engine, history } = this.#habitat;
+    const node = this.#life?.name ?? this.id;
+    const head = { kind: "story", node, task: taskKey({ project, task }), sentMs: engine.nowMs } as const;
+    try {
+      const answer = await (how === "story" ? storyOf : explanationOf)(swarm, task, project);
+      history.push({ ...head, heardMs: engine.nowMs, answer });
+    } catch (error) {
+      const heard = {
+        heardMs: engine.nowMs,
+        ...(error instanceof LossError ? { saysLoss: true as const } : {}),
+      };
+      if (error instanceof WaggleError) history.push({ ...head, ...heard, refused: error.code });
+      throw error;
     }
   }
 
@@ -233,6 +260,25 @@ export class ClientNode {
     await new Promise<void>((resolve) => void life?.clock.after(holdMs, resolve));
     await slot.release();
   }
+}
+
+async function storyOf(swarm: Swarm, task: string, project: string): Promise<StoryAnswer> {
+  const { status, attempts, events } = await swarm.story(task, { project });
+  const named = events.filter(({ event }) => event.type !== "AssignmentsConfirmed");
+  return {
+    statusIdx: status.idx,
+    attempts: attempts.map(attemptOf),
+    events: named.map(({ idx, event: { type } }) => ({ idx, type })),
+  };
+}
+
+async function explanationOf(swarm: Swarm, task: string, project: string): Promise<StoryAnswer> {
+  const { idx, attempts } = await swarm.explain(task, { project });
+  return { statusIdx: idx, attempts: attempts.map(attemptOf) };
+}
+
+function attemptOf({ attempt, agent, assignedIdx }: StoryAnswer["attempts"][number]) {
+  return { attempt, agent, assignedIdx };
 }
 
 /** α of a resource by its slots: the policy's α for one slot, fixed for an even number, else auto-tuned. */

@@ -83,9 +83,9 @@ export class CoordinatorNode {
     this.#awayFromMs = undefined;
     transport.onStatus((status) => this.#noteStatus(status === "connected"));
     const { clock, random } = life;
-    const { everyEvents, retention, snapshotSyncMs, leaderTimeoutMs } = this.#character;
+    const { everyEvents, retention, baseSyncMs, leaderTimeoutMs } = this.#character;
     const maker = baseMakerHere({ journal, clock });
-    const compaction = { maker, retention, everyEvents, snapshotSyncMs };
+    const compaction = { maker, retention, everyEvents, baseSyncMs };
     const options = { id: this.id, swarm, transport, journal, compaction, clock, random, logger };
     startCoordinator({ ...options, leaderTimeoutMs }).then(
       (coordinator) => this.#runs(coordinator),

@@ -38,7 +38,7 @@ export const faultKinds = {
   "no-responders": "the journal does not answer",
   "fail-over":
     "the journal does not answer, and its newest records are not found right before and after; at times a standby starts then",
-  "dead-reader": "a coordinator's reader of the journal hears for good of no new records",
+  "dead-reader": "a coordinator's reader of the journal gets no new records any more",
   "tail-cut": "a power loss takes the newest segment's last records; coordinators hold them",
   "segment-lost": "a power loss takes the newest segment; coordinators hold it",
   gap: "the newest segment loses records in its middle; every coordinator has read them",

@@ -59,7 +59,7 @@ export class SimStreamWire implements StreamWire {
     const { token, outcome } = this.#requests.open({ timeoutMs: options.timeoutMs });
     const { losses } = server;
     const reply = (answer: object | "nobody") => this.#answer(token, answer);
-    const bytes = data.slice();
+    const bytes = Uint8Array.from(data);
     line.carry("there", () => server.handle(subject, bytes, options.headers ?? {}, reply, losses));
     return await outcome;
   }

@@ -139,7 +139,7 @@ export class SimStream {
   flipBit(seq: number): void {
     const record = this.#records.get(seq);
     if (record === undefined) return;
-    const bytes = record.bytes.slice();
+    const bytes = Uint8Array.from(record.bytes); // a copy of a Buffer too, which slice() is not
     bytes[0] = (bytes[0] ?? 0) ^ 1;
     this.#records.set(seq, { ...record, bytes });
     this.#flipped.add(seq);

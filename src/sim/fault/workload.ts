@@ -48,7 +48,7 @@ export interface CoordinatorCharacter {
   readonly everyEvents: number;
   readonly retention: AuditRetention;
   /** Time after which a server counts as having synced stored data: short, for the same reason. */
-  readonly snapshotSyncMs: number;
+  readonly baseSyncMs: number;
 }
 
 export interface ClientCharacter {
@@ -108,7 +108,7 @@ function drawCoordinator(random: SeededRandom, id: string): CoordinatorCharacter
     leaderTimeoutMs: random.pick([1_000, 2_000, 3_000]),
     everyEvents: 100 + random.below(400),
     retention: { ageMs: 5_000 + random.below(60_000), bytes: Number.POSITIVE_INFINITY },
-    snapshotSyncMs: random.below(5_000),
+    baseSyncMs: random.below(5_000),
   };
 }
 

@@ -39,8 +39,13 @@ export function checkAnswers(
 }
 
 function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhenSent): string | undefined {
-  // check-tasks.ts
-  if (observed.kind === "assigned" || observed.kind === "submit" || observed.kind === "call")
+  // check-tasks.ts, check-stories.ts
+  if (
+    observed.kind === "assigned" ||
+    observed.kind === "submit" ||
+    observed.kind === "call" ||
+    observed.kind === "story"
+  )
     return undefined;
   if (observed.kind === "told")
     return wrongOutcome(

@@ -7,6 +7,7 @@ import { checkCapacity } from "./check-capacity.ts";
 import { checkLives } from "./check-lives.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
 import { checkFold, checkReadings } from "./check-readings.ts";
+import { checkStories } from "./check-stories.ts";
 import {
   checkAccepted,
   checkAssigned,
@@ -44,6 +45,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkAttempts(line),
     ...checkLives(line),
     ...checkAnswers(observations, line, known),
+    ...checkStories(observations, line),
     ...checkCapacity(line),
     ...checkReadings(readings, line),
     ...checkFold(readings, line),

@@ -4,8 +4,9 @@
 import { type TaskRef, taskKey } from "../../ids.ts";
 import { decodeRecord, hashOf } from "../../journal/records.ts";
 import { emptyTail } from "../../journal/replay.ts";
+import type { EndedTaskState } from "../../state/ended-task.ts";
 import type { Event, TaskSpec, TrimReason } from "../../state/event.ts";
-import type { EndedTaskState, LiveTaskState } from "../../state/state.ts";
+import type { LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
 
 /** A record of the journal, in any segment. */
@@ -60,6 +61,8 @@ export interface TaskLife {
   readonly rounds: [TaskRound, ...TaskRound[]];
   readonly stretches: TaskStretch[];
   readonly attempts: Map<number, AttemptLife>;
+  /** The events that name the task, in order. */
+  readonly events: { readonly idx: number; readonly type: Event["type"] }[];
 }
 
 export function newestRound({ rounds }: TaskLife): TaskRound {
@@ -73,6 +76,22 @@ const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
   TaskCancelled: "cancelled",
   TaskExpired: "expired",
 };
+
+/** Events of a task's history that name the task. */
+const ofHistory: ReadonlySet<Event["type"]> = new Set([
+  "TaskSubmitted",
+  "TaskRetried",
+  "TaskReleased",
+  "TaskAssigned",
+  "AttemptFailed",
+  "AttemptReleased",
+  "TokensCharged",
+  "TaskCompleted",
+  "TaskFailed",
+  "TaskDeadLettered",
+  "TaskCancelled",
+  "TaskExpired",
+]);
 
 /** An event of batch `idx`: the audit begins at the later batch `firstIdx`. */
 interface Trim {
@@ -94,7 +113,7 @@ export class CommittedLog {
    * queued.
    */
   readonly faults: string[] = [];
-  /** The moves of the audit's first batch, in order. */
+  /** Every change of the first kept batch, in order. */
   readonly #trims: Trim[] = [];
   /** By agent: tasks with an unconfirmed newest attempt. */
   readonly #unconfirmed = new Map<string, Set<string>>();
@@ -105,7 +124,11 @@ export class CommittedLog {
    */
   constructor(records: Iterable<LineRecord>) {
     this.batches = lineOf(records);
-    for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
+    for (const { idx, events } of this.batches)
+      for (const event of events) {
+        this.#take(event, idx);
+        this.#list(event, idx);
+      }
   }
 
   get lastIdx(): number {
@@ -172,6 +195,13 @@ export class CommittedLog {
     }
   }
 
+  /** Adds the event to the history of the task that it names. */
+  #list(event: Event, idx: number): void {
+    if (!("task" in event) || !ofHistory.has(event.type)) return;
+    const ref = typeof event.task === "string" ? (event as TaskRef) : refOf(event.task);
+    this.taskById.get(taskKey(ref))?.events.push({ idx, type: event.type });
+  }
+
   #submit({ task: spec }: Extract<Event, { type: "TaskSubmitted" }>, idx: number): void {
     if (this.taskById.has(taskKey(refOf(spec)))) this.#fault(idx, `submits ${spec.id} a second time`);
     else {
@@ -184,6 +214,7 @@ export class CommittedLog {
         rounds,
         stretches,
         attempts: new Map(),
+        events: [],
       });
     }
   }

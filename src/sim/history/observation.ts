@@ -122,6 +122,29 @@ export interface CallObserved extends Asked {
   readonly task: string;
 }
 
+/**
+ * A program's question for the history of a task, over all requests that the client made for it: `Swarm.story`, or
+ * `Swarm.explain`. `refused` holds the error that the question ended with.
+ */
+export interface StoryObserved extends Asked {
+  readonly kind: "story";
+  readonly task: string;
+  /** The question ended because batches seen before are gone from the journal (`LossError`). A batch that no server
+   *  finds at present is no loss. */
+  readonly saysLoss?: true;
+  readonly answer?: {
+    /** The batch of the task's status: the history is at least as new. */
+    readonly statusIdx: number;
+    readonly attempts: readonly {
+      readonly attempt: number;
+      readonly agent: string;
+      readonly assignedIdx: number;
+    }[];
+    /** The events that name the task, in order. Absent in an explanation. */
+    readonly events?: readonly { readonly idx: number; readonly type: string }[];
+  };
+}
+
 /** A request about a task, with the answer if any. */
 export type AskedObservation =
   | SubmitObserved
@@ -131,7 +154,7 @@ export type AskedObservation =
   | QueryObserved
   | ResultObserved;
 
-export type Observation = AskedObservation | ToldObserved | AssignedObserved | CallObserved;
+export type Observation = AskedObservation | ToldObserved | AssignedObserved | CallObserved | StoryObserved;
 
 /** The journal's batch at an index, as a reader or a coordinator holds it. */
 export interface Reading {

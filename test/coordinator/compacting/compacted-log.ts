@@ -47,7 +47,7 @@ export class CompactedLog {
       random: systemRandom,
       logger: silentLogger,
       everyEvents: 10,
-      snapshotSyncMs: SYNC_MS,
+      baseSyncMs: SYNC_MS,
       ...overrides,
     };
     this.log = log;

@@ -28,7 +28,7 @@ describe("a base is due", () => {
 
   it("after so many bytes, counted from the newest base of any leader", async () => {
     const log = await MemoryLedLog.start({}, 400_000);
-    const never = { everyEvents: Number.POSITIVE_INFINITY, snapshotSyncMs: 0 };
+    const never = { everyEvents: Number.POSITIVE_INFINITY, baseSyncMs: 0 };
     await log.change();
     const first = new CompactedLog(log, never);
     await log.submit(30, 1_000);
@@ -61,8 +61,8 @@ describe("a base is due", () => {
     const compacted = new CompactedLog(await MemoryLedLog.start());
     const { log } = compacted;
     await compacted.base();
-    await log.clock.advance(limits.snapshotMs);
-    log.turns.pass(limits.snapshotMs);
+    await log.clock.advance(limits.baseMs);
+    log.turns.pass(limits.baseMs);
     await compacted.pulse();
     expect(log.number).toBe(2);
     await log.submit(1);
@@ -79,9 +79,9 @@ describe("a base is due", () => {
 
   it("and not at each batch while it stays short, where nothing waits for a sync", async () => {
     const log = await MemoryLedLog.start();
-    const compacted = new CompactedLog(log, { snapshotSyncMs: 0, everyEvents: Number.POSITIVE_INFINITY });
+    const compacted = new CompactedLog(log, { baseSyncMs: 0, everyEvents: Number.POSITIVE_INFINITY });
     compacted.isShort = true;
-    for (let second = 0; second < limits.snapshotShortMs; second += 1_000) {
+    for (let second = 0; second < limits.baseShortMs; second += 1_000) {
       await log.submit(1);
       await compacted.pass(1_000);
     }
@@ -127,7 +127,7 @@ describe("the status of compaction", () => {
     await compacted.pass(1_000);
     expect(compacted.compaction.status.failure).toBe("no server answers");
     isFailing = false;
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(compacted.compaction.status.failure).toBeUndefined();
     expect(log.number).toBeGreaterThan(1);
   });
@@ -143,13 +143,13 @@ describe("a segment that could not be made", () => {
     });
     const compacted = new CompactedLog(log, { maker });
     await log.submit(10);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(numbers).toHaveLength(1);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(numbers).toHaveLength(2);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(numbers).toHaveLength(2);
-    await compacted.pass(limits.snapshotRetryMs * 2);
+    await compacted.pass(limits.baseRetryMs * 2);
     expect(numbers).toHaveLength(3);
     expect(new Set(numbers).size).toBe(3);
   });
@@ -165,7 +165,7 @@ describe("a segment that could not be made", () => {
     expect(compacted.compaction.status.failure).toMatch(/needs more than the 1000000 bytes/);
     expect(compacted.segments).toEqual([1, 3]);
     expect(log.store.end(3)?.position).toBe(1);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(compacted.segments).toEqual([1, 5]);
   });
 
@@ -192,9 +192,9 @@ describe("a segment that could not be made", () => {
     const compacted = new CompactedLog(await MemoryLedLog.start());
     await compacted.log.submit(10);
     compacted.log.store.loseRecords(1, 4);
-    await compacted.pass(limits.snapshotRetryMs - 1_000);
+    await compacted.pass(limits.baseRetryMs - 1_000);
     expect(compacted.damages).toEqual([]);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(compacted.damages).toEqual([expect.stringContaining("record 4 of segment 1 is missing")]);
   });
 });
@@ -287,7 +287,7 @@ it("a journal that is out of reach is said to be, once for each try", async () =
   expect(compacted.damages).toEqual([]);
   log.journal.setOffline(false);
   await log.submit(10);
-  await compacted.pass(limits.snapshotRetryMs);
+  await compacted.pass(limits.baseRetryMs);
   expect(compacted.compaction.status.failure).toBeUndefined();
   expect(log.number).toBe(2);
 });

@@ -193,7 +193,7 @@ describe("the remaining log", () => {
     log.store.loseRecords(3, log.live.position + 2);
     await compacted.pass(SETTLED_MS);
     expect(compacted.segments).toEqual([1, 2, 3]);
-    await compacted.pass(limits.snapshotRetryMs);
+    await compacted.pass(limits.baseRetryMs);
     expect(compacted.damages).toEqual([expect.stringContaining("is missing")]);
     expect(compacted.segments).toEqual([1, 2, 3]);
     expect(trims(compacted)).toEqual([]);
@@ -202,7 +202,7 @@ describe("the remaining log", () => {
   it("is read back: where the newest base is damaged, nothing goes", async () => {
     const compacted = await aLog(3);
     compacted.log.store.damageRecord(3, 2);
-    await compacted.pass(SETTLED_MS + limits.snapshotRetryMs);
+    await compacted.pass(SETTLED_MS + limits.baseRetryMs);
     expect(compacted.segments).toEqual([1, 2, 3]);
     expect(compacted.damages).toHaveLength(1);
   });
@@ -216,7 +216,7 @@ describe("the remaining log", () => {
     log.store.damageRecord(3, 2);
     log.journal.setOffline(true);
     log.journal.setOffline(false);
-    await compacted.pass(SETTLED_MS + limits.snapshotRetryMs);
+    await compacted.pass(SETTLED_MS + limits.baseRetryMs);
     expect(compacted.segments).toEqual([1, 2, 3]);
     expect(compacted.damages).toHaveLength(1);
   });

@@ -32,7 +32,7 @@ function setUp({ isBlind = false } = {}): void {
   nodes = ["c1", "c2"].map(
     (id) =>
       new CoordinatorNode(
-        { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention, snapshotSyncMs: 1_000 },
+        { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention, baseSyncMs: 1_000 },
         habitat,
         isBlind ? first : truth,
       ),

@@ -36,7 +36,7 @@ beforeEach(async () => {
   habitat = new Habitat(new SeededRandom("victims"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
-  const pace = { everyEvents: 1_000, retention, snapshotSyncMs: 1_000 };
+  const pace = { everyEvents: 1_000, retention, baseSyncMs: 1_000 };
   nodes = ["c1", "c2"].map(
     (id) => new CoordinatorNode({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth),
   );

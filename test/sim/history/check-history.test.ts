@@ -6,7 +6,12 @@ import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkLives } from "../../../src/sim/history/check-lives.ts";
 import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
-import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
+import type {
+  Observation,
+  Reading,
+  StoryObserved,
+  SubmitObserved,
+} from "../../../src/sim/history/observation.ts";
 import type { Event } from "../../../src/state/event.ts";
 import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
 
@@ -181,6 +186,37 @@ describe("a violation planted on purpose", () => {
     const { idx } = lastPosition();
     expectOnly(changed("query", undefined, { at: { term: 1, idx: idx + 1 } }), "P12 positions");
     expectOnly(changed("query", undefined, { at: { term: 2, idx } }), "P12 positions");
+  });
+
+  it("a history that ends with a loss", () => {
+    expectOnly(
+      {
+        observations: [
+          ...recorded.observations,
+          aStory({ refused: "WAGGLE_JOURNAL_DAMAGED", saysLoss: true }),
+        ],
+      },
+      "P12 stories",
+    );
+  });
+
+  it("a history with an event left out, repeated or in another batch, or with another agent", () => {
+    const { events, attempts, statusIdx } = trueStory();
+    const expectWrong = (change: Partial<NonNullable<StoryObserved["answer"]>>) => {
+      const answer = { events, attempts, statusIdx, ...change };
+      expectOnly({ observations: [...recorded.observations, aStory({ answer })] }, "P12 stories");
+    };
+    const [first, second] = events;
+    if (first === undefined || second === undefined) throw new Error("the task has too few events");
+    expectWrong({ events: events.slice(1) });
+    expectWrong({ events: events.slice(0, -1) });
+    expectWrong({ events: [first, ...events.slice(2)] });
+    expectWrong({ events: [first, first, ...events.slice(1)] });
+    expectWrong({ events: [...events, ...events.slice(-1)] });
+    expectWrong({ events: [first, { ...second, idx: second.idx + 1 }, ...events.slice(2)] });
+    expectWrong({ attempts: attempts.map((attempt) => ({ ...attempt, agent: "another" })) });
+    const told = aStory({ answer: { events, attempts, statusIdx } });
+    expect(check({ observations: [...recorded.observations, told] })).toEqual([]);
   });
 
   it("an answer from before the newest known batch", () => {
@@ -419,6 +455,23 @@ function changed(
 function without(observed: Observation, field: string, more: object): Observation {
   const { [field]: _dropped, ...rest } = observed as unknown as Record<string, unknown>;
   return { ...rest, ...more } as unknown as Observation;
+}
+
+/** The history of a task that completed. */
+function trueStory(): Required<NonNullable<StoryObserved["answer"]>> {
+  const line = lineOf(recorded);
+  const life = line.taskById.get("default/done");
+  if (life === undefined) throw new Error("the task is not in the journal");
+  const attempts = [...life.attempts].map(([attempt, { agent, openedIdx }]) => ({
+    attempt,
+    agent,
+    assignedIdx: openedIdx,
+  }));
+  return { events: life.events, attempts, statusIdx: line.lastIdx };
+}
+
+function aStory(more: Pick<StoryObserved, "answer" | "refused" | "saysLoss">): StoryObserved {
+  return { kind: "story", node: "reader", task: "default/done", sentMs: 1e12, heardMs: 1e12 + 1, ...more };
 }
 
 function anAccepted(change: Partial<SubmitObserved> & { readonly task: string }): Observation {

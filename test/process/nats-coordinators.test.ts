@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectServer, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFailed } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
@@ -29,9 +29,14 @@ const bytesMax = 64 * 1024 * 1024;
 const leaderTimeoutMs = 1_000;
 /** "At once" for a person; the hand-over itself takes less. */
 const handOverMsMax = 200;
+/** Of a hanging test; the longest takes 10 s. */
+const timeoutMs = 60_000;
+/** Printed after a failure. */
+const LOG_CHARACTERS = 8_000;
+const LOG_LINES = 100;
 
 for (const { path, version } of natsServersFor("coordinators on a damaged stream")) {
-  describe(`nats-server ${version}`, () => {
+  describe(`nats-server ${version}`, { timeout: timeoutMs }, () => {
     let server: RunningNatsServer;
     let admin: NatsConnection;
     let swarm: SwarmId;
@@ -49,8 +54,14 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       await server.stop();
     });
     beforeEach(async () => {
+      // The test before may have failed between a kill and the restart.
+      if (!server.isRunning) await server.restart();
       swarm = swarmId(`t${randomUUID().slice(0, 8)}`);
       log = keptLog();
+      onTestFailed(() => {
+        console.error(`nats-server ${version}, the end of its log:\n${server.log().slice(-LOG_CHARACTERS)}`);
+        for (const line of log.lines.slice(-LOG_LINES)) console.error(JSON.stringify(line));
+      });
     });
     afterEach(async () => {
       for (const close of closing.splice(0).reverse()) await close();

@@ -1,4 +1,4 @@
-// When snapshots are made, from environment variables that are no settings: only for tests, and for operators who
+// When bases are made, from environment variables that are no settings: only for tests, and for operators who
 // changed the sync interval of the NATS server.
 
 import { InvalidConfigError } from "../errors.ts";
@@ -7,19 +7,19 @@ import { durationIn } from "./duration.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Unset values are absent. */
-export interface SnapshotPace {
+export interface BasePace {
   readonly everyEvents?: number;
   /** Sync interval of the server. */
-  readonly snapshotSyncMs?: number;
+  readonly baseSyncMs?: number;
 }
 
 /** @throws InvalidConfigError naming the wrong variable */
-export function snapshotPace(env: Environment): SnapshotPace {
-  const everyEvents = read(env, "WAGGLE_SNAPSHOT_EVENTS", countIn, "a number of events, from 1");
-  const snapshotSyncMs = read(env, "WAGGLE_SNAPSHOT_SYNC", durationIn, "a duration such as 2m or 500ms");
+export function basePace(env: Environment): BasePace {
+  const everyEvents = read(env, "WAGGLE_BASE_EVENTS", countIn, "a number of events, from 1");
+  const baseSyncMs = read(env, "WAGGLE_BASE_SYNC", durationIn, "a duration such as 2m or 500ms");
   return {
     ...(everyEvents === undefined ? {} : { everyEvents }),
-    ...(snapshotSyncMs === undefined ? {} : { snapshotSyncMs }),
+    ...(baseSyncMs === undefined ? {} : { baseSyncMs }),
   };
 }
 

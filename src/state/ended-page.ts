@@ -1,0 +1,374 @@
+// A page of ended tasks in packed form, in order of ending. Numbers lie in typed arrays, ids and hashes in one buffer,
+// and names (projects, users, kinds, states, agents) in a table of the page. A record takes some 140 bytes and no
+// object, so the garbage collector never visits a record.
+//
+// The one thing to know: a record has a number for as long as the page lasts. A page without gaps finds the record by
+// its number; a shrunk page holds the numbers in a list.
+
+import { assert } from "../assert.ts";
+import type { AgentId, BatchIndex, Instant, Kind, ProjectId, TaskId, TaskRef, UserId } from "../ids.ts";
+import type { EndedTask, EndedTaskState } from "./ended-task.ts";
+
+/** Records of a page: some 128 KiB, written anew within a millisecond. */
+export const recordsPerPage = 1_024;
+
+/** Numbers of a record in each of a page's arrays. */
+const wholesPerRecord = 7;
+const wordsPerRecord = 2;
+const shortsPerRecord = 6;
+const textBytesPerRecord = 64;
+/** A full page with a smaller share of its buffer in use gives back the rest. */
+const trimmedShare = 0.75;
+/** Share of live rows below which a page is written anew, so that memory is at most twice the live records'. */
+const sparseShare = 0.5;
+/** The last character of a text with one byte per character. */
+const lastNarrow = 0xff;
+/** Added to the length of an id: the record's text has two bytes per character. */
+const isWide = 0x8000;
+
+export class EndedPage {
+  /** Sequence, round, attempts, batches of submission and of the round, instant and batch of the end. */
+  readonly #wholes: Float64Array;
+  /** Hash of project and id, end of the text. */
+  readonly #words: Uint32Array;
+  /** Project, user, kind, state and agent in the table of names; length of the id, 0 of a deleted record. */
+  readonly #shorts: Uint16Array;
+  /** Id and hash of each record. */
+  #text: Buffer;
+  /** End of the text of the newest record. */
+  #textTo = 0;
+  /** Of each record, while the page has gaps. */
+  readonly #numbers: Uint16Array | undefined;
+  readonly #names: string[] = [""];
+  /** Absent once the page is full. */
+  #numberByName: Map<string, number> | undefined = new Map([["", 0]]);
+  readonly #rowsMax: number;
+  /** Records, the deleted included. */
+  #rows = 0;
+  #live = 0;
+  /** No row before it is live. */
+  #first = 0;
+
+  /** @param hasGaps whether records have numbers of their own, in rising order */
+  constructor({ rowsMax = recordsPerPage, hasGaps = false } = {}) {
+    this.#rowsMax = rowsMax;
+    this.#wholes = new Float64Array(rowsMax * wholesPerRecord);
+    this.#words = new Uint32Array(rowsMax * wordsPerRecord);
+    this.#shorts = new Uint16Array(rowsMax * shortsPerRecord);
+    this.#text = Buffer.alloc(rowsMax * textBytesPerRecord);
+    this.#numbers = hasGaps ? new Uint16Array(rowsMax) : undefined;
+  }
+
+  /** Records that are not deleted. */
+  get live(): number {
+    return this.#live;
+  }
+
+  /** True if the page takes no further record. */
+  get isFull(): boolean {
+    return this.#numberByName === undefined;
+  }
+
+  /** @returns the record's number */
+  add(ended: EndedTask, hash: number, number = this.#rows): number {
+    const { id } = ended;
+    const row = this.#rows;
+    assert(id.length > 0 && id.length < isWide, "an id has some characters");
+    const wholes = row * wholesPerRecord;
+    this.#wholes[wholes] = ended.sequence;
+    this.#wholes[wholes + 1] = ended.round;
+    this.#wholes[wholes + 2] = ended.attempts;
+    this.#wholes[wholes + 3] = ended.submittedIdx;
+    this.#wholes[wholes + 4] = ended.roundIdx;
+    this.#wholes[wholes + 5] = ended.endedAt;
+    this.#wholes[wholes + 6] = ended.endedIdx;
+    const words = row * wordsPerRecord;
+    this.#words[words] = hash;
+    const isWideText = !this.#addNarrowText(id, ended.hash);
+    if (isWideText) this.#addWideText(id, ended.hash);
+    this.#words[words + 1] = this.#textTo;
+    const shorts = row * shortsPerRecord;
+    this.#addName(shorts, ended.project);
+    this.#addName(shorts + 1, ended.user);
+    this.#addName(shorts + 2, ended.kind);
+    this.#addName(shorts + 3, ended.state);
+    this.#addName(shorts + 4, ended.agent ?? "");
+    this.#shorts[shorts + 5] = id.length + (isWideText ? isWide : 0);
+    if (this.#numbers !== undefined) this.#numbers[row] = number;
+    this.#rows += 1;
+    this.#live += 1;
+    if (this.#rows === this.#rowsMax) this.#fill();
+    return number;
+  }
+
+  /** Lets go of what only a new record needs. */
+  #fill(): void {
+    this.#numberByName = undefined;
+    const used = this.#textFrom(this.#rows);
+    if (used < trimmedShare * this.#text.length) this.#text = copyOf(this.#text, used, used);
+  }
+
+  /** Row of a record; −1 for a number without a record. */
+  rowOf(number: number): number {
+    const row = this.#numbers === undefined ? number : this.#firstFrom(number);
+    return row < this.#rows && this.numberOf(row) === number && this.isLive(row) ? row : -1;
+  }
+
+  /** The first live row of a record with the number or a higher one; −1 without. */
+  rowFrom(number: number): number {
+    for (let row = Math.max(this.#firstFrom(number), this.#first); row < this.#rows; row += 1)
+      if (this.isLive(row)) return row;
+    return -1;
+  }
+
+  /** The last live row of a record with a lower number; −1 without. */
+  rowBefore(number: number): number {
+    let row = Math.min(this.#firstFrom(number), this.#rows) - 1;
+    while (row >= 0 && !this.isLive(row)) row -= 1;
+    return row;
+  }
+
+  numberOf(row: number): number {
+    return this.#numbers === undefined ? row : (this.#numbers[row] as number);
+  }
+
+  isLive(row: number): boolean {
+    return this.#shorts[row * shortsPerRecord + 5] !== 0;
+  }
+
+  delete(row: number): void {
+    this.#shorts[row * shortsPerRecord + 5] = 0;
+    this.#live -= 1;
+    while (this.#first < this.#rows && !this.isLive(this.#first)) this.#first += 1;
+  }
+
+  /** Whether most of the page's rows are deleted. */
+  get isSparse(): boolean {
+    return this.isFull && this.#live < sparseShare * this.#rows;
+  }
+
+  /** The live records alone, with their numbers, in arrays that fit. */
+  shrunk(): EndedPage {
+    const page = new EndedPage({ rowsMax: this.#live, hasGaps: true });
+    const view = new EndedView();
+    for (let row = this.#first; row < this.#rows; row += 1)
+      if (this.isLive(row)) page.add(view.show(this, row).copy(), this.hashAt(row), this.numberOf(row));
+    return page;
+  }
+
+  isAt(row: number, { project, task }: TaskRef): boolean {
+    const shorts = row * shortsPerRecord;
+    const length = this.#shorts[shorts + 5] as number;
+    if ((length & ~isWide) !== task.length || this.#name(shorts) !== project) return false;
+    const from = this.#textFrom(row);
+    for (let at = 0; at < task.length; at += 1)
+      if (this.#unit(from, at, length >= isWide) !== task.charCodeAt(at)) return false;
+    return true;
+  }
+
+  hashAt(row: number): number {
+    return this.#words[row * wordsPerRecord] as number;
+  }
+
+  /** @param column in the order of `#wholes`, from 0 */
+  wholeAt(row: number, column: number): number {
+    return this.#wholes[row * wholesPerRecord + column] as number;
+  }
+
+  /** @param column in the order of `#shorts`, from 0 */
+  nameAt(row: number, column: number): string {
+    return this.#name(row * shortsPerRecord + column);
+  }
+
+  idAt(row: number): string {
+    const length = this.#shorts[row * shortsPerRecord + 5] as number;
+    const from = this.#textFrom(row);
+    return length < isWide
+      ? this.#text.toString("latin1", from, from + length)
+      : this.#text.toString("ucs2", from, from + 2 * (length - isWide));
+  }
+
+  textHashAt(row: number): string {
+    const length = this.#shorts[row * shortsPerRecord + 5] as number;
+    const from = this.#textFrom(row);
+    const to = this.#words[row * wordsPerRecord + 1] as number;
+    return length < isWide
+      ? this.#text.toString("latin1", from + length, to)
+      : this.#text.toString("ucs2", from + 2 * (length - isWide), to);
+  }
+
+  /** The first row with the number or a higher one, which may be behind the last row. */
+  #firstFrom(number: number): number {
+    if (this.#numbers === undefined) return number;
+    let low = 0;
+    let high = this.#rows;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#numbers[middle] as number) < number) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #name(at: number): string {
+    return this.#names[this.#shorts[at] as number] as string;
+  }
+
+  #addName(at: number, name: string): void {
+    const before = at - shortsPerRecord;
+    this.#shorts[at] =
+      before >= 0 && this.#name(before) === name ? (this.#shorts[before] as number) : this.#nameNumber(name);
+  }
+
+  #nameNumber(name: string): number {
+    const numberByName = this.#numberByName;
+    assert(numberByName !== undefined, "a full page takes no record");
+    const known = numberByName.get(name);
+    if (known !== undefined) return known;
+    const number = this.#names.push(name) - 1;
+    numberByName.set(name, number);
+    return number;
+  }
+
+  #textFrom(row: number): number {
+    return row === 0 ? 0 : (this.#words[row * wordsPerRecord - 1] as number);
+  }
+
+  #unit(from: number, at: number, wide: boolean): number {
+    const text = this.#text;
+    if (!wide) return text[from + at] as number;
+    return (text[from + 2 * at] as number) + 256 * (text[from + 2 * at + 1] as number);
+  }
+
+  /** Writes the text of the next record, and its end to `#textTo`. @returns false if a character takes two bytes */
+  #addNarrowText(id: string, hash: string): boolean {
+    this.#reserveText(id.length + hash.length);
+    const text = this.#text;
+    let at = this.#textFrom(this.#rows);
+    let units = 0;
+    for (let n = 0; n < id.length; n += 1, at += 1) {
+      const unit = id.charCodeAt(n);
+      units |= unit;
+      text[at] = unit;
+    }
+    for (let n = 0; n < hash.length; n += 1, at += 1) {
+      const unit = hash.charCodeAt(n);
+      units |= unit;
+      text[at] = unit;
+    }
+    this.#textTo = at;
+    return units <= lastNarrow;
+  }
+
+  #addWideText(id: string, hash: string): void {
+    this.#reserveText(2 * (id.length + hash.length));
+    const from = this.#textFrom(this.#rows);
+    this.#textTo = from + this.#text.write(id + hash, from, "ucs2");
+  }
+
+  #reserveText(bytes: number): void {
+    const from = this.#textFrom(this.#rows);
+    if (from + bytes > this.#text.length)
+      this.#text = copyOf(this.#text, from, Math.max(from + bytes, 2 * this.#text.length));
+  }
+}
+
+/** A window on one record after another: a walk over a million records creates no object per record. */
+export class EndedView implements EndedTask {
+  #page: EndedPage | undefined;
+  #row = 0;
+
+  show(page: EndedPage, row: number): this {
+    this.#page = page;
+    this.#row = row;
+    return this;
+  }
+
+  get id(): TaskId {
+    return this.#on.idAt(this.#row) as TaskId;
+  }
+
+  get project(): ProjectId {
+    return this.#on.nameAt(this.#row, 0) as ProjectId;
+  }
+
+  get user(): UserId {
+    return this.#on.nameAt(this.#row, 1) as UserId;
+  }
+
+  get kind(): Kind {
+    return this.#on.nameAt(this.#row, 2) as Kind;
+  }
+
+  get state(): EndedTaskState {
+    return this.#on.nameAt(this.#row, 3) as EndedTaskState;
+  }
+
+  get agent(): AgentId | undefined {
+    const agent = this.#on.nameAt(this.#row, 4);
+    return agent === "" ? undefined : (agent as AgentId);
+  }
+
+  get hash(): string {
+    return this.#on.textHashAt(this.#row);
+  }
+
+  get sequence(): number {
+    return this.#on.wholeAt(this.#row, 0);
+  }
+
+  get round(): number {
+    return this.#on.wholeAt(this.#row, 1);
+  }
+
+  get attempts(): number {
+    return this.#on.wholeAt(this.#row, 2);
+  }
+
+  get submittedIdx(): BatchIndex {
+    return this.#on.wholeAt(this.#row, 3) as BatchIndex;
+  }
+
+  get roundIdx(): BatchIndex {
+    return this.#on.wholeAt(this.#row, 4) as BatchIndex;
+  }
+
+  get endedAt(): Instant {
+    return this.#on.wholeAt(this.#row, 5) as Instant;
+  }
+
+  get endedIdx(): BatchIndex {
+    return this.#on.wholeAt(this.#row, 6) as BatchIndex;
+  }
+
+  /** The record as a value of its own. */
+  copy(): EndedTask {
+    return {
+      id: this.id,
+      project: this.project,
+      user: this.user,
+      kind: this.kind,
+      hash: this.hash,
+      state: this.state,
+      sequence: this.sequence,
+      round: this.round,
+      attempts: this.attempts,
+      agent: this.agent,
+      submittedIdx: this.submittedIdx,
+      roundIdx: this.roundIdx,
+      endedAt: this.endedAt,
+      endedIdx: this.endedIdx,
+    };
+  }
+
+  get #on(): EndedPage {
+    assert(this.#page !== undefined, "a view shows a record");
+    return this.#page;
+  }
+}
+
+function copyOf(text: Buffer, used: number, length: number): Buffer {
+  const copy = Buffer.alloc(length);
+  text.copy(copy, 0, 0, used);
+  return copy;
+}

@@ -1,0 +1,14 @@
+// Logs errors that the server reports outside a request.
+
+import type { Logger } from "pino";
+import { violationIn } from "./nats.ts";
+
+/** Logs an error of the server. A violation needs its subject and its consequence, and no stack. */
+export function logServerError(log: Pick<Logger, "warn">, error: Error): void {
+  const violation = violationIn(error);
+  if (violation === undefined) return log.warn({ err: error }, "the server reported an error");
+  const { operation, subject } = violation;
+  const consequence =
+    operation === "publish" ? "the message was not delivered" : "messages of the subject do not arrive";
+  log.warn(violation, `the server does not permit this user to ${operation} to ${subject}; ${consequence}`);
+}
