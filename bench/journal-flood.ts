@@ -2,15 +2,17 @@
 // client, the server's memory and consumers, and a follower of the journal. Real processes on real nats-servers. Usage:
 // `USAGE`.
 
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { connect as connectNats, type NatsConnection } from "@nats-io/transport-node";
 import { connect, type Swarm } from "waggledance";
 import { findNatsServers, type NatsServerBinary, startNatsServer } from "../test/support/nats-server.ts";
 import { readFlags } from "../test/support/script-flags.ts";
+import { Children, stopAtSignals } from "./harness/children.ts";
+import { startCoordinator } from "./harness/coordinator.ts";
+import { residentMiB } from "./harness/machine.ts";
+import { median, quantile } from "./harness/statistics.ts";
 import type { Flooded } from "./processes/journal-flooder.ts";
 
 const USAGE = `npm run bench:journal-flood -- [--server VERSION] [--rate N] [--seconds N] [--mebibytes N] [--json]
@@ -69,28 +71,6 @@ interface Figures {
   readonly flooded: Flooded;
 }
 
-/** Starts the compiled command. Resolves when the coordinator leads. */
-async function startCoordinator(url: string): Promise<ChildProcess> {
-  const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
-  const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.stderr.on("data", (said: Buffer) => said.includes("leading") && resolve());
-    child.once("exit", () =>
-      reject(new Error("the coordinator ended before it led: run npm run build first")),
-    );
-  });
-  return child;
-}
-
-async function startFlooder(url: string): Promise<ChildProcess> {
-  const file = fileURLToPath(new URL("./processes/journal-flooder.ts", import.meta.url));
-  const child = fork(file, [url], { execArgv: ["--import", "tsx"] });
-  await once(child, "message");
-  return child;
-}
-
 async function setRate(flooder: ChildProcess, ratePerSecond: number, lastIdx: number): Promise<Flooded> {
   flooder.send({ ratePerSecond, lastIdx });
   const [met] = (await once(flooder, "message")) as [Flooded];
@@ -143,9 +123,9 @@ class Submitter {
     }
   }
 
-  /** Of the submits since the last call. @returns ms, ascending */
+  /** Of the submits since the last call. @returns ms */
   taken(): number[] {
-    const taken = this.#tookMs.sort((a, b) => a - b);
+    const taken = this.#tookMs;
     this.#tookMs = [];
     return taken;
   }
@@ -172,18 +152,11 @@ class Watch {
   }
 }
 
-function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
-}
-
-async function measure({ path, version }: NatsServerBinary): Promise<Figures> {
+async function measure({ path, version }: NatsServerBinary, children: Children): Promise<Figures> {
   const server = await startNatsServer({ binary: path, jetstream: true });
-  const children: ChildProcess[] = [];
   try {
-    children.push(await startCoordinator(server.url));
-    const flooder = await startFlooder(server.url);
-    children.push(flooder);
+    await startCoordinator(children, { upArguments: ["--nats", server.url, "--swarm", "bench"] });
+    const flooder = await children.startProcess("journal-flooder", server.url);
     const nats = await connectNats({ servers: server.url });
     const swarm = await connect({ nats: server.url, swarm: "bench" });
     const lastIdx = await fill(swarm, nats);
@@ -243,17 +216,9 @@ async function measure({ path, version }: NatsServerBinary): Promise<Figures> {
     await nats.close();
     return figures;
   } finally {
-    for (const child of children) child.kill("SIGKILL");
+    await children.stopAll();
     await server.stop();
   }
-}
-
-function median(sorted: readonly number[]): number {
-  return quantile(sorted, 0.5);
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.POSITIVE_INFINITY;
 }
 
 function pause(ms: number): Promise<void> {
@@ -329,9 +294,11 @@ async function main(): Promise<number> {
     return 0;
   }
   requireNumbers();
+  const children = new Children((sentence) => console.error(`! ${sentence}`));
+  stopAtSignals(children);
   let isMet = true;
   for (const server of chosenServers()) {
-    const found = await measure(server);
+    const found = await measure(server, children);
     const rows = rowsOf(found);
     show(found, rows);
     isMet &&= rows.every((row) => row.isMet);

@@ -12,6 +12,7 @@
 
 import { cpus } from "node:os";
 import { Presets, SingleBar } from "cli-progress";
+import { median, quantile } from "./harness/statistics.ts";
 import { LoadedSwarm, payloadBytes, type Sizes } from "./loaded-swarm.ts";
 import {
   isMet,
@@ -129,12 +130,7 @@ function measure(swarm: LoadedSwarm, sizes: Sizes, grants: number, repetitions: 
 }
 
 function figureOf(samples: readonly number[]): Figure {
-  return { median: quantile(samples, 0.5), min: Math.min(...samples), max: Math.max(...samples) };
-}
-
-function quantile(samples: readonly number[], share: number): number {
-  const sorted = [...samples].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  return { median: median(samples), min: Math.min(...samples), max: Math.max(...samples) };
 }
 
 function requirementsOf(results: readonly Result[], bytesPerTask: number | undefined): Requirement[] {

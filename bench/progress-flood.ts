@@ -7,14 +7,16 @@
 //     npm run bench:progress-flood -- --rate 50000     a larger flood
 //     npm run bench:progress-flood -- --verb result    a flood of heartbeat, join, result or release
 
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { connect, type Swarm } from "waggledance";
 import { limits } from "../src/limits.ts";
 import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
+import { Children, stopAtSignals } from "./harness/children.ts";
+import { startCoordinator } from "./harness/coordinator.ts";
+import { median, quantile } from "./harness/statistics.ts";
 
 const { values } = parseArgs({
   options: {
@@ -31,32 +33,6 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-const children: ChildProcess[] = [];
-
-async function startProcess(name: string, url: string): Promise<ChildProcess> {
-  const file = fileURLToPath(new URL(`./processes/${name}.ts`, import.meta.url));
-  const child = fork(file, [url], { execArgv: ["--import", "tsx"] });
-  children.push(child);
-  await once(child, "message");
-  return child;
-}
-
-/** The command itself, as compiled. */
-async function startCoordinator(url: string): Promise<ChildProcess> {
-  const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
-  const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  children.push(child);
-  await new Promise<void>((resolve, reject) => {
-    child.stderr.on("data", (said: Buffer) => said.includes("leading") && resolve());
-    child.once("exit", () =>
-      reject(new Error("the coordinator ended before it led: run npm run build first")),
-    );
-  });
-  return child;
-}
-
 /** Processor time of a process so far, ms, to within 10; NaN where the system does not say. */
 function processorMs({ pid }: ChildProcess): number {
   const TICK_MS = 10;
@@ -90,7 +66,7 @@ async function latencies(swarm: Swarm): Promise<number[]> {
 }
 
 interface Round {
-  /** Ms, ascending. */
+  /** Ms. */
   readonly calm: readonly number[];
   readonly flooded: readonly number[];
   /** The coordinator's processor time, ms. */
@@ -116,12 +92,7 @@ async function takeTurns(swarm: Swarm, flooding: ChildProcess, coordinator: Chil
     floodedMs += processorMs(coordinator) - inBetween;
   }
   const passedOnASecond = ((await setRate(flooding, 0)) - before) / seconds;
-  const ascending = (a: number, b: number) => a - b;
-  return { calm: calm.sort(ascending), flooded: flooded.sort(ascending), calmMs, floodedMs, passedOnASecond };
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  return { calm, flooded, calmMs, floodedMs, passedOnASecond };
 }
 
 /** @returns number of reports that reached the client of the task so far */
@@ -134,11 +105,14 @@ async function setRate(flooding: ChildProcess, ratePerSecond: number): Promise<n
 async function main(): Promise<number> {
   const binary = findNatsServers()[0]?.path;
   if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
+  const children = new Children((sentence) => console.error(`! ${sentence}`));
+  stopAtSignals(children);
   const server = await startNatsServer({ binary, jetstream: true });
   try {
-    const coordinator = await startCoordinator(server.url);
-    await startProcess("noop-agent", server.url);
-    const flooding = await startProcess("flooding-agent", server.url);
+    const upArguments = ["--nats", server.url, "--swarm", "bench"];
+    const coordinator = await startCoordinator(children, { upArguments });
+    await children.startProcess("noop-agent", server.url);
+    const flooding = await children.startProcess("flooding-agent", server.url);
     const swarm = await connect({ nats: server.url, swarm: "bench" });
     await latencies(swarm); // warm up
     const ratios: number[] = [];
@@ -162,7 +136,7 @@ async function main(): Promise<number> {
     await swarm.close();
     return conclude(ratios, passedOnMax);
   } finally {
-    for (const child of children) child.kill("SIGKILL");
+    await children.stopAll();
     await server.stop();
   }
 }
@@ -173,16 +147,15 @@ const PASSED_ON_MAX = 2.5 * limits.progressPerPlaceMax;
 
 /** On a slow machine a ratio hides the cost of a flood; the number of passed reports shows the bound on any machine. */
 function conclude(ratios: readonly number[], passedOnMax: number): number {
-  const sorted = [...ratios].sort((a, b) => a - b);
-  const median = quantile(sorted, 0.5);
-  const spread = `${sorted[0]?.toFixed(2)}–${sorted.at(-1)?.toFixed(2)}`;
+  const middle = median(ratios);
+  const spread = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
   console.log(
-    `others' p99 with ${values.rate} ${values.verb} messages/s over without: median ${median.toFixed(2)} (${spread}, ${ratios.length} rounds)`,
+    `others' p99 with ${values.rate} ${values.verb} messages/s over without: median ${middle.toFixed(2)} (${spread}, ${ratios.length} rounds)`,
   );
-  if (median > Number(values.require)) console.error(`the median ratio is above ${values.require}`);
+  if (middle > Number(values.require)) console.error(`the median ratio is above ${values.require}`);
   if (passedOnMax > PASSED_ON_MAX)
     console.error(`${passedOnMax.toFixed(0)} reports/s were passed on, of at most ${PASSED_ON_MAX}`);
-  return median > Number(values.require) || passedOnMax > PASSED_ON_MAX ? 1 : 0;
+  return middle > Number(values.require) || passedOnMax > PASSED_ON_MAX ? 1 : 0;
 }
 
 process.exitCode = await main();

@@ -1,0 +1,259 @@
+// The cases of growth: how the cost of Waggle grows with agents, users, waiting tasks, followers and ended tasks, and
+// while a base of the journal is written. The forms of a case take turns, each in a swarm of its own.
+
+import type { Order } from "../peers/peer.ts";
+import type { GrowthCase } from "./cases.ts";
+import { until } from "./children.ts";
+import { between, residentMiB, spent } from "./machine.ts";
+import type { Figure } from "./record.ts";
+import { type Measuring, measureInTurn, measureWindow, perTask } from "./rounds.ts";
+import { median } from "./statistics.ts";
+import { type StartMore, type System, type SystemName, type Systems, systemKinds } from "./systems.ts";
+
+export interface Growth extends Measuring {
+  readonly systems: Systems;
+  readonly quick: boolean;
+  readonly leftOut: { system: string; reason: string }[];
+}
+
+const bulk = { op: "closed", concurrency: 1024, ms: 2_000 } as const;
+const warmUp: Order = { op: "closed", concurrency: 1024, ms: 2_500 };
+const steady: Order = { op: "open", ratePerSecond: 2_000, ms: 3_000 };
+
+export async function measureGrowth(name: GrowthCase, growth: Growth): Promise<void> {
+  switch (name) {
+    case "durability":
+      return await compare(growth, name, bulk, durabilityForms);
+    case "agents":
+      return await compare(growth, name, bulk, agentForms);
+    case "users":
+      return await compare(growth, name, bulk, userForms);
+    case "waiting":
+      return await compare(growth, name, bulk, waitingForms(growth.quick));
+    case "followers":
+      return await compare(growth, name, steady, followerForms);
+    case "idle":
+      return await idle(growth);
+    case "acquire":
+      return await acquire(growth);
+    case "base":
+      return await whileBaseIsWritten(growth);
+    case "sustained":
+      return await sustained(growth);
+  }
+}
+
+interface Form extends StartMore {
+  readonly name: string;
+  readonly kind?: SystemName;
+  /** No task runs before the windows. */
+  readonly isCold?: boolean;
+  readonly prepare?: (system: System) => Promise<unknown>;
+}
+
+const durabilityForms: readonly Form[] = (
+  ["waggle", "waggle-always", "waggle-r3", "waggle-dev"] as const
+).map((kind) => ({
+  name: kind,
+  kind,
+}));
+
+/** Two processes share the agents. The capacity of all agents is at least the number of tasks in flight. */
+const agentForms: readonly Form[] = [2, 100, 500].map((agents) => ({
+  name: `${agents} agents`,
+  settings: { agents: agents / 2, maxConcurrent: Math.ceil(1024 / agents) },
+}));
+
+const userForms: readonly Form[] = [1, 100, 10_000].map((users) => ({
+  name: users === 1 ? "1 user" : `${users} users`,
+  settings: { users },
+}));
+
+/** A swarm holds at most 10⁶ waiting tasks: room is left for the tasks in flight. */
+function waitingForms(isQuick: boolean): readonly Form[] {
+  return (isQuick ? [0, 1_000, 20_000] : [0, 1_000, 100_000, 990_000]).map((tasks) => ({
+    name: `${tasks.toLocaleString("en")} waiting`,
+    prepare: (system) => park(system, tasks),
+  }));
+}
+
+async function park(system: System, tasks: number): Promise<void> {
+  const { value } = await system.ask({ op: "call", name: "park", amount: tasks }, 600_000);
+  if (value !== tasks) throw new Error(`${value} of ${tasks} tasks wait; the others were refused`);
+}
+
+const followerForms: readonly Form[] = [0, 10, 50].map((followers) => ({
+  name: `${followers} followers`,
+  prepare: (system) => system.ask({ op: "call", name: "follow", amount: followers }),
+}));
+
+async function compare(
+  growth: Growth,
+  name: GrowthCase,
+  order: Order,
+  forms: readonly Form[],
+): Promise<void> {
+  const started: { readonly form: Form; readonly system: System }[] = [];
+  for (const form of forms) {
+    const system = await startForm(growth, `${name}-${form.name.replaceAll(" ", "-")}`, form);
+    if (system !== undefined) started.push({ form, system });
+  }
+  const turns = started.map(({ form, system }) => ({
+    system,
+    order,
+    name: form.name,
+    more: () => ({ coordinatorMiB: residentMiB(coordinatorOf(system)) }),
+  }));
+  await measureInTurn(name, turns, growth);
+  for (const { system } of started) await system.stop();
+}
+
+/** Starts, warms up and prepares a form. @returns undefined if that fails: the form is left out */
+async function startForm(growth: Growth, name: string, form: Form): Promise<System | undefined> {
+  let system: System | undefined;
+  try {
+    system = await growth.systems.start(systemKinds[form.kind ?? "waggle"], name, form);
+    if (!form.isCold) await system.ask(warmUp);
+    await form.prepare?.(system);
+    return system;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    growth.leftOut.push({ system: form.name, reason });
+    growth.say(`! ${form.name} is left out: ${reason}`);
+    await system?.stop();
+    return undefined;
+  }
+}
+
+/** The cost of doing nothing. A second counts as a task. */
+async function idle(growth: Growth): Promise<void> {
+  const { pace, rounds, add } = growth;
+  const agents = 100;
+  const name = `${agents} agents`;
+  const settings = { agents: agents / 2, maxConcurrent: 4 };
+  const system = await startForm(growth, "idle", { name, settings, isCold: true });
+  if (system === undefined) return;
+  const seconds = growth.quick ? 5 : 10;
+  for (let round = 1; round <= rounds; round += 1) {
+    await pace.calm();
+    const before = spent(system.pids);
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    const { usByRole, ...load } = between(before, spent(system.pids));
+    add({ case: "idle", system: name, round, tasks: seconds, usByRole: perTask(usByRole, seconds), ...load });
+    pace.ended(round, rounds);
+  }
+  await system.stop();
+}
+
+async function acquire(growth: Growth): Promise<void> {
+  const { pace, rounds, add } = growth;
+  const system = await startForm(growth, "acquire", { name: "acquire", isCold: true });
+  if (system === undefined) return;
+  const connections = 5;
+  for (let round = 1; round <= rounds; round += 1) {
+    await pace.calm();
+    const before = spent(system.pids);
+    const { value } = await system.ask({ op: "call", name: "acquire", amount: connections });
+    const times = value as number[];
+    const { usByRole: _, ...load } = between(before, spent(system.pids));
+    add({ case: "acquire", system: "waggle", round, p50: median(times), max: Math.max(...times), ...load });
+    pace.ended(round, rounds);
+  }
+  await system.stop();
+}
+
+const LAST_BASE_MS = 20_000;
+
+/** Two swarms hold the same waiting tasks. The first has made its only base before the windows; the second makes one
+ *  base after the other while there are tasks. */
+async function whileBaseIsWritten(growth: Growth): Promise<void> {
+  const waiting = growth.quick ? 50_000 : 300_000;
+  const ms = growth.quick ? 2_000 : 4_000;
+  const bases: Interval[] = [];
+  const prepare = (system: System) => park(system, waiting);
+  const without = await startForm(growth, "base-without", {
+    name: "full load",
+    coordinatorEnv: { WAGGLE_BASE_EVENTS: String(waiting / 2), WAGGLE_BASE_SYNC: "24h" },
+    prepare,
+  });
+  const within = await startForm(growth, "base-within", {
+    name: "full load, base",
+    coordinatorEnv: { WAGGLE_BASE_EVENTS: "1000", WAGGLE_BASE_SYNC: "1ms" },
+    onLog: ({ msg = "", tookMs }) => {
+      const toMs = performance.now();
+      if (tookMs !== undefined && msg.includes("with a base")) bases.push({ fromMs: toMs - tookMs, toMs });
+    },
+    prepare,
+  });
+  if (without === undefined || within === undefined) return;
+  const windows: { readonly figure: Figure; readonly toMs: number }[] = [];
+  const measuring: Measuring = {
+    ...growth,
+    add: (figure) => void windows.push({ figure, toMs: performance.now() }),
+  };
+  const turns = (load: string, order: Order) => [
+    { system: without, order, name: load },
+    { system: within, order, name: `${load}, base` },
+  ];
+  await measureInTurn("base", turns("full load", { ...bulk, ms }), measuring);
+  const rates = windows.flatMap(({ figure }) =>
+    figure.system === "full load" && figure.ratePerSecond !== undefined ? [figure.ratePerSecond] : [],
+  );
+  const half = { op: "open", ratePerSecond: Math.round(median(rates) / 2), ms } as const;
+  if (rates.length > 0) await measureInTurn("base", turns("half load", half), measuring);
+  // A base is known once it is complete; the last one may begin within the last window.
+  const lastMs = windows.at(-1)?.toMs ?? 0;
+  const isComplete = () => bases.some(({ toMs }) => toMs >= lastMs);
+  await until("the last base", isComplete, LAST_BASE_MS).catch(() => undefined);
+  for (const { figure, toMs } of windows) {
+    const isWithin = figure.system.endsWith("base") && figure.ms !== undefined;
+    const window = { fromMs: toMs - (figure.ms ?? 0), toMs };
+    growth.add({ ...figure, ...(isWithin ? { baseShare: shareOf(window, bases) } : {}) });
+  }
+  await without.stop();
+  await within.stop();
+}
+
+interface Interval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The part of a window in which a base was written. */
+export function shareOf({ fromMs, toMs }: Interval, bases: readonly Interval[]): number {
+  const writtenMs = bases.reduce(
+    (sum, base) => sum + Math.max(0, Math.min(toMs, base.toMs) - Math.max(fromMs, base.fromMs)),
+    0,
+  );
+  return writtenMs / (toMs - fromMs);
+}
+
+/** Full load for 90 s at least, and until 30 s lie past a million ended tasks. */
+async function sustained(growth: Growth): Promise<void> {
+  const { pace, add, say, quick } = growth;
+  const system = await startForm(growth, "sustained", { name: "sustained" });
+  if (system === undefined) return;
+  const stepMs = 5_000;
+  const [secondsMin, secondsMax, pastMin] = quick ? [20, 20, 0] : [90, 240, 6];
+  const from = performance.now();
+  const lasts = (seconds: number) => performance.now() - from < seconds * 1000;
+  let ended = 0;
+  let past = 0;
+  await pace.calm();
+  for (let round = 1; lasts(secondsMin) || (past < pastMin && lasts(secondsMax)); round += 1) {
+    const isPast = ended >= 1_000_000;
+    past += isPast ? 1 : 0;
+    const place = isPast ? "past 10⁶ ended tasks" : ended < 100_000 ? "the first 10⁵" : "between";
+    const figure = await measureWindow(system, { op: "closed", concurrency: 1024, ms: stepMs });
+    const coordinatorMiB = residentMiB(coordinatorOf(system));
+    add({ case: "sustained", system: place, round, ...figure, endedBefore: ended, coordinatorMiB });
+    ended += figure.tasks ?? 0;
+    pace.ended(round, Math.max(round, (secondsMin * 1000) / stepMs));
+  }
+  say(`sustained: ${ended.toLocaleString("en")} tasks ended`);
+  await system.stop();
+}
+
+function coordinatorOf({ pids }: System): number {
+  return pids["coordinator"]?.[0] ?? Number.NaN;
+}

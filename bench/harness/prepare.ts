@@ -1,0 +1,49 @@
+// What a benchmark needs before it starts: compiled code, the peers' packages and drivers, a nats-server.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { findNatsServers } from "../../test/support/nats-server.ts";
+
+export interface PrepareOptions {
+  /** False: only the drivers that need no packages of bench/peers will be used (append, bare, inbox, waggle). */
+  readonly withPackages?: boolean;
+}
+
+/** Installs the packages of bench/peers once, and compiles the drivers. */
+export function preparePeers(root: string, { withPackages = true }: PrepareOptions = {}): void {
+  const peersFolder = join(root, "bench", "peers");
+  if (process.platform !== "linux")
+    throw new Error("npm run bench needs Linux: it reads CPU time from /proc");
+  if (!existsSync(join(root, "dist", "src", "index.js")))
+    throw new Error("dist is missing: run npm run build");
+  if (withPackages && !existsSync(join(peersFolder, "node_modules"))) {
+    console.error("installing the packages of bench/peers (npm ci)");
+    const { status } = spawnSync("npm", ["ci", "--silent"], {
+      cwd: peersFolder,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    if (status !== 0) console.error("! npm ci failed: peers without their packages are left out");
+  }
+  // Emits even where a package is missing.
+  const { stdout } = spawnSync("npx", ["tsc", "-p", peersFolder], { cwd: root, encoding: "utf8" });
+  if (withPackages && stdout.trim() !== "") console.error(`! ${stdout.trim()}`);
+}
+
+/** Of the server on the PATH and those of WAGGLE_NATS_SERVERS. */
+export function newestNatsServer(): string | undefined {
+  const servers = findNatsServers().toSorted((a, b) =>
+    b.version.localeCompare(a.version, "en", { numeric: true }),
+  );
+  return servers[0]?.path;
+}
+
+/** As `git describe` names it. */
+export function commitOf(folder: string): string {
+  try {
+    const described = ["-C", folder, "describe", "--always", "--dirty"];
+    return execFileSync("git", described, { encoding: "utf8" }).trim();
+  } catch {
+    return "without git";
+  }
+}

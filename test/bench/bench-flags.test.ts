@@ -1,0 +1,90 @@
+// Flags of `npm run bench`, the orders of cases, and the plan of a run.
+
+import { describe, expect, it } from "vitest";
+import {
+  caseNames,
+  fullWindows,
+  growthCases,
+  limitMsOf,
+  mainCases,
+  orderOf,
+  planOf,
+} from "../../bench/harness/cases.ts";
+import { readFlags, usage } from "../../bench/harness/flags.ts";
+
+describe("the flags", () => {
+  it("default to the main cases, five rounds, and one form of Waggle", () => {
+    expect(readFlags([])).toMatchObject({
+      cases: mainCases,
+      only: ["append", "inbox", "bare", "moleculer", "js-queue", "bullmq", "graphile", "rabbitmq", "waggle"],
+      rounds: 5,
+    });
+    expect(readFlags([])).not.toHaveProperty("calmSeconds");
+  });
+
+  it("are read; growth stands for its cases", () => {
+    const asked = ["--cases", "c1,growth,idle", "--only", "bare,waggle", "--quick", "--beside", "../before"];
+    expect(readFlags(asked)).toMatchObject({
+      cases: ["c1", ...growthCases],
+      only: ["bare", "waggle"],
+      rounds: 3,
+      quick: true,
+      beside: ["../before"],
+    });
+  });
+
+  it.each([
+    [["--cases", "c2048"], "no case is called 'c2048'; there are c1024, c64"],
+    [["--only", "sidekiq"], "no system is called 'sidekiq'; there are append, inbox"],
+    [["--cases", ","], "--cases names no case"],
+    [["--only", ""], "--only names no system"],
+    [["--rounds", "0"], "--rounds is a number from 1 to 99"],
+    [["--calm", "soon"], "--calm is a number of seconds"],
+    [["--roundz", "3"], "Unknown option '--roundz'"],
+    [["bare"], "Unexpected argument"],
+  ])("%j are refused in a sentence", (argv, sentence) => {
+    expect(readFlags(argv)).toEqual({ refused: expect.stringContaining(sentence) });
+  });
+
+  it("--help is the usage, with examples", () => {
+    expect(readFlags(["--help"])).toBe("help");
+    expect(usage).toContain("Examples:");
+  });
+});
+
+describe("orders", () => {
+  it("of an open loop take half of the system's own maximum, once it is known", () => {
+    const asked = { ms: fullWindows, system: "bare" };
+    expect(orderOf("open", { ...asked, maxPerSecond: 9_001 })).toMatchObject({ ratePerSecond: 4_501 });
+    expect(orderOf("open", asked)).toBeUndefined();
+  });
+
+  it("give a lone writer one task at a time only", () => {
+    const asked = { ms: fullWindows, system: "append", maxPerSecond: 1 };
+    expect(mainCases.filter((name) => orderOf(name, asked) !== undefined)).toEqual(["c1"]);
+  });
+});
+
+describe("the plan of a run", () => {
+  const secondsOf = (cases: readonly (typeof caseNames)[number][], quick = false) =>
+    planOf({ cases, systems: 9, rounds: quick ? 3 : 5, quick }).reduce(
+      (sum, { seconds }) => sum + seconds,
+      0,
+    );
+
+  it("of the main cases leaves time for waits within 15 minutes, and so does the plan of growth", () => {
+    expect(secondsOf(mainCases)).toBeLessThan(13 * 60);
+    expect(secondsOf(growthCases)).toBeLessThan(14 * 60);
+    for (const cases of [mainCases, growthCases])
+      expect(limitMsOf(planOf({ cases, systems: 9, rounds: 5, quick: false }))).toBe(15 * 60_000);
+  });
+
+  it("is shorter for short windows", () => {
+    expect(secondsOf(caseNames, true)).toBeLessThan(secondsOf(caseNames) * 0.6);
+  });
+
+  it("has the steps in the order of the run, and what the open loop needs", () => {
+    const plan = planOf({ cases: ["idle", "open"], systems: 1, rounds: 1, quick: true });
+    expect(plan.map(({ name }) => name)).toEqual(["start", "warm-up", "c1024", "open", "idle"]);
+  });
+});

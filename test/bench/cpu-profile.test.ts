@@ -1,0 +1,45 @@
+// A CPU profile as time by file and by function.
+
+import { expect, it } from "vitest";
+import { type CpuProfile, summaryOf } from "../../bench/harness/cpu-profile.ts";
+
+function frame(id: number, functionName: string, url: string, children: number[] = []) {
+  return { id, callFrame: { functionName, url }, children };
+}
+
+const profile: CpuProfile = {
+  nodes: [
+    frame(1, "(root)", "", [2, 6]),
+    frame(2, "turn", "file:///checkout/dist/src/turn.js", [3, 4]),
+    frame(3, "stringify", "node:internal/json", []),
+    frame(4, "turn", "file:///checkout/dist/src/turn.js", [5]),
+    frame(5, "parse", "file:///checkout/node_modules/zod/parse.js"),
+    frame(6, "(idle)", ""),
+  ],
+  // A sample before the window, five within, a sample behind.
+  samples: [2, 2, 3, 4, 5, 6, 2],
+  timeDeltas: [100, 10, 20, 30, 40, 500, 1_000],
+  startTime: 0,
+};
+
+const summary = summaryOf(profile, { fromUs: 105, toUs: 800 }, "/checkout");
+
+it("counts the samples of the window, without idle time", () => {
+  expect(summary.busyUs).toBe(100);
+});
+
+it("sums self time by file and by function", () => {
+  expect(summary.files).toEqual([
+    { what: "src/turn.js", us: 40 },
+    { what: "zod/parse.js", us: 40 },
+    { what: "node:internal/json", us: 20 },
+  ]);
+  expect(summary.functions[0]).toEqual({ what: "src/turn.js  turn", us: 40 });
+});
+
+it("counts a function that calls itself once", () => {
+  expect(summary.inclusive).toEqual([
+    { what: "src/turn.js  turn", us: 100 },
+    { what: "zod/parse.js  parse", us: 40 },
+  ]);
+});

@@ -1,0 +1,175 @@
+// How a run is read: rounds that count, ratios, requirements, tables, charts, and the measured part of the page.
+
+import { describe, expect, it } from "vitest";
+import { barChart } from "../../bench/harness/charts.ts";
+import { chartsOf, lossesOf, withPart } from "../../bench/harness/page.ts";
+import { Figures } from "../../bench/harness/record.ts";
+import { isMet, latencyOverPath, requirementsOf } from "../../bench/harness/required.ts";
+import { asMarkdown, asText, conditionsOf, tablesOf } from "../../bench/harness/tables.ts";
+import { aFigure, aRun } from "./run-fixture.ts";
+
+describe("rounds under foreign load", () => {
+  const figures = new Figures({
+    figures: [
+      aFigure({ system: "waggle", round: 1, ratePerSecond: 100 }),
+      aFigure({ system: "waggle", round: 2, ratePerSecond: 10, foreign: 0.1 }),
+      aFigure({ system: "bare", round: 1, ratePerSecond: 200, foreign: 1 }),
+      aFigure({ system: "bare", round: 2, ratePerSecond: 20, foreign: 1 }),
+    ],
+  });
+
+  it("do not count beside calm rounds", () => {
+    expect(figures.spread("c1024", "waggle", "ratePerSecond")).toEqual({
+      median: 100,
+      least: 100,
+      most: 100,
+    });
+    expect(figures.calmRounds("c1024", "waggle")).toEqual({ calm: 1, all: 2 });
+  });
+
+  it("count when all rounds are so", () => {
+    expect(figures.spread("c1024", "bare", "ratePerSecond")?.median).toBe(110);
+  });
+
+  it("leave the ratios of rounds that count for both", () => {
+    expect(figures.ratio("c1024", "waggle", "bare")).toEqual({ median: 0.5, least: 0.5, most: 0.5 });
+  });
+});
+
+it("a failed window is no figure", () => {
+  const figures = new Figures({ figures: [{ case: "c1", system: "bullmq", round: 1, error: "hung" }] });
+  expect(figures.spread("c1", "bullmq", "p50")).toBeUndefined();
+  const failed = tablesOf(aRun({ figures: [{ case: "c1", system: "bullmq", round: 1, error: "hung" }] }));
+  expect(failed[0]?.rows).toEqual([["BullMQ on Redis", "failed"]]);
+});
+
+describe("requirements", () => {
+  it("are ratios within a run", () => {
+    const found = requirementsOf(new Figures(aRun()), 24).find(({ what }) =>
+      what.includes("request/reply at"),
+    );
+    expect(found?.value?.median).toBeCloseTo(0.65);
+    expect(found && isMet(found)).toBe(false);
+  });
+
+  it("of the CPU time of a task depend on the version of Node", () => {
+    const figures = new Figures(aRun());
+    const [newer, older] = [24, 20].map((major) => requirementsOf(figures, major)[0]);
+    expect([newer?.value?.median, newer?.bound, older?.bound]).toEqual([60, { atMost: 40 }, { atMost: 50 }]);
+  });
+
+  it("divide the latency of one task by its physical path", () => {
+    const one = (system: string, p50: number) => aFigure({ case: "c1", system, round: 1, p50 });
+    const run = aRun({ figures: [one("append", 0.2), one("bare", 0.1), one("waggle", 0.9)] });
+    const found = requirementsOf(new Figures(run), 24).find(({ what }) => what.startsWith("C = 1:"));
+    expect(found?.value?.median).toBeCloseTo(1.5);
+  });
+
+  it("compare the latency of one task within rounds", () => {
+    const one = (system: string, round: number, p50: number) => aFigure({ case: "c1", system, round, p50 });
+    const slow = [one("append", 1, 2), one("bare", 1, 1), one("waggle", 1, 12)];
+    const fast = [one("append", 2, 0.2), one("bare", 2, 0.1), one("waggle", 2, 0.6)];
+    const lonely = [one("waggle", 3, 99)];
+    const run = aRun({ figures: [...slow, ...fast, ...lonely] });
+    expect(latencyOverPath(new Figures(run))?.most).toBeCloseTo(2);
+    expect(latencyOverPath(new Figures({ figures: lonely }))).toBeUndefined();
+  });
+
+  it("compare rounds of a long run that are no pairs by their medians", () => {
+    const at = (system: string, round: number, ratePerSecond: number) =>
+      aFigure({ case: "sustained", system, round, ratePerSecond });
+    const figures = [at("the first 10⁵", 1, 1_000), at("past 10⁶ ended tasks", 9, 900)];
+    const found = requirementsOf(new Figures({ figures }), 24).find(({ what }) => what.startsWith("10⁶"));
+    expect(found?.value?.median).toBeCloseTo(0.9);
+  });
+
+  it("without figures are neither met nor missed", () => {
+    expect(requirementsOf(new Figures({ figures: [] }), 20).map(isMet)).not.toContain(true);
+    expect(requirementsOf(new Figures({ figures: [] }), 20).map(isMet)).not.toContain(false);
+  });
+});
+
+describe("tables", () => {
+  const [bulk] = tablesOf(aRun());
+
+  it("have a row per system, with spread, ratio, CPU time and load", () => {
+    const [bare, ours] = bulk?.rows ?? [];
+    expect(bare?.slice(0, 3)).toEqual(["NATS request/reply", "1,500 (1,000–2,000)", "0.65 (0.50–0.80)"]);
+    expect(ours).toContain("60.0");
+    expect(ours?.at(-1)).toBe("2 of 2");
+  });
+
+  it("are text with aligned columns, or Markdown with a cell per column", () => {
+    const table = { title: "t", head: ["system", "n"], rows: [["a", "10"], ["long name"]] };
+    expect(asText(table).split("\n")).toEqual([
+      "t",
+      "system      n",
+      "---------  --",
+      "a          10",
+      "long name",
+    ]);
+    expect(asMarkdown(table).split("\n")).toEqual([
+      "| system | n |",
+      "|---|--:|",
+      "| a | 10 |",
+      "| long name |  |",
+    ]);
+  });
+
+  it("come with the machine, the servers and the share of windows under foreign load", () => {
+    const said = conditionsOf(aRun());
+    expect(said).toContain("Waggle abc on Node 24.1.0; nats-server 2.10.1. 2 cores (A Processor), 8 GiB");
+    expect(said).toContain("load average 0.5 before and 1.5 after");
+    expect(said).toContain("In 0 of 4 windows other programs used 0.1 core or more.");
+  });
+});
+
+describe("charts", () => {
+  it("have a bar per system, as long as its value", () => {
+    const bars = [
+      { label: "a & b", value: 100 },
+      { label: "ours", value: 50, spread: [40, 60] as const, isOurs: true },
+    ];
+    const svg = barChart({ title: "T", unit: "u", bars, format: String });
+    const widths = [...svg.matchAll(/<rect [^>]*width="([\d.]+)"/g)].map(([, width]) => Number(width));
+    expect(widths[1]).toBe((widths[0] ?? 0) / 2);
+    expect(svg).toContain("a &amp; b");
+    expect(svg).toContain("<path"); // the spread
+  });
+
+  it("stack the parts of a bar, and name them once", () => {
+    const parts = [
+      { name: "server", value: 10 },
+      { name: "client", value: 30 },
+    ];
+    const svg = barChart({ title: "T", unit: "u", bars: [{ label: "x", value: 40, parts }], format: String });
+    expect(svg.match(/>server</g)).toHaveLength(1);
+    expect(svg.match(/<rect/g)).toHaveLength(4);
+  });
+
+  it("are drawn of the measured cases only", () => {
+    expect([...chartsOf(aRun()).keys()]).toEqual(["performance-throughput", "performance-cpu"]);
+  });
+});
+
+describe("the page", () => {
+  it("gets the measured part between its marks, and keeps its own words", () => {
+    const page =
+      "before\n<!-- measured: npm run bench -- --report writes from here -->\nold\n<!-- measured: to here -->\nafter\n";
+    const written = withPart(page, "measured", "new");
+    expect(written).toContain("\n\nnew\n\n");
+    expect(written).not.toContain("old");
+    expect(written).toMatch(/^before\n.*after\n$/s);
+    expect(withPart(written, "measured", "new")).toBe(written);
+  });
+
+  it("without marks is refused", () => {
+    expect(() => withPart("nothing", "budget", "new")).toThrow("lacks the marks <!-- budget:");
+  });
+
+  it("lists the systems that were faster", () => {
+    expect(lossesOf(aRun())).toContain("| c1024 | NATS request/reply | 0.65 (0.50–0.80) |");
+    const won = aRun({ figures: [aFigure({ system: "waggle", round: 1 })] });
+    expect(lossesOf(won)).toContain("In no measured case");
+  });
+});
