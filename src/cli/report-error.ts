@@ -9,6 +9,7 @@ import {
   messageOf,
   WaggleError,
 } from "../errors.ts";
+import { DamagedExportError } from "../journal/export.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";
@@ -79,7 +80,10 @@ function wordsOf(error: unknown, command: Command | undefined): { code: string; 
 
 /** Adds the remedy for a damaged journal, unless the message has a remedy. */
 function withRemedy(error: WaggleError, message: string): string {
-  const hasRemedy = error instanceof LossError || message.includes("`waggle journal recover`");
+  const hasRemedy =
+    error instanceof LossError ||
+    error instanceof DamagedExportError ||
+    message.includes("`waggle journal recover`");
   if (error.code !== "WAGGLE_JOURNAL_DAMAGED" || hasRemedy) return message;
   return `${message}; restore the storage from a backup, or run \`waggle journal recover\` to see what can be read`;
 }

@@ -1,0 +1,75 @@
+// A journal to be read, whether coordinators run or not: the swarm's, a folder, or a file of `waggle export`.
+
+import { open, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { findBroker } from "../broker/find-broker.ts";
+import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
+import { swarmId } from "../ids.ts";
+import { isExport, openExport } from "../journal/export.ts";
+import { listSegments, openFileJournalReader } from "../journal/file/reader.ts";
+import type { JournalReader } from "../journal/journal.ts";
+import { openNatsJournal } from "../journal/nats.ts";
+import { connectionOf } from "./doctor/checks.ts";
+import { fileError } from "./file-error.ts";
+import { journalFolder } from "./run-coordinator.ts";
+import { isInFiles } from "./stopped-journal.ts";
+import { UsageError } from "./usage-error.ts";
+import type { VerbContext } from "./verb.ts";
+
+export interface ReadableJournal {
+  readonly reader: JournalReader;
+  /** For people: `in /srv/.waggle/journals/default`, `on nats://127.0.0.1:4222`. */
+  readonly where: string;
+}
+
+const HEAD_BYTES = 64;
+
+/** @param target a folder or a file; undefined: the swarm's journal
+ *  @throws UsageError without a journal; UnreachableError, BrokerError, JournalDamagedError, DamagedExportError */
+export async function openJournal(
+  context: VerbContext,
+  target: string | undefined,
+): Promise<ReadableJournal> {
+  if (target !== undefined) return await openPath(resolve(context.shell.cwd, target), context);
+  return isInFiles(context) ? await openFolder(journalFolder(context.settings)) : await openStreams(context);
+}
+
+async function openPath(path: string, { settings }: VerbContext): Promise<ReadableJournal> {
+  const kind = await stat(path).catch((error: unknown) => {
+    throw fileError("read", path, error);
+  });
+  if (!kind.isDirectory()) return await openFile(path);
+  for (const folder of [path, join(path, "journals", settings.swarm)])
+    if ((await listSegments(folder)) !== undefined) return await openFolder(folder);
+  throw new UsageError(
+    `no journal in ${path}: name a journal's folder, such as .waggle/journals/default, or a data folder`,
+  );
+}
+
+async function openFile(path: string): Promise<ReadableJournal> {
+  const file = await open(path, "r");
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+  await file.close();
+  if (isExport(buffer.toString("utf8", 0, bytesRead)))
+    return { reader: await openExport(path), where: `in ${path}` };
+  throw new UsageError(`${path} is no export of a journal: \`waggle export\` writes one`);
+}
+
+async function openFolder(folder: string): Promise<ReadableJournal> {
+  if ((await listSegments(folder)) === undefined)
+    throw new UsageError(
+      `no journal in ${folder}: give the journal's --data-folder and --swarm, its --nats, or the folder itself`,
+      { field: "dataFolder" },
+    );
+  return { reader: await openFileJournalReader(folder), where: `in ${folder}` };
+}
+
+async function openStreams(context: VerbContext): Promise<ReadableJournal> {
+  const { settings, shell } = context;
+  const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  const connection = { ...connectionOf(broker, context), name: "waggle verify" };
+  const bytesMax = wantedRoom(settings.retention.bytes);
+  const swarm = swarmId(settings.swarm);
+  const reader = await openNatsJournal({ connection, swarm, bytesMax, signal: context.signal });
+  return { reader, where: `on ${connection.urls.join(",")}` };
+}
