@@ -25,6 +25,7 @@ export {
   type TaskInputOf,
   type TypedKind,
 } from "./agent/typed-kind.ts";
+export type { Health, HealthArea, HealthFinding, HealthLevel, HealthRule } from "./audit/health.ts";
 export type { AskOptions } from "./client/asker.ts";
 export type { AttemptLog } from "./client/attempt-logs.ts";
 export type { Backpressure } from "./client/backpressure.ts";

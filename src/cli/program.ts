@@ -64,7 +64,10 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
   },
   Look: {
     status: async () => (await import("./status.ts")).statusCommand,
+    health: async () => (await import("./health.ts")).healthCommand,
     events: async () => (await import("./events.ts")).eventsCommand,
+    verify: async () => (await import("./verify.ts")).verifyCommand,
+    export: async () => (await import("./export.ts")).exportCommand,
     plan: async () => (await import("./plan.ts")).planCommand,
     simulate: async () => (await import("./simulate.ts")).simulateCommand,
     torture: async () => (await import("./torture.ts")).tortureCommand,

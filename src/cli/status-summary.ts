@@ -2,13 +2,17 @@
 // the tables (status-view.ts).
 
 import { duration } from "../audit/describe.ts";
+import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTime } from "./format.ts";
 import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
 
-type View = Pick<Output, "columns" | "colors" | "asStarted">;
+type View = Pick<Output, "columns" | "colors" | "asStarted"> & {
+  /** The project of the answer, which then holds no agents. */
+  readonly project?: string | undefined;
+};
 type Agent = StatusResponse["agents"][number];
 
 const LABEL_WIDTH = 9;
@@ -20,7 +24,9 @@ export function statusSummary(status: StatusResponse, view: View): string {
   const foreignRecords = recentForeign(journal, at);
   const lines: (readonly [label: string, text: string, tone?: ((text: string) => string) | undefined])[] = [
     ["swarm", `${printable(swarm)}, batch ${formatCount(idx)} at ${formatTime(at)}`, bold],
-    ["agents", onlineText(status), agentsOnline(status) === 0 ? yellow : undefined],
+    view.project === undefined
+      ? ["agents", onlineText(status), agentsOnline(status) === 0 ? yellow : undefined]
+      : ["project", printable(view.project)],
     ["tasks", countsText(tasks)],
     ...waitingLines(status).map((text) => ["", text, yellow] as const),
     [
@@ -108,9 +114,7 @@ function waitingLines(status: StatusResponse): string[] {
 function budgetLines({ projects }: StatusResponse): string[] {
   const used = projects.filter(
     ({ budget, tasks }) =>
-      (budget?.mode === "wait" || budget?.mode === "reject") &&
-      (tasks["queued"] ?? 0) > 0 &&
-      budget.spent + budget.reserved >= budget.tokens,
+      budget !== undefined && mayHoldTasks(budget) && (tasks["queued"] ?? 0) > 0 && isUsedUp(budget),
   );
   if (used.length === 0) return [];
   return [
@@ -123,9 +127,7 @@ function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
   const waiting = queues.filter((queue) => queue.waiting > 0).sort(longestWaitFirst);
   const lines = waiting.slice(0, limits.statusReasonsMax).map((queue) => {
     const kind = `${printable(queue.kind)}: ${formatCount(queue.waiting)} waiting for up to ${duration(queue.oldestMs)}`;
-    const serving = agents.filter(
-      (agent) => agent.status !== "offline" && agent.kinds.some((each) => each.kind === queue.kind),
-    );
+    const serving = agents.filter((agent) => agent.status !== "offline" && servesKind(agent, queue.kind));
     return `${kind}, ${queue.agents === 0 ? "no agent online serves it" : obstacleText(serving, queue.kind, omitted !== undefined)}`;
   });
   const more = waiting.length - lines.length;
@@ -135,14 +137,12 @@ function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
 /** The reason why no agent of a kind takes tasks. */
 function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): string {
   const isFull = (agent: Agent) => agent.inFlight >= agent.maxConcurrent + agent.prefetch;
-  const isSuspended = (agent: Agent) =>
-    agent.kinds.some((each) => each.kind === kind && each.suspendedUntil !== undefined);
   const counts = countsText(
     {
       full: serving.filter(isFull).length,
       draining: serving.filter((agent) => agent.draining).length,
       unresponsive: serving.filter((agent) => agent.unresponsive).length,
-      suspended: serving.filter(isSuspended).length,
+      suspended: serving.filter((agent) => isSuspended(agent, kind)).length,
     },
     ", ",
   );

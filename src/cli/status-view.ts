@@ -20,12 +20,23 @@ type View = Pick<Output, "columns" | "colors" | "asStarted">;
 export interface StatusView extends View {
   /** Shows every row, offline agents included; false: `limits.statusRowsShown` rows per table. */
   readonly showsAll: boolean;
+  /** The project of the answer: tables of the whole swarm are left out. */
+  readonly project?: string | undefined;
 }
 
 export function renderStatus(status: StatusResponse, view: StatusView): string {
   const { queues, resources, projects, rates = [], omitted } = status;
   const shownAgents = agentsToShow(status, view);
   const users = projects.flatMap(({ project, users: of }) => of.map((user) => ({ project, ...user })));
+  const userBlock = tableBlock(
+    "projects and users",
+    users.sort(longestWaitingUserFirst),
+    omitted?.users,
+    view,
+    (rows) => userTable(rows, view),
+  );
+  if (view.project !== undefined)
+    return [statusSummary(status, view), userBlock, ...budgetBlock(status, view)].join("\n\n");
   const blocks = [
     statusSummary(status, view),
     tableBlock("queues", [...queues].sort(longestWaitFirst), omitted?.queues, view, (rows) =>
@@ -39,9 +50,7 @@ export function renderStatus(status: StatusResponse, view: StatusView): string {
             resourceTable(rows, view),
           ),
         ]),
-    tableBlock("projects and users", users.sort(longestWaitingUserFirst), omitted?.users, view, (rows) =>
-      userTable(rows, view),
-    ),
+    userBlock,
     ...budgetBlock(status, view),
     ...(rates.length === 0 && !omitted?.rates
       ? []

@@ -7,9 +7,10 @@ import type { StatusResponse, StatusTable } from "../protocol/schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { askAbout, onlyProject, typedProject } from "./find-project.ts";
 import { tellingTrouble } from "./journal-trouble.ts";
 import { renderStatus, type StatusView } from "./status-view.ts";
-import { parseDuration } from "./values.ts";
+import { parseDuration, subjectToken } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { wait } from "./wait.ts";
 
@@ -17,6 +18,8 @@ interface StatusFlags {
   readonly watch?: boolean;
   readonly interval?: number;
   readonly all?: boolean;
+  /** `--project` */
+  readonly typed?: string | undefined;
 }
 
 export function statusCommand(program: Program): Command {
@@ -27,12 +30,13 @@ export function statusCommand(program: Program): Command {
         "and journal. Then queues, agents, resources, users, budgets and rates: of each the 20 rows that matter " +
         "most. At the end metrics, bottlenecks and alerts.",
     )
+    .option("--project <name>", "only the tasks, users and budget of this project", subjectToken)
     .option("--watch", "refresh until Ctrl-C")
     .option("--interval <duration>", "time between two refreshes; implies --watch; default 1s", parseDuration)
     .option("--all", "show every row of every table, and offline agents; default: 20 rows per table")
     .addHelpText("after", examples)
     .action((flags: StatusFlags, command: Command) =>
-      runVerb(program, command, (context) => status(context, flags)),
+      runVerb(program, command, (context) => status(context, { ...flags, typed: typedProject(command) })),
     );
 }
 
@@ -40,6 +44,7 @@ const examples = `
 Examples:
   $ waggle status
   $ waggle status --all
+  $ waggle status --project acme
   $ waggle status --watch
   $ waggle status --json | jq '.agents[] | {id, load}'
   $ waggle status --json | jq '{metrics, observed}'
@@ -48,18 +53,28 @@ Examples:
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
-    const answer = await askStatus(swarm, context, flags);
-    context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags)));
+    const { answer, project } = await askStatus(swarm, context, flags);
+    if (project !== flags.typed) context.output.note(onlyProject(project));
+    context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags, project)));
     return exitCodes.ok;
   });
 }
 
-async function askStatus(swarm: Swarm, context: VerbContext, { all }: StatusFlags): Promise<StatusResponse> {
-  const asked = async (rows?: StatusOptions["rows"]) =>
-    await ask(context, (options) => swarm.status({ ...options, ...(rows === undefined ? {} : { rows }) }));
+interface Asked {
+  readonly answer: StatusResponse;
+  /** Undefined: the answer is about the whole swarm. */
+  readonly project: string | undefined;
+}
+
+/** An answer about one project holds the most relevant of its users; further pages exist for the swarm alone. */
+async function askStatus(swarm: Swarm, context: VerbContext, { all, typed }: StatusFlags): Promise<Asked> {
+  const page = async (rows: NonNullable<StatusOptions["rows"]>) =>
+    await ask(context, (options) => swarm.status({ ...options, rows }));
   return await tellingTrouble(context, async () => {
-    const answer = await asked();
-    return all === true && answer.omitted !== undefined ? await wholeStatus(answer, asked) : answer;
+    const asked = await askAbout(context, typed, (options) => swarm.status(options));
+    const { answer, project } = asked;
+    if (all !== true || answer.omitted === undefined || project !== undefined) return asked;
+    return { answer: await wholeStatus(answer, page), project };
   });
 }
 
@@ -111,20 +126,19 @@ function withUsers(
   return [...byName.values()];
 }
 
-function viewOf({ output }: VerbContext, { all }: StatusFlags): StatusView {
+function viewOf({ output }: VerbContext, { all }: StatusFlags, project: string | undefined): StatusView {
   const { columns, colors, asStarted } = output;
-  return { columns, colors, asStarted, showsAll: all === true };
+  return { columns, colors, asStarted, showsAll: all === true, project };
 }
 
 /** Ends when the reader of the output is gone, or by the signal. */
 async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   const { output, signal } = context;
   const { interval: intervalMs = limits.statusWatchMs } = flags;
-  const view = viewOf(context, flags);
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
-    const answer = await askStatus(swarm, context, flags);
-    const text = () => renderStatus(answer, view);
+    const { answer, project } = await askStatus(swarm, context, flags);
+    const text = () => renderStatus(answer, viewOf(context, flags, project));
     if (output.json || output.columns === undefined) output.datum(answer, () => `${text()}\n`);
     else output.page(text());
     await wait(intervalMs, ended);

@@ -16,6 +16,7 @@ import { argument, callback, flag, judged, objectOf, readerOf, text } from "../a
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
+import type { Health } from "../audit/health.ts";
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
@@ -47,6 +48,7 @@ import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
 import { type CancelOptions, type CancelOutcome, Cancels } from "./cancels.ts";
 import { type EventSourceDeps, followProject, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
+import { healthFrom } from "./health.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalPages } from "./journal-pages.ts";
 import { Operations, type Pause, type Setting, type SwarmOperations } from "./operations.ts";
@@ -221,6 +223,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   /** Agents, queues, projects and journal. Rows that do not fit the answer are counted in `omitted`; `rows`
    *  reads them, a table at a time. @throws NoLeaderError, UnreachableError */
   status(options?: StatusOptions): Promise<StatusResponse>;
+
+  /** One verdict on flow, execution and liveness, by fixed rules over `status`, with the next command to run. Resolves
+   *  also if no leader and no server answers: the finding says so. */
+  health(options?: AskOptions): Promise<Health>;
 
   /** The present status of a task. @throws as `story` */
   taskStatus(id: string, options?: TaskOptions): Promise<AcceptedTaskStatus>;
@@ -575,6 +581,11 @@ export class SwarmClient implements Swarm {
     const subject = this.#subjects.query(project, "status");
     const message = { v: 1, ...(rows === undefined ? {} : { rows }) };
     return await this.#asker.ask({ kind: "query", subject, message, schema: statusResponseSchema }, options);
+  }
+
+  async health(options?: AskOptions): Promise<Health> {
+    const asked = readAskOptions("health", options);
+    return await healthFrom(() => this.status(asked));
   }
 
   async #statusOf(project: string, options: unknown): Promise<ProjectStatus> {

@@ -4,49 +4,11 @@ import { describe, expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
 import type { StatusResponse } from "../../src/protocol/schemas.ts";
+import { aKind, anAgent, aStatus } from "../support/statuses.ts";
 import { aShell } from "./shell.ts";
 
-type Agent = StatusResponse["agents"][number];
 const { colors, asStarted } = new Output(aShell(), { json: false });
 
-const aKind = (kind: string, more: Partial<Agent["kinds"][number]> = {}) => ({
-  kind,
-  completed: 0,
-  attempts: 0,
-  successRate: 0.8,
-  latencyMs: 0,
-  ...more,
-});
-const anAgent = (id: string, more: Partial<Agent> = {}): Agent => ({
-  id,
-  status: "ready",
-  saturated: false,
-  draining: false,
-  unresponsive: false,
-  kinds: [aKind("count")],
-  labels: {},
-  inFlight: 0,
-  maxConcurrent: 4,
-  prefetch: 0,
-  load: 0,
-  completed: 0,
-  ...more,
-});
-const aStatus = (more: Partial<StatusResponse> = {}): StatusResponse => ({
-  term: 1,
-  idx: 1,
-  at: 0,
-  swarm: "s",
-  leader: "c1",
-  tasks: {},
-  agents: [],
-  queues: [],
-  projects: [],
-  resources: [],
-  journal: { id: "j", durability: "file", sentence: "", bytes: 0, auditFirstIdx: 1 },
-  counters: {},
-  ...more,
-});
 const shown = (more: Partial<StatusResponse>, options: { showsAll?: boolean; columns?: number } = {}) =>
   renderStatus(aStatus(more), {
     colors,

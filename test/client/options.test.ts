@@ -265,7 +265,11 @@ const swarmCalls: Calls<Swarm> = {
   },
   status: {
     options: taking<StatusOptions>()<Swarm>(
-      { ...ask, rows: [null, 5, [], {}, { table: "x", from: 0 }, { table: "agents", from: -1 }] },
+      {
+        ...ask,
+        project: task.project,
+        rows: [null, 5, [], {}, { table: "x", from: 0 }, { table: "agents", from: -1 }],
+      },
       (of, given) => of.status(given),
     ),
   },
@@ -282,6 +286,7 @@ const swarmCalls: Calls<Swarm> = {
       ],
     },
   },
+  health: { options: taking<AskOptions>()<Swarm>(ask, (of, given) => of.health(given)) },
   taskStatus: {
     options: askForTask((of, given) => of.taskStatus("t1", given)),
     args: { id: [wrong.name, (of, given) => of.taskStatus(given)] },
@@ -298,8 +303,9 @@ const swarmCalls: Calls<Swarm> = {
     args: { id: [wrong.name, (of, given) => of.replayAssignment(given)] },
   },
   settings: {
-    options: taking<SettingsOptions>()<Swarm>({ ...ask, name: wrong.name }, (of, given) =>
-      of.settings(given),
+    options: taking<SettingsOptions>()<Swarm>(
+      { ...ask, name: wrong.name, project: task.project },
+      (of, given) => of.settings(given),
     ),
   },
   setPolicy: { options: taking<PolicyPatch>()<Swarm>(policy, (of, given) => of.setPolicy(given)) },
@@ -410,6 +416,7 @@ const projectCalls: Calls<ProjectSwarm> = {
   },
   events: { args: { project: [["blue", null], (of, given) => of.events({ project: given })] } },
   status: { options: askProject((of, given) => of.status(given)) },
+  settings: { options: askProject((of, given) => of.settings(given)) },
   set: {
     options: taking<ProjectPatch>()<ProjectSwarm>(project, (of, given) => of.set(given)),
     args: { timeoutMs: [ask.timeoutMs, (of, given) => of.set({}, { timeoutMs: given })] },
