@@ -4,7 +4,9 @@ import { defineConfig } from "vitest/config";
 import { shared } from "./vitest.config.ts";
 
 /** These suites measure time, on two cores. */
-const timed = ["equal-agents", "herd", "scaling", "standby"].map((name) => `test/process/${name}.test.ts`);
+const timed = ["equal-agents", "herd", "nats-coordinators", "scaling", "standby"].map(
+  (name) => `test/process/${name}.test.ts`,
+);
 
 const each = {
   ...shared,

@@ -15,6 +15,9 @@ const unheard = { kind: "no responders" };
 const behind = (last: number) => ({ kind: "refused", code: 10071, words: `wrong last sequence: ${last}` });
 
 const RECORDS = 40;
+/** A replicated stream elects a leader after each kill, which 2.9 takes up to 10 s for beside other suites. */
+const HANGING_MS = 180_000;
+
 /** How long the end of a sealed stream is watched, while a rival appends. */
 const WATCH_MS = 250;
 
@@ -26,7 +29,7 @@ export interface Ground {
 }
 
 export function describeGround(title: string, { binary, replicas, keepsSealed }: Ground): void {
-  describe(title, () => {
+  describe(title, { timeout: HANGING_MS }, () => {
     let site: Site;
     const figures = new Map<string, number[]>();
     const measure = async (what: string, ask: () => Promise<Said>): Promise<Said> => {
@@ -114,7 +117,11 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
         }
       });
 
-      it("refuses it also when the stream's leader is killed while it is asked to seal", async () => {
+      // A second try with a new stream: nats-server 2.15.1, killed while a setting changes, lost the whole stream
+      // in 3 of 480 rounds (docs/adr/0024). Segments are sealed by a record instead.
+      it("refuses it also when the stream's leader is killed while it is asked to seal", {
+        retry: 1,
+      }, async () => {
         for (let round = 0; round < 2; round += 1) {
           const probe = await aStream(0);
           const rival = new Rival(await site.probe(probe.stream), "rival");
@@ -231,7 +238,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
       it("is gone for readers, appends and questions, also through kills", async () => {
         const probe = await aStream();
         const reader = await probe.openReader();
-        await reader.pull(RECORDS);
+        await reader.pullAll(RECORDS);
         const waiting = reader.pull(1, { expiresMs: 1_000 });
         await delay(100);
         expect(await measure("delete ms", () => probe.remove())).toMatchObject(done);

@@ -2,6 +2,7 @@
 // the error, or no answer. Repeats nothing and translates nothing. The product's own client is
 // src/journal/stream.
 
+import { setTimeout as delay } from "node:timers/promises";
 import {
   connect,
   createInbox,
@@ -12,6 +13,8 @@ import {
 } from "@nats-io/transport-node";
 
 const ASK_MS = 5_000;
+/** Unanswered pulls in one reading, 20 ms apart. */
+const UNANSWERED_MOST = 50;
 
 /** An acknowledged append has `seq`; a refusal has `code` and `words`. */
 export type Said =
@@ -109,16 +112,7 @@ export class StreamProbe {
 
   /** All texts from the first sequence to the last, read through a consumer as a standby reads. */
   async readAll(): Promise<string[]> {
-    const reader = await this.openReader();
-    const texts: string[] = [];
-    const last = await this.lastSeq();
-    while (texts.length < last) {
-      const batch = await reader.pull(last - texts.length);
-      texts.push(...batch.texts);
-      if (batch.texts.length === 0)
-        throw new Error(`the reader ended at ${texts.length} of ${last}: ${batch.end}`);
-    }
-    return texts;
+    return await (await this.openReader()).pullAll(await this.lastSeq());
   }
 
   /** @throws Error if the server refuses the consumer */
@@ -196,6 +190,22 @@ export class StreamReader {
   constructor(connection: NatsConnection, subject: string) {
     this.#connection = connection;
     this.#subject = subject;
+  }
+
+  /** Pulls until it has `count` texts. In a cluster, a pull just after the consumer's creation may find nobody to
+   *  answer it yet (503).
+   *  @throws Error if a pull brings nothing */
+  async pullAll(count: number): Promise<string[]> {
+    const texts: string[] = [];
+    for (let unanswered = 0; texts.length < count; ) {
+      const batch = await this.pull(count - texts.length);
+      texts.push(...batch.texts);
+      if (batch.texts.length > 0) continue;
+      if (batch.end !== "503" || ++unanswered > UNANSWERED_MOST)
+        throw new Error(`the reader ended at ${texts.length} of ${count}: ${batch.end}`);
+      await delay(20);
+    }
+    return texts;
   }
 
   /** Resolves with `count` texts, or at the server's status line: `409 Consumer Deleted`, `404 No Messages`. */
