@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 const [report, names] = process.argv.slice(2);
 if (!existsSync(report)) {
-  console.log("0 1");
+  process.stdout.write("0 1\n");
   process.exit();
 }
 const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8"));
@@ -16,6 +16,11 @@ const failed = testResults.filter(({ status }) => status === "failed");
 const unloaded = failed.filter(({ assertionResults }) => assertionResults.length === 0);
 for (const { name } of unloaded) appendFileSync(names, `${name} could not be loaded\n`);
 for (const { name, assertionResults } of failed)
-  for (const { status, fullName, failureMessages: [why = ""] } of assertionResults)
+  for (const {
+    status,
+    fullName,
+    failureMessages: [why = ""],
+  } of assertionResults)
     if (status === "failed") appendFileSync(names, `${name}: ${fullName}\n    ${why.split("\n")[0]}\n`);
-console.log(numPassedTests, numFailedTests + unloaded.length, ...failed.map(({ name }) => name));
+const figures = [numPassedTests, numFailedTests + unloaded.length, ...failed.map(({ name }) => name)];
+process.stdout.write(`${figures.join(" ")}\n`);
