@@ -734,6 +734,14 @@ export const limits = {
   /** With a shorter time `up` warns: results and histories of tasks may be removed before the submitter reads them. */
   auditRetentionMsLittle: 3_600_000,
   auditRetentionBytesLittle: 16 * 1024 ** 2,
+  /** From the beginning of a term to the verification of the journal in the background: a leader that just took the
+   *  lead has more urgent work. */
+  auditCheckDelayMs: 10_000,
+  auditCheckEveryMs: 24 * 3_600_000,
+  /** After a verification that failed for the storage's sake. */
+  auditCheckRetryMs: 60_000,
+  /** Between two reports of progress. */
+  auditCheckSaidMs: 1_000,
   /** Reading or writing a snapshot yields the event loop after each slice: a quarter of a turn's alarm, so that the
    *  next line or record does not raise the alarm. */
   baseSliceMs: 12,

@@ -40,6 +40,7 @@ export type HealthRule =
   | "no-standby"
   | "journal-nearly-full"
   | "journal-not-compacted"
+  | "journal-changed"
   | "foreign-records";
 
 export interface Health {
@@ -324,8 +325,15 @@ function silentAgents({ agents }: StatusResponse): readonly HealthFinding[] {
 }
 
 function journal({ journal: facts, at }: StatusResponse): readonly HealthFinding[] {
-  const { bytes, bytesMax, baseFailure, foreignRecords } = facts;
+  const { bytes, bytesMax, baseFailure, foreignRecords, verified } = facts;
   const findings: HealthFinding[] = [];
+  if (verified?.fault !== undefined)
+    findings.push({
+      ...{ area: "liveness", rule: "journal-changed", level: "critical" },
+      text: `the journal is not as it was written: ${verified.fault.text}`,
+      evidence: { segment: verified.fault.segment, lastGoodIdx: verified.idx },
+      next: "waggle verify",
+    });
   if (bytesMax !== undefined && bytes > bytesMax * limits.journalFullShare)
     findings.push({
       ...{ area: "liveness", rule: "journal-nearly-full", level: "critical" },

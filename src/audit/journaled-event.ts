@@ -10,4 +10,6 @@ export interface JournaledEvent {
   /** Journal time, ms since the Unix epoch. */
   readonly at: number;
   readonly event: Event;
+  /** The event's batch is not as it was written: the batch after names another hash. `waggle verify` tells more. */
+  readonly isChanged?: true;
 }

@@ -15,13 +15,15 @@ export function tellEvent(journaled: JournaledEvent, output: Output): void {
 
 /** `14:03:22.250     12  t1#1 → a1 · score 0.90; of 2; waited 3 ms`. */
 export function eventLine(
-  { idx, at, event }: JournaledEvent,
+  { idx, at, event, isChanged }: JournaledEvent,
   { colors, columns }: Pick<Output, "colors" | "columns">,
 ): string {
   const toneName = toneByType[event.type];
-  const tone = toneName === undefined ? (part: string) => part : colors[toneName];
+  const tone =
+    isChanged === true ? colors.red : toneName === undefined ? (part: string) => part : colors[toneName];
   const place = `${formatTime(at)} ${String(idx).padStart(IDX_WIDTH)}`;
-  const [first = "", ...further] = hanging(`${place}  ${describe(event)}`, columns);
+  const changed = isChanged === true ? " · CHANGED after it was written: run `waggle verify`" : "";
+  const [first = "", ...further] = hanging(`${place}  ${describe(event)}${changed}`, columns);
   return [`${colors.dim(place)}${tone(first.slice(place.length))}`, ...further.map(tone)].join("\n");
 }
 

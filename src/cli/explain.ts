@@ -9,7 +9,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { renderExplanation, renderReplayed } from "./explain-view.ts";
 import { aboutTask, findProject, typedProject } from "./find-project.ts";
 import { formatCount } from "./format.ts";
-import { firstKeptIdx } from "./kept-record.ts";
+import { firstKeptIdx, noteChanged } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
 import { wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -74,6 +74,7 @@ async function explain(
     const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm, project) : 1;
     const told = { explanation, showsAll: flags.full === true, firstIdx };
     output.datum({ taskId: id, ...explanation }, () => output.asStarted(renderExplanation(told, output)));
+    noteChanged(context, explanation.changedBatches);
     if (omitted !== undefined)
       output.note(
         `${formatCount(omitted.agents)} more agents do not fit the answer; waggle status counts them`,

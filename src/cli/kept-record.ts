@@ -20,6 +20,17 @@ export async function firstKeptIdx(context: VerbContext, swarm: Swarm, project: 
   }
 }
 
+/** Says which batches of a task's history are not as they were written. */
+export function noteChanged({ output }: VerbContext, changedBatches: readonly number[] = []): void {
+  if (changedBatches.length === 0) return;
+  const batches = changedBatches.map(formatCount).join(", ");
+  output.note(
+    output.noteColors.red(
+      `this history is not as it was written: ${changedBatches.length === 1 ? "batch" : "batches"} ${batches} changed since; run \`waggle verify\``,
+    ),
+  );
+}
+
 /** The missing part of a task's history; undefined if the history is complete. @param firstIdx first batch that the
  *  journal still has */
 export function unkeptText(

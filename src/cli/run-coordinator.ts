@@ -15,6 +15,8 @@ import type { BaseMaker } from "../coordinator/compacting/base-maker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { ThreadBaseMaker } from "../coordinator/compacting/thread-base-maker.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
+import type { JournalVerifier } from "../coordinator/verifying/audit-check.ts";
+import { ThreadVerifier } from "../coordinator/verifying/thread-verifier.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournal, type Recovery } from "../journal/file.ts";
@@ -75,7 +77,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   const closing: (() => Promise<void>)[] = [() => transport.close()];
   if (broker.local !== undefined) closing.unshift(keepLocalBroker(deps, broker.local, transport));
   try {
-    const { journal, recovery, maker } = await openJournal(deps, broker, {
+    const { journal, recovery, maker, verifier } = await openJournal(deps, broker, {
       ...connection,
       name: `waggle journal ${id}`,
     });
@@ -89,6 +91,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       random: systemRandom,
       logger,
       compaction: { maker, retention: settings.retention, ...pace },
+      verifier,
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
     closing.unshift(() => coordinator.stop());
@@ -140,6 +143,7 @@ function hostName(): string {
 interface OpenedJournal {
   readonly journal: Journal;
   readonly maker: BaseMaker;
+  readonly verifier: JournalVerifier;
   readonly recovery: string | undefined;
 }
 
@@ -155,13 +159,16 @@ async function openJournal(
     const journal = await openNatsJournal({ ...wanted, connection, signal });
     const { signal: _, onError: __, ...plainConnection } = connection;
     const place = { ...wanted, kind: "stream", connection: plainConnection } as const;
-    return { journal, maker: new ThreadBaseMaker(place, journal), recovery: undefined };
+    const maker = new ThreadBaseMaker(place, journal);
+    return { journal, maker, verifier: new ThreadVerifier(place), recovery: undefined };
   }
   requireNoReplicas(replicas);
   const folder = journalFolder(settings);
   const journal = await openFileJournal({ folder, bytesMax });
-  const maker = new ThreadBaseMaker({ kind: "file", folder }, journal);
-  return { journal, maker, recovery: recoveryText(journal.recovered) };
+  const place = { kind: "file", folder } as const;
+  const maker = new ThreadBaseMaker(place, journal);
+  const verifier = new ThreadVerifier(place);
+  return { journal, maker, verifier, recovery: recoveryText(journal.recovered) };
 }
 
 function recoveryText(recovered: readonly Recovery[]): string | undefined {

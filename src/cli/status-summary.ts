@@ -42,6 +42,7 @@ export function statusSummary(status: StatusResponse, view: View): string {
   const shortage = shortageText(journal);
   if (shortage !== undefined) lines.push(["", `${shortage}: run \`waggle doctor\``, yellow]);
   if (foreignRecords !== undefined) lines.push(["", foreignText(foreignRecords), yellow]);
+  if (journal.verified !== undefined) lines.push(["", ...auditText(journal.verified, view)]);
   if (journal.baseFailure !== undefined) lines.push(["", `base: ${printable(journal.baseFailure)}`, yellow]);
   if (status.stale === true) lines.push(["", "answered by a standby; the leader may know more", yellow]);
   return lines
@@ -170,6 +171,15 @@ function keptText({ auditFirstIdx, base }: StatusResponse["journal"], isStale: b
 }
 
 /** Recent records of foreign writers; the writers may still be active. */
+function auditText(
+  { idx, at, fault }: NonNullable<StatusResponse["journal"]["verified"]>,
+  { colors }: View,
+): readonly [text: string, tone?: (text: string) => string] {
+  if (fault !== undefined) return [`${printable(fault.text)}: run \`waggle verify\``, colors.red];
+  const when = at === undefined ? "so far" : `at ${formatTime(at)}`;
+  return [`verified up to batch ${formatCount(idx)} ${when}`];
+}
+
 function recentForeign({ foreignRecords }: StatusResponse["journal"], at: number) {
   const isRecent = at - (foreignRecords?.lastAt ?? 0) <= limits.foreignRecordShownMs;
   return isRecent ? foreignRecords : undefined;

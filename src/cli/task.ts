@@ -2,13 +2,13 @@
 
 import { Command } from "commander";
 import type { Swarm } from "../client/swarm.ts";
-import type { TaskStory } from "../client/task-stories.ts";
+import { changedBatchesOf, type TaskStory } from "../client/task-stories.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { findProject, typedProject } from "./find-project.ts";
-import { firstKeptIdx } from "./kept-record.ts";
+import { firstKeptIdx, noteChanged } from "./kept-record.ts";
 import { renderStory } from "./task-view.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -49,6 +49,7 @@ async function task(context: VerbContext, id: string, typed: string | undefined)
     output.datum({ taskId: id, ...story, logs }, () =>
       renderStory(id, { story, wait, logs, firstIdx }, output),
     );
+    noteChanged(context, changedBatchesOf(story));
     return exitCodes.ok;
   });
 }

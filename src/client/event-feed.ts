@@ -81,7 +81,8 @@ class Reading {
       requireAsked(page, this.#start);
       for (const batch of page.batches) {
         this.#sequence.append(batch);
-        if (this.#isWanted(batch)) yield batch;
+        const isChanged = page.changed?.includes(batch.idx) === true;
+        if (this.#isWanted(batch)) yield isChanged ? { ...batch, isChanged } : batch;
         if (signal.aborted) return;
       }
       const next = this.#nextAfter(page);

@@ -13,7 +13,7 @@ import { shown } from "../protocol/sentence.ts";
 import type { Event } from "../state/event.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
-import type { PageStart } from "./journal-pages.ts";
+import type { JournalBatch, PageStart } from "./journal-pages.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { projectName } from "./task-request.ts";
 
@@ -87,9 +87,8 @@ async function* readEvents(
   const start = await startOf(deps, options, signal);
   if (start === undefined) return;
   const { project = NO_PROJECT, follow = false } = options;
-  for await (const { idx, term, at, events } of readBatches(deps, { project, start, follow, signal }))
-    for (const event of events as unknown as readonly Event[])
-      if (matches(event, options)) yield { idx, term, at, event };
+  for await (const batch of readBatches(deps, { project, start, follow, signal }))
+    for (const journaled of journaledIn(batch)) if (matches(journaled.event, options)) yield journaled;
 }
 
 /** All events visible to a project, from a batch on and as they come, including confirmed assignments. Ends
@@ -102,11 +101,16 @@ export async function* followProject(
   const ended = deps.aborts.linkedTo(signal, deps.closed);
   try {
     const options = { project, start: { from }, follow: true, signal: ended.signal };
-    for await (const { idx, term, at, events } of readBatches(deps, options))
-      for (const event of events as unknown as readonly Event[]) yield { idx, term, at, event };
+    for await (const batch of readBatches(deps, options)) yield* journaledIn(batch);
   } finally {
     ended.abort();
   }
+}
+
+/** The events of a batch, each with the batch's position. */
+export function journaledIn({ idx, term, at, events, isChanged }: JournalBatch): readonly JournaledEvent[] {
+  const place = isChanged === undefined ? { idx, term, at } : { idx, term, at, isChanged };
+  return (events as unknown as readonly Event[]).map((event) => ({ ...place, event }));
 }
 
 /** Undefined when aborted meanwhile. */

@@ -8,7 +8,10 @@ import type { Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
 
 export type JournalPage = z.infer<typeof journalPageSchema>;
-export type JournalBatch = JournalPage["batches"][number];
+export type JournalBatch = JournalPage["batches"][number] & {
+  /** The batch is not as it was written: the batch after names another hash. */
+  readonly isChanged?: true;
+};
 
 /** Beginning of a page: a batch index, or an instant (ms since the Unix epoch). */
 export type PageStart = { readonly from: number } | { readonly since: number };

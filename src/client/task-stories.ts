@@ -10,11 +10,10 @@ import { NO_PROJECT } from "../ids.ts";
 import { type ExplainedTask, explainResponseSchema } from "../protocol/explain-schemas.ts";
 import { type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import type { Event } from "../state/event.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
 import { readBatches } from "./event-feed.ts";
-import type { EventSourceDeps } from "./event-source.ts";
+import { type EventSourceDeps, journaledIn } from "./event-source.ts";
 import type { JournalBatch } from "./journal-pages.ts";
 import { projectName } from "./task-request.ts";
 
@@ -29,6 +28,8 @@ export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
   Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason"> & {
     /** Number of attempts, including attempts whose record is no longer kept. */
     readonly attemptCount: number;
+    /** Batches of this task's events that are not as they were written; absent if there are none. */
+    readonly changedBatches?: readonly number[];
   };
 
 /** Options of a question about one task. */
@@ -103,7 +104,9 @@ export class TaskStories {
     const answer = await asker.ask(question, options);
     if (!answer.ok) throw errorFrom(answer);
     const { ok: _, attempts: attemptCount, ...explained } = answer;
-    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(answer, options, answer.idx);
+    const line = await this.#line(answer, options, answer.idx);
+    const { attempts, waits, endedAt, deadLetterReason } = line;
+    const changedBatches = changedBatchesOf(line);
     return {
       ...explained,
       attemptCount,
@@ -111,6 +114,7 @@ export class TaskStories {
       waits,
       ...(endedAt === undefined ? {} : { endedAt }),
       ...(deadLetterReason === undefined ? {} : { deadLetterReason }),
+      ...(changedBatches.length === 0 ? {} : { changedBatches }),
     };
   }
 
@@ -162,10 +166,10 @@ export class TaskStories {
   async #lineFrom(task: Placed, from: number, options: AskOptions, lastIdx: number): Promise<StoryLine> {
     const fold = new StoryFold(task);
     const start = { from, knownIdx: task.idx };
-    for await (const { idx, term, at, events } of this.#batches(task.project, start, options)) {
-      if (idx > lastIdx) break;
-      for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
-      if ((fold.isOver && (fold.line.round ?? 1) >= task.round) || idx === lastIdx) break;
+    for await (const batch of this.#batches(task.project, start, options)) {
+      if (batch.idx > lastIdx) break;
+      for (const journaled of journaledIn(batch)) fold.add(journaled);
+      if ((fold.isOver && (fold.line.round ?? 1) >= task.round) || batch.idx === lastIdx) break;
     }
     return fold.line;
   }
@@ -187,6 +191,11 @@ export class TaskStories {
       ended.abort();
     }
   }
+}
+
+/** Batches of a task's events that are not as they were written, ascending. */
+export function changedBatchesOf({ events }: StoryLine): readonly number[] {
+  return [...new Set(events.filter(({ isChanged }) => isChanged).map(({ idx }) => idx))];
 }
 
 /** The place of a task, from its status. */

@@ -47,6 +47,7 @@ import { Queries } from "./queries/queries.ts";
 import { JournalReads } from "./reading/journal-reads.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
+import type { JournalVerifier } from "./verifying/audit-check.ts";
 
 export interface CoordinatorOptions {
   /** Name of the process for people, recorded in the journal as the term's leader. */
@@ -56,6 +57,8 @@ export interface CoordinatorOptions {
   readonly journal: Journal;
   /** How to keep the journal short. Absent: the journal grows. */
   readonly compaction?: CompactionOptions;
+  /** Verifies the journal in the background while the coordinator leads. Absent: nobody does. */
+  readonly verifier?: JournalVerifier;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -477,6 +480,7 @@ class RunningCoordinator implements Coordinator {
       timing: this.#timing,
       taking: { ...this.#takeLeadDeps, timing: this.#timing, silentSegment: undefined },
       compaction: this.#options.compaction,
+      verifier: this.#options.verifier,
       standbys: () => this.#standbys,
       onTermStarted: () => this.#announcer.announce({ began: true }),
     };

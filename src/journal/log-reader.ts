@@ -13,6 +13,8 @@ export interface StoredBatch {
   readonly header: BatchHeader;
   /** Bytes of the whole record. */
   readonly bytes: Uint8Array;
+  /** The batch names another hash than the hash of the batch read before: the batch before was changed. */
+  readonly breaksChain?: true;
 }
 
 export class LogReader {
@@ -35,7 +37,7 @@ export class LogReader {
     return first === undefined ? undefined : firstIdxOf(first);
   }
 
-  /** Batches from `from` on, in order, up to the present end.
+  /** Batches from `from` on, in order, up to the present end. A batch that breaks the chain is marked, not left out.
    *  @throws UnreachableError; MissingRecordsError if `from` is not found; JournalDamagedError */
   async *replay(from: number, options: Omit<ReplayOptions, "until"> = {}): AsyncGenerator<StoredBatch> {
     try {
@@ -58,8 +60,8 @@ export class LogReader {
       const start = Math.max(live.opened.base?.position ?? live.position, positionOf(live, next) - 1) + 1;
       for await (const record of this.#journal.segment(live.number).replay(start, options)) {
         const stored = batchIn(record, live, next);
-        if (stored === undefined || (prev !== undefined && stored.header.prev !== prev)) continue;
-        yield stored;
+        if (stored === undefined) continue;
+        yield prev === undefined || stored.header.prev === prev ? stored : { ...stored, breaksChain: true };
         prev = hashOf(record.bytes);
         next += 1;
         if (next > last) break;

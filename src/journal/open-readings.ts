@@ -7,6 +7,12 @@ import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { LogReader, StoredBatch } from "./log-reader.ts";
 
+/** A stored batch, compared with its successor as far as the reading goes. */
+export interface ReadBatch extends Pick<StoredBatch, "header" | "bytes"> {
+  /** The next batch names another hash: this batch is not as it was written. */
+  readonly isChanged: boolean;
+}
+
 export interface OpenReadingsDeps {
   readonly logReader: Pick<LogReader, "replay">;
   readonly clock: Pick<Clock, "after">;
@@ -29,7 +35,7 @@ export class OpenReadings {
   /** Batches from `from` on, in order, up to `bytesMax`; the first batch may be larger. Empty if the log ends before
    *  `from`. At most `atOnce()` callers at a time.
    *  @throws UnreachableError, JournalDamagedError */
-  async read(from: number, bytesMax: number): Promise<readonly StoredBatch[]> {
+  async read(from: number, bytesMax: number): Promise<readonly ReadBatch[]> {
     const reading = this.#take(from);
     try {
       if (this.#busy.size + this.#idle.length > this.#deps.atOnce()) await this.#idle.shift()?.close();
@@ -87,17 +93,20 @@ class Reading {
       [Symbol.asyncIterator]();
   }
 
-  async take(bytesMax: number): Promise<StoredBatch[]> {
-    const taken: StoredBatch[] = [];
+  async take(bytesMax: number): Promise<ReadBatch[]> {
+    const taken: ReadBatch[] = [];
     for (let bytes = 0; ; ) {
       const stored = this.#held ?? (await this.#next());
       if (stored === undefined) return taken;
+      const { header, breaksChain } = stored;
+      const last = taken.pop();
+      if (last !== undefined) taken.push(breaksChain === true ? { ...last, isChanged: true } : last);
       bytes += stored.bytes.length;
       this.#held = stored;
       if (taken.length > 0 && bytes > bytesMax) return taken;
       this.#held = undefined;
-      this.nextIdx = stored.header.idx + 1;
-      taken.push(stored);
+      this.nextIdx = header.idx + 1;
+      taken.push({ header, bytes: stored.bytes, isChanged: false });
     }
   }
 

@@ -701,6 +701,23 @@ export const statusResponseSchema = z.object({
     base: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
     /** Why the next segment could not be made, or old segments could not be removed, until that succeeds. */
     baseFailure: z.string().optional(),
+    verified: z
+      .object({
+        idx: idx.describe("the last batch found to be as it was written"),
+        at: z.number().optional().describe("when the last whole run ended; absent during the first run"),
+        fault: z
+          .object({
+            segment: z.int(),
+            idx: idx.optional().describe("the first bad batch"),
+            text: z.string(),
+          })
+          .optional()
+          .describe("why the journal cannot be trusted from a batch on"),
+      })
+      .optional()
+      .describe(
+        "the leader's verification of the whole journal in the background; absent until it has begun",
+      ),
   }),
   counters: counts,
 });
@@ -731,6 +748,10 @@ export type TaskStatus = z.infer<typeof taskStatusSchema>;
 export const journalPageSchema = z.object({
   next: idx,
   last: idx,
+  changed: z
+    .array(idx)
+    .optional()
+    .describe("batches of the page that are not as they were written: the batch after names another hash"),
   batches: z.array(
     z.looseObject({ idx, term, at: z.number(), events: z.array(z.looseObject({ type: z.string() })) }),
   ),

@@ -115,6 +115,7 @@ const coordinatorFolders = [
   "taking-lead",
   "compacting",
   "recovering",
+  "verifying",
 ];
 
 const coordinatorRule = fileRule({

@@ -150,6 +150,18 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     "waggle doctor",
   ],
   [
+    "journal-changed",
+    "critical",
+    {
+      journal: {
+        ...journal,
+        verified: { idx: 4, fault: { segment: 1, idx: 5, text: "batch 5 was changed" } },
+      },
+    },
+    /not as it was written: batch 5 was changed$/,
+    "waggle verify",
+  ],
+  [
     "foreign-records",
     "attention",
     { journal: { ...journal, foreignRecords: { count: 2, lastAt: 0 } } },

@@ -6,6 +6,7 @@ import { type Clock, type Random, systemClock, systemRandom } from "../../src/cl
 import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
+import type { JournalVerifier } from "../../src/coordinator/verifying/audit-check.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
@@ -55,6 +56,8 @@ export interface TestSwarmOptions {
   readonly leaderTimeoutMs?: number;
   /** Of every coordinator. Default: segments are never changed as planned. */
   readonly compaction?: Omit<CompactionOptions, "maker">;
+  /** Of every coordinator. Default: the journal is not verified in the background. */
+  readonly verifier?: JournalVerifier;
 }
 
 /** Of the default project where none is named. */
@@ -131,7 +134,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     const maker = baseMakerHere({ journal, clock: swarmClock });
     const compaction =
       options.compaction === undefined ? {} : { compaction: { ...options.compaction, maker } };
-    const coordinator = await startCoordinator({ ...deps, ...compaction });
+    const verifying = options.verifier === undefined ? {} : { verifier: options.verifier };
+    const coordinator = await startCoordinator({ ...deps, ...compaction, ...verifying });
     coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
     running.push(coordinator);
     return coordinator;

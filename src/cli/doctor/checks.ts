@@ -313,6 +313,7 @@ async function* checkSwarm(
     yield checkDurability(status.journal);
     yield* checkWriters(status);
     yield checkBase(status);
+    yield* checkAudit(status);
     return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
@@ -403,6 +404,20 @@ function checkBase({ idx, at, journal, stale }: StatusResponse): Check {
       ? none
       : `of batch ${formatCount(base.idx)}, ${duration(at - base.at)} old (batch ${formatCount(idx)} is the newest), ${formatBytes(base.bytes)}`;
   return { name, status: "ok", found: `${newest}; ${audit}` };
+}
+
+/** The leader's verification of the journal. No check before the verification has begun. */
+export function* checkAudit({ at, journal: { verified } }: StatusResponse): Generator<Check> {
+  if (verified === undefined) return;
+  const name = "audit";
+  const { idx, at: endedAt, fault } = verified;
+  if (fault !== undefined) {
+    const advice =
+      "`waggle verify` shows what was changed; batches up to the fault, and the present state, are sound";
+    return yield { name, status: "fail", found: fault.text, advice, exitCode: exitCodes.journalDamaged };
+  }
+  const when = endedAt === undefined ? "still reading" : `${duration(Math.max(0, at - endedAt))} ago`;
+  yield { name, status: "ok", found: `as it was written up to batch ${formatCount(idx)}, verified ${when}` };
 }
 
 /** Foreign records in the journal. No check without foreign records. */

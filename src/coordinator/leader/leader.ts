@@ -39,6 +39,7 @@ import { Presences } from "../requests/presence.ts";
 import { Router } from "../requests/router.ts";
 import type { TakeLeadDeps, TakenLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
+import { AuditCheck, type AuditStatus, type JournalVerifier } from "../verifying/audit-check.ts";
 import { Commits } from "./commits.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { FullJournal } from "./full-journal.ts";
@@ -73,6 +74,8 @@ export interface LeaderDeps {
   readonly taking: TakeLeadDeps;
   /** Undefined: the journal is never compacted. */
   readonly compaction: CompactionOptions | undefined;
+  /** Undefined: the journal is not verified in the background. */
+  readonly verifier: JournalVerifier | undefined;
   /** Ids of the standbys that were heard lately. */
   readonly standbys: () => readonly string[];
   /** The first batch of a term is committed: the term may be announced. */
@@ -102,6 +105,7 @@ export class Leader {
   readonly #dispatcher: Dispatcher;
   readonly #handOver: HandOver;
   readonly #compaction: Compaction | undefined;
+  readonly #auditCheck: AuditCheck | undefined;
   readonly #pulse: Pulse;
   readonly #ending = new AbortController();
   #phase: "leading" | "ending" | "closing" | "over" = "leading";
@@ -133,6 +137,8 @@ export class Leader {
     this.full = new FullJournal(room, logger);
     this.commits = this.#startCommits(taken);
     this.#compaction = this.#startCompaction();
+    const { verifier } = deps;
+    this.#auditCheck = verifier === undefined ? undefined : new AuditCheck({ ...deps, verifier });
     this.#handOver = new HandOver(
       { ...deps, term: () => this.commits.term },
       { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
@@ -153,6 +159,11 @@ export class Leader {
   /** Undefined if the journal is never compacted. */
   get compaction(): CompactionStatus | undefined {
     return this.#compaction?.status;
+  }
+
+  /** Undefined if the journal is not verified, or not yet. */
+  get audit(): AuditStatus | undefined {
+    return this.#auditCheck?.status;
   }
 
   /** The first batch that readers find in the journal. */
@@ -373,6 +384,7 @@ export class Leader {
     this.#pulse.stop();
     this.#turns.stop();
     this.#compaction?.end();
+    this.#auditCheck?.end();
     this.commits.stop();
     if (end !== undefined) this.#onEnd(end);
   }

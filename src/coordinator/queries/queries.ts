@@ -39,6 +39,7 @@ import type { Leader } from "../leader/leader.ts";
 import { AuditReader } from "../reading/audit-reader.ts";
 import type { JournalReads } from "../reading/journal-reads.ts";
 import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
+import type { AuditStatus } from "../verifying/audit-check.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { settingsOf } from "./settings-view.ts";
 import { statusOf } from "./status.ts";
@@ -247,6 +248,7 @@ export class Queries {
     const { usage } = this.#deps.room;
     const log = this.#deps.log();
     const { newest, failure } = leader?.compaction ?? {};
+    const audit = leader?.audit;
     return {
       id: leader?.commits.journalId ?? log.tail.journal,
       durability: durability.class,
@@ -257,6 +259,7 @@ export class Queries {
       auditFirstIdx: log.state.auditFirstIdx,
       ...(newest === undefined ? {} : { base: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
       ...(failure === undefined ? {} : { baseFailure: failure }),
+      ...(audit === undefined ? {} : { verified: verifiedOf(audit) }),
     };
   }
 
@@ -364,4 +367,16 @@ function unreadable(cause: unknown): CodedError {
 function trimmed(firstIdx: BatchIndex): CodedError {
   const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start`;
   return codedError("WAGGLE_AUDIT_TRIMMED", sentence, { firstIdx });
+}
+
+function verifiedOf({
+  idx,
+  endedAt,
+  fault,
+}: AuditStatus): NonNullable<StatusResponse["journal"]["verified"]> {
+  return {
+    idx,
+    ...(endedAt === undefined ? {} : { at: endedAt }),
+    ...(fault === undefined ? {} : { fault }),
+  };
 }

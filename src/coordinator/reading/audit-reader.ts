@@ -9,7 +9,7 @@ import type { Clock } from "../../clock.ts";
 import { projectOf } from "../../core/effect.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, NO_PROJECT, type TaskRef } from "../../ids.ts";
-import type { StoredBatch } from "../../journal/log-reader.ts";
+import type { ReadBatch } from "../../journal/open-readings.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
 import { type Batch, decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
@@ -105,13 +105,15 @@ export class AuditReader {
     const held = this.#heldFrom(range);
     if (from > range.last || held.length > 0) {
       budget.take(project, costOf(held));
-      return joinPage(range, held);
+      return joinPage(range, held, []);
     }
     const taken = limits.queryPageBytesMax;
     budget.take(project, taken);
-    const batches = batchesIn(await this.#reads.page(from), range);
+    const read = batchesIn(await this.#reads.page(from), range);
+    const batches = read.map(({ bytes }) => bytes);
     budget.settle(project, { taken, cost: costOf(batches) });
-    return joinPage(range, batches);
+    const changed = read.filter(({ isChanged }) => isChanged).map(({ header }) => header.idx);
+    return joinPage(range, batches, changed);
   }
 
   /** The first batch at or after an instant, by bisection from `first` on; `last` + 1 without such a batch. Costs
@@ -194,13 +196,9 @@ export class AuditReader {
 }
 
 /** The batches up to the first gap. */
-function batchesIn(stored: readonly StoredBatch[], { from, last }: PageRange): Uint8Array[] {
-  const batches: Uint8Array[] = [];
-  for (const { header, bytes } of stored) {
-    if (header.idx !== from + batches.length || header.idx > last) break;
-    batches.push(bytes);
-  }
-  return batches;
+function batchesIn(read: readonly ReadBatch[], { from, last }: PageRange): readonly ReadBatch[] {
+  const end = read.findIndex(({ header }, at) => header.idx !== from + at || header.idx > last);
+  return end < 0 ? read : read.slice(0, end);
 }
 
 /** Shown to every project: `AssignmentsConfirmed` says when attempts began. `TermStarted` says that a rising term is
@@ -225,9 +223,16 @@ function notFoundYet(idx: number): MissingRecordsError {
   return new MissingRecordsError(`batch ${idx} is not found at present`);
 }
 
-/** A page holds every batch, even without an event for its reader: indexes stay contiguous. */
-function joinPage({ project, from, last }: PageRange, batches: readonly Uint8Array[]): Uint8Array {
-  const parts: Uint8Array[] = [Buffer.from(`{"next":${from + batches.length},"last":${last},"batches":[`)];
+/** A page holds every batch, even without an event for its reader: indexes stay contiguous.
+ *  @param changed indexes of batches that are not as they were written */
+function joinPage(
+  { project, from, last }: PageRange,
+  batches: readonly Uint8Array[],
+  changed: readonly number[],
+): Uint8Array {
+  const marks = changed.length === 0 ? "" : `"changed":${JSON.stringify(changed)},`;
+  const head = `{"next":${from + batches.length},"last":${last},${marks}"batches":[`;
+  const parts: Uint8Array[] = [Buffer.from(head)];
   for (const [at, batch] of batches.entries()) {
     if (at > 0) parts.push(Buffer.from(","));
     parts.push(project === NO_PROJECT ? batch : eventsOf(project, batch));

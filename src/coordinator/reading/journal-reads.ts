@@ -6,8 +6,8 @@
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import { BackpressureError } from "../../errors.ts";
-import type { LogReader, StoredBatch } from "../../journal/log-reader.ts";
-import { OpenReadings } from "../../journal/open-readings.ts";
+import type { LogReader } from "../../journal/log-reader.ts";
+import { OpenReadings, type ReadBatch } from "../../journal/open-readings.ts";
 import type { Batch } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 
@@ -28,7 +28,7 @@ export class JournalReads {
   readonly #pageSlots: ReadSlots;
   readonly #batchSlots: ReadSlots;
   /** Under way, or read just now. */
-  readonly #pageByIdx = new Map<number, Promise<readonly StoredBatch[]>>();
+  readonly #pageByIdx = new Map<number, Promise<readonly ReadBatch[]>>();
   /** Refused since the last line of the log. */
   #refused = 0;
   #cancelLine: (() => void) | undefined;
@@ -49,7 +49,7 @@ export class JournalReads {
   }
 
   /** The batches of a page. @throws BackpressureError, UnreachableError, JournalDamagedError */
-  async page(from: number): Promise<readonly StoredBatch[]> {
+  async page(from: number): Promise<readonly ReadBatch[]> {
     const shared = this.#pageByIdx.get(from);
     if (shared !== undefined) return await shared;
     const page = this.slot(() => this.#readings.read(from, limits.queryPageBytesMax));
