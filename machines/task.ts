@@ -11,6 +11,7 @@
 //           ASSIGNMENTS_CONFIRMED ↓                │
 //                            running ──────────────┘
 //    assigned, running: TASK_COMPLETED → completed, TASK_FAILED → failed, TASK_DEAD_LETTERED → deadLettered
+//    queued, delayed:   TASK_RESCHEDULED → queued, [later] delayed
 //    any live state:    TASK_CANCELLED → cancelled, TASK_EXPIRED → expired
 //    any terminal state but completed: TASK_RETRIED → queued, in the next round
 //
@@ -25,6 +26,8 @@ export type TaskSignal =
   /** The next round begins. */
   | { readonly type: "TASK_RETRIED" }
   | { readonly type: "TASK_RELEASED" }
+  /** `startsLater`: the new not-before is in the future. */
+  | { readonly type: "TASK_RESCHEDULED"; readonly startsLater: boolean }
   | { readonly type: "TASK_ASSIGNED" }
   /** The agent has the assignment. */
   | { readonly type: "ASSIGNMENTS_CONFIRMED" }
@@ -48,6 +51,10 @@ const endsFromOutside = {
   TASK_EXPIRED: "expired",
 } as const;
 
+const rescheduled = {
+  TASK_RESCHEDULED: [{ guard: "startsLater", target: "delayed" }, { target: "queued" }],
+} as const;
+
 const retry = { TASK_RETRIED: "queued" } as const;
 
 export const taskMachine = setup({
@@ -65,11 +72,11 @@ export const taskMachine = setup({
     },
     queued: {
       description: "Waits for a turn and an agent.",
-      on: { TASK_ASSIGNED: "assigned", ...endsFromOutside },
+      on: { TASK_ASSIGNED: "assigned", ...rescheduled, ...endsFromOutside },
     },
     delayed: {
       description: "Waits for an instant: the not-before, or the end of a back-off.",
-      on: { TASK_RELEASED: "queued", ...endsFromOutside },
+      on: { TASK_RELEASED: "queued", ...rescheduled, ...endsFromOutside },
     },
     assigned: {
       description: "Assigned to an agent; the arrival of the assignment is not confirmed yet.",

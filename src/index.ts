@@ -42,7 +42,9 @@ export type {
   SwarmOperations,
   TransferOptions,
 } from "./client/operations.ts";
+export type { RescheduleOptions, RescheduleOutcome } from "./client/reschedules.ts";
 export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
+export type { RevokeOptions, RevokeOutcome } from "./client/revokes.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
 export type { SubmitAck } from "./client/submit-ack.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";

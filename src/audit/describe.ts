@@ -23,6 +23,8 @@ function sentence(event: Event): string {
       return `${shortName(refOf(event.task))} retried, round ${event.round}: ${describeSpec(event.task)}`;
     case "TaskReleased":
       return `${shortName(event)} is due and waits for an agent`;
+    case "TaskRescheduled":
+      return `${shortName(event)} rescheduled: not before ${new Date(event.notBefore).toISOString()}`;
     case "TaskAssigned":
       return `${attemptOf(event)}${cheaperOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
     case "TaskCompleted":
@@ -257,6 +259,7 @@ const verdicts = {
   lost: "was lost",
   "timed-out": "took too long",
   stalled: "showed no progress for too long",
+  revoked: "was revoked",
 } as const;
 
 function failure({

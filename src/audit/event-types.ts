@@ -10,6 +10,7 @@ const known: Readonly<Record<EventType, true>> = {
   TaskSubmitted: true,
   TaskRetried: true,
   TaskReleased: true,
+  TaskRescheduled: true,
   TaskAssigned: true,
   TaskCompleted: true,
   AttemptFailed: true,

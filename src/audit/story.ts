@@ -109,6 +109,13 @@ export class StoryFold {
         return this.#retry(event, at);
       case "TaskReleased":
         return this.#wait("queued", at);
+      case "TaskRescheduled": {
+        const { spec } = this.#line;
+        const { notBefore } = event;
+        if (spec !== undefined) this.#set({ spec: { ...spec, notBefore } });
+        const state = notBefore > at ? "delayed" : "queued";
+        return state === this.#line.state ? undefined : this.#wait(state, at);
+      }
       case "TaskAssigned": {
         const { attempt, agent, runsAs, cheaperType, tokensReserved, receipt, number } = event;
         this.#openNumber = number;

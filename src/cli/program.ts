@@ -53,6 +53,8 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     explain: async () => (await import("./explain.ts")).explainCommand,
     retry: async () => (await import("./retry.ts")).retryCommand,
     cancel: async () => (await import("./cancel.ts")).cancelCommand,
+    revoke: async () => (await import("./revoke.ts")).revokeCommand,
+    reschedule: async () => (await import("./reschedule.ts")).rescheduleCommand,
   },
   Settings: {
     project: async () => (await import("./project.ts")).projectCommand,

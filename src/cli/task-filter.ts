@@ -1,4 +1,4 @@
-// The filters of `tasks`, `retry` and `cancel`: the same flags in each verb.
+// The filters of `tasks`, `retry`, `cancel`, `revoke` and `reschedule`: the same flags in each verb.
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";

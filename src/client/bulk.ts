@@ -1,9 +1,9 @@
 // Actions on many tasks: tasks named by the caller, or all tasks matching a filter. A message holds tasks of a single
-// project, up to `limits.itemsPerMessageMax`. Each task gets its own result, in order. retries.ts and cancels.ts define
-// the requests.
+// project, up to `limits.itemsPerMessageMax`. Each task gets its own result, in order. The verbs' files define the
+// requests: cancels.ts, retries.ts, revokes.ts, reschedules.ts.
 //
-// A message names the round of each task. So a message may be sent again, even to the next leader: rounds opened
-// meanwhile stay unchanged.
+// A message names the round of each task, or its attempt. So a message may be sent again, even to the next leader:
+// rounds and attempts opened meanwhile stay unchanged.
 
 import { z } from "zod";
 import { argument, judged, readerOf } from "../agent/options.ts";
@@ -31,6 +31,9 @@ export interface TaskRef {
   /** The round of the task when listed: a cancel ends this round, a retry opens the next. Default: the present
    *  round, looked up at a leader. */
   readonly round?: number;
+  /** The task's attempts when listed: a revoke ends the last of them. Default: the running attempt, looked up at a
+   *  leader. */
+  readonly attempts?: number;
 }
 
 /** Tasks by name, or a filter with at least one condition. */
@@ -43,8 +46,8 @@ export type BulkResult<Outcome> =
 
 /** A task with its project. */
 type PlacedTask = TaskRef & { readonly project: string };
-/** A task with its project and the named round. */
-type RoundOfTask = PlacedTask & { readonly round: number };
+/** A task with its project, and the number of the round or the attempt that the message names. */
+type NumberedTask = PlacedTask & { readonly number: number };
 
 export interface BulkDeps {
   readonly transport: Transport;
@@ -58,7 +61,7 @@ type Answer<Outcome> = Outcome | CodedError;
 
 /** Sends a message for several tasks. @returns one answer per task, in order */
 export type AskMessage<Outcome> = (
-  tasks: readonly RoundOfTask[],
+  tasks: readonly NumberedTask[],
   project: string,
   options: AskOptions,
 ) => Promise<readonly Answer<Outcome>[]>;
@@ -67,6 +70,8 @@ export interface BulkVerb<Outcome> {
   readonly name: string;
   /** Default states of a filter without states. */
   readonly states: readonly TaskStateName[];
+  /** What a message names of each task: its round, or its running attempt. */
+  readonly names: "round" | "attempt";
   readonly ask: AskMessage<Outcome>;
 }
 
@@ -74,8 +79,8 @@ export interface BulkTerms {
   /** Scope of tasks without a named project. */
   readonly scope: Scope;
   readonly options: AskOptions & { readonly project?: string };
-  /** Present round of tasks without a named round. Undefined: a leader is asked. */
-  readonly round: number | undefined;
+  /** Present round or attempt of tasks that name none. Undefined: a leader is asked. */
+  readonly number: number | undefined;
 }
 
 export class Bulk {
@@ -99,21 +104,22 @@ export class Bulk {
   }
 
   async #performAll<Outcome extends { readonly taskId: string }>(
-    { name, states, ask }: BulkVerb<Outcome>,
+    verb: BulkVerb<Outcome>,
     tasks: ManyTasks,
-    { scope, options, round }: BulkTerms,
+    { scope, options, number }: BulkTerms,
   ): Promise<BulkResult<Outcome>[]> {
+    const { name, states, names, ask } = verb;
     const meant = isList(tasks)
       ? named(name, tasks, { ...scope, project: projectIn(scope, options.project) })
-      : await this.#filtered(readFilter(name, tasks, { scope, options, round }), { states, options });
+      : await this.#filtered(readFilter(verb, tasks, { scope, options, number }), { states, options });
     const { clock } = this.#deps;
     const asked = asking(options);
     const startedMs = clock.monotonicMs();
     const results: (BulkResult<Outcome> | undefined)[] = meant.map(() => undefined);
-    const roundByPlace: (number | undefined)[] = meant.map((ref) => ref.round ?? round);
+    const numberByPlace: (number | undefined)[] = meant.map((ref) => numberIn(names, ref) ?? number);
     await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {
       try {
-        roundByPlace[place] ??= await this.#presentRound(name, ref, asked);
+        numberByPlace[place] ??= numberOf(verb, await this.#present(name, ref, asked));
       } catch (error) {
         options.signal?.throwIfAborted();
         if (!(error instanceof WaggleError)) throw error;
@@ -121,8 +127,8 @@ export class Bulk {
       }
     });
     const known = [...meant.entries()].flatMap(([place, ref]) => {
-      const present = roundByPlace[place];
-      return present === undefined ? [] : [{ place, ref: { ...ref, round: present } }];
+      const present = numberByPlace[place];
+      return present === undefined ? [] : [{ place, ref: { ...ref, number: present } }];
     });
     const refs = known.map(({ ref }) => ref);
     // Each message of a call for several tasks has the full time.
@@ -144,14 +150,21 @@ export class Bulk {
   ): Promise<readonly PlacedTask[]> {
     const listed: PlacedTask[] = [];
     const wanted = { sort: "submitted", ...filter, state: filter.state ?? states, fresh: true } as const;
-    for await (const { task, project, round } of this.#deps.lists.all({ ...wanted, ...asking(options) }))
-      listed.push({ task, project, round });
+    for await (const { task, project, round, attempts } of this.#deps.lists.all({
+      ...wanted,
+      ...asking(options),
+    }))
+      listed.push({ task, project, round, attempts });
     return listed;
   }
 
-  /** The present round, from a leader. A standby may not have read the last retry yet, and the action would name an
+  /** The present status, from a leader. A standby may not have read the last retry yet, and the action would name an
    *  ended round. */
-  async #presentRound(verb: string, { project, task }: PlacedTask, options: AskOptions): Promise<number> {
+  async #present(
+    verb: string,
+    { project, task }: PlacedTask,
+    options: AskOptions,
+  ): Promise<AcceptedTaskStatus> {
     const { clock, status } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     const otherwise = () =>
@@ -161,7 +174,7 @@ export class Bulk {
       const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
       const found = await status(task, { ...options, project, timeoutMs });
       if (found.stale === true) throw new TryAgain({ otherwise });
-      return found.round;
+      return found;
     };
     return await retried(attempt, { ...askPace(this.#deps), giveUpAtMs, hurry$: abortOf(options.signal) });
   }
@@ -170,7 +183,7 @@ export class Bulk {
    *  Failures of tasks are results, not errors.
    *  @throws the reason of `options.signal` */
   async #run<Outcome extends { readonly taskId: string }>(
-    tasks: readonly RoundOfTask[],
+    tasks: readonly NumberedTask[],
     ask: AskMessage<Outcome>,
     options: AskOptions,
   ): Promise<BulkResult<Outcome>[]> {
@@ -204,7 +217,7 @@ export class Bulk {
       ask,
       options,
     }: {
-      readonly tasks: readonly RoundOfTask[];
+      readonly tasks: readonly NumberedTask[];
       readonly resultByPlace: (BulkResult<Outcome> | undefined)[];
       readonly ask: AskMessage<Outcome>;
       readonly options: AskOptions;
@@ -319,6 +332,22 @@ function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (r
  *  half of a message. */
 const ITEM_OVERHEAD_BYTES = 64;
 
+function numberIn(names: BulkVerb<unknown>["names"], { round, attempts }: TaskRef): number | undefined {
+  if (names === "round") return round;
+  return attempts === 0 ? undefined : attempts; // a task listed before its first attempt may run now
+}
+
+/** @throws WaggleError `WAGGLE_CONFLICT` when the verb needs a running attempt, and there is none */
+function numberOf({ name, names }: BulkVerb<unknown>, status: AcceptedTaskStatus): number {
+  if (names === "round") return status.round;
+  const { task, state, attempts } = status;
+  if (state === "assigned" || state === "running") return attempts;
+  throw new WaggleError(
+    "WAGGLE_CONFLICT",
+    `task ${task} is not running (it is ${state}), and there is nothing to ${name}: \`waggle task ${task}\` shows its attempts`,
+  );
+}
+
 function isList(tasks: ManyTasks): tasks is readonly (string | TaskRef)[] {
   return Array.isArray(tasks);
 }
@@ -330,16 +359,20 @@ const anObject = judged<object>((input) =>
 );
 
 /** @throws InvalidMessageError naming the condition, or the option that a filter does not permit */
-function readFilter(verb: string, given: unknown, { scope, options, round }: BulkTerms): TaskFilterOptions {
+function readFilter(
+  { name: verb, names }: BulkVerb<unknown>,
+  given: unknown,
+  { scope, options, number }: BulkTerms,
+): TaskFilterOptions {
   const filter = readTaskFilter(verb, argument([verb, "tasks"], given, anObject));
   if (Object.keys(filter).length === 0)
     throw new InvalidMessageError(
       `${verb}: a filter without a condition matches every task: give at least one condition, such as { state: "failed" }`,
     );
-  if (round !== undefined)
+  if (number !== undefined)
     throw new InvalidMessageError(
-      `${verb}: round: only with ids; for a filter, each task's round is its round when listed`,
-      { field: "round" },
+      `${verb}: ${names}: only with ids; for a filter, each task's ${names} is its ${names} when listed`,
+      { field: names },
     );
   const only = options.project ?? (scope.isBound ? scope.project : undefined);
   if (only === undefined) return filter;
@@ -351,7 +384,13 @@ function readFilter(verb: string, given: unknown, { scope, options, round }: Bul
 
 /** Accepts all fields of a `ListedTask`, so that listed tasks can be passed on unchanged. */
 const readRef = readerOf<TaskRef & Partial<ListedTask>>({
-  each: { ...listedTaskSchema.shape, task: taskIdSchema, project: projectName, round: z.int().min(1) },
+  each: {
+    ...listedTaskSchema.shape,
+    task: taskIdSchema,
+    project: projectName,
+    round: z.int().min(1),
+    attempts: z.int().min(0),
+  },
   required: ["task"],
   otherwise: { id: "task", taskId: "task" },
   example: '{ task: "t1", round: 2 }',
@@ -361,8 +400,13 @@ function named(verb: string, tasks: readonly unknown[], scope: Scope): readonly 
   return tasks.map((given, at) => {
     const call = `${verb}: tasks[${at}]`;
     const item = typeof given === "string" ? { task: given } : argument([verb, `tasks[${at}]`], given, aRef);
-    const { task, project, round } = readRef(call, item);
-    return { task, project: projectIn(scope, project), ...(round === undefined ? {} : { round }) };
+    const { task, project, round, attempts } = readRef(call, item);
+    return {
+      task,
+      project: projectIn(scope, project),
+      ...(round === undefined ? {} : { round }),
+      ...(attempts === undefined ? {} : { attempts }),
+    };
   });
 }
 

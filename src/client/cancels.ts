@@ -44,8 +44,9 @@ export class Cancels {
     this.#verb = {
       name: "cancel",
       states: cancellableStates,
+      names: "round",
       ask: async (tasks, project, options) => {
-        const message = { v: 1, tasks: tasks.map(({ task, round }) => ({ task, round })) };
+        const message = { v: 1, tasks: tasks.map(({ task, number }) => ({ task, round: number })) };
         const subject = subjects.project(project, "cancel");
         const question = { kind: "command", subject, message, schema: cancelResponseSchema } as const;
         const { answers } = await asker.ask(question, options);
@@ -64,8 +65,8 @@ export class Cancels {
     scope: Scope,
     given: unknown,
   ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
-    const { round, ...options } = readCancelOptions("cancel", given);
-    return await this.#bulk.perform(this.#verb, tasks, { scope, options, round });
+    const { round: number, ...options } = readCancelOptions("cancel", given);
+    return await this.#bulk.perform(this.#verb, tasks, { scope, options, number });
   }
 }
 

@@ -53,9 +53,10 @@ export class Retries {
     given: unknown,
   ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
     const { round: wanted, deadline, ...options } = readRetryOptions("retry", given);
-    const verb = { name: "retry", states: retryableStates, ask: this.#asking(deadline) };
-    const round = wanted === undefined ? undefined : wanted - 1;
-    return await this.#deps.bulk.perform(verb, tasks, { scope, options, round });
+    const ask = this.#asking(deadline);
+    const verb = { name: "retry", states: retryableStates, names: "round", ask } as const;
+    const number = wanted === undefined ? undefined : wanted - 1;
+    return await this.#deps.bulk.perform(verb, tasks, { scope, options, number });
   }
 
   #asking(deadline: Date | number | undefined): AskMessage<RetryOutcome> {
@@ -63,7 +64,7 @@ export class Retries {
     return async (tasks, project, options) => {
       const message = {
         v: 1,
-        tasks: tasks.map(({ task, round }) => ({ task, round: round + 1 })),
+        tasks: tasks.map(({ task, number }) => ({ task, round: number + 1 })),
         ...(deadline === undefined ? {} : { deadline: Number(deadline) }),
       };
       const subject = subjects.project(project, "retry");

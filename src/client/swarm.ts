@@ -54,7 +54,9 @@ import { JournalPages } from "./journal-pages.ts";
 import { Operations, type Pause, type Setting, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
+import { type RescheduleOptions, type RescheduleOutcome, Reschedules } from "./reschedules.ts";
 import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
+import { type RevokeOptions, type RevokeOutcome, Revokes } from "./revokes.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import type { Acceptance } from "./submit-ack.ts";
@@ -179,6 +181,24 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *    filter */
   retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
 
+  /** Takes the running attempt of a task from its agent, which is told to stop it. The task goes back to its queue, or
+   *  is dead-lettered when that was its last attempt. The agent's capacity stays occupied until the agent confirms.
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when the task is not running
+   *  @throws NoLeaderError; OutcomeUnknownError: revoke again with the same `attempt`, which is harmless */
+  revoke(id: string, options?: RevokeOptions): Promise<RevokeOutcome>;
+  /** Revokes the attempts of the named tasks, or of all running tasks that match a filter. @throws as `cancel` */
+  revoke(tasks: ManyTasks, options?: RevokeOptions): Promise<BulkResult<RevokeOutcome>[]>;
+
+  /** Changes the time before which a waiting task may not start.
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when the task runs or has ended;
+   *    `WAGGLE_INVALID_VALUE`, `field: "notBefore"`, when the task would expire before
+   *  @throws NoLeaderError; OutcomeUnknownError: reschedule again with the same options, which is harmless */
+  reschedule(id: string, options: RescheduleOptions): Promise<RescheduleOutcome>;
+  /** Reschedules the named tasks, or all waiting tasks that match a filter. @throws as `cancel` */
+  reschedule(tasks: ManyTasks, options: RescheduleOptions): Promise<BulkResult<RescheduleOutcome>[]>;
+
   /** Joins an agent to the swarm, in this process, over a connection of its own. Resolves when a leader has
    *  accepted the agent, waiting for a leader if necessary. The agent ends when this connection closes. To end
    *  the agent earlier, call `drain()`, or declare it with `await using`.
@@ -279,6 +299,8 @@ export interface ProjectSwarm
     | "log"
     | "cancel"
     | "retry"
+    | "revoke"
+    | "reschedule"
     | "events"
   > {
   readonly project: string;
@@ -356,6 +378,8 @@ export class SwarmClient implements Swarm {
   readonly #operations: Operations;
   readonly #cancels: Cancels;
   readonly #retries: Retries;
+  readonly #revokes: Revokes;
+  readonly #reschedules: Reschedules;
   readonly #lists: TaskLists;
   readonly #slots: SlotAgent;
   readonly #heldBack: HeldBack;
@@ -421,6 +445,8 @@ export class SwarmClient implements Swarm {
     const bulk = new Bulk({ ...shared, lists: this.#lists, status });
     this.#cancels = new Cancels({ ...shared, bulk });
     this.#retries = new Retries({ ...shared, bulk, awaitedTasks: this.#awaited });
+    this.#revokes = new Revokes({ ...shared, bulk });
+    this.#reschedules = new Reschedules({ ...shared, bulk });
     this.#handles = {
       clock,
       aborts,
@@ -503,6 +529,12 @@ export class SwarmClient implements Swarm {
   readonly retry = ((tasks: string | ManyTasks, options?: RetryOptions) =>
     this.#retries.retry(tasks, this.#scope, options)) as Swarm["retry"];
 
+  readonly revoke = ((tasks: string | ManyTasks, options?: RevokeOptions) =>
+    this.#revokes.revoke(tasks, this.#scope, options)) as Swarm["revoke"];
+
+  readonly reschedule = ((tasks: string | ManyTasks, options: RescheduleOptions) =>
+    this.#reschedules.reschedule(tasks, this.#scope, options)) as Swarm["reschedule"];
+
   project(given: string): ProjectSwarm {
     const project = argument(["project", "project"], given, projectName);
     const scope = { project, isBound: true };
@@ -513,6 +545,10 @@ export class SwarmClient implements Swarm {
       this.#cancels.cancel(tasks, scope, options);
     const retry = (tasks: string | ManyTasks, options?: RetryOptions) =>
       this.#retries.retry(tasks, scope, options);
+    const revoke = (tasks: string | ManyTasks, options?: RevokeOptions) =>
+      this.#revokes.revoke(tasks, scope, options);
+    const reschedule = (tasks: string | ManyTasks, options: RescheduleOptions) =>
+      this.#reschedules.reschedule(tasks, scope, options);
     const ofProject = (call: string, given: unknown) => {
       const options = readTaskListOptions(call, given);
       return { ...options, project: projectIn(scope, options.project) };
@@ -534,6 +570,8 @@ export class SwarmClient implements Swarm {
       task: (id, options) => this.#taskIn(scope, id, options),
       cancel: cancel as Swarm["cancel"],
       retry: retry as Swarm["retry"],
+      revoke: revoke as Swarm["revoke"],
+      reschedule: reschedule as Swarm["reschedule"],
       events: (options) => openEventStream(this.#reading, options, scope),
       status: (options) => this.#statusOf(project, options),
       settings: async (options) => {

@@ -49,6 +49,7 @@ import {
   end,
   enqueue,
   move,
+  rescheduleRow,
   retryRow,
   startTimer,
   stopReleaseTimer,
@@ -67,6 +68,7 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
     lost: { attempt: true, agent: false },
     aborted: { attempt: true, agent: false },
     invalid: { attempt: true, agent: false },
+    revoked: { attempt: true, agent: false },
     infrastructure: { attempt: false, agent: false },
   };
 
@@ -96,6 +98,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return retryRow(state, event, context);
     case "TaskReleased":
       return releaseTask(state, event, context.at);
+    case "TaskRescheduled":
+      return rescheduleRow(state, liveTask(state, event), event.notBefore, context.at);
     case "TaskAssigned":
       return assign(state, event, context.at);
     case "TaskCompleted":
@@ -285,7 +289,7 @@ function closeFailed(
   if (effects.attempt) row.failures += 1;
   else row.infrastructureFailures += 1;
   const { class: verdict } = event.failure;
-  const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted";
+  const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted" || verdict === "revoked";
   carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);
   const isRevoked = event.type !== "TaskFailed" && event.revoked === true;

@@ -9,6 +9,7 @@ import type {
   BatchIndex,
   GroupId,
   Incarnation,
+  Instant,
   Kind,
   ProjectId,
   ResourceName,
@@ -94,6 +95,21 @@ export type Command =
       readonly round: number;
       /** The task to run: the journal's version with its new times. */
       readonly spec: TaskSpec;
+    }
+  /** Idempotent: frees only `attempt`. A later attempt continues. */
+  | {
+      readonly type: "RevokeAttempt";
+      readonly project: ProjectId;
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+    }
+  /** Idempotent while the task waits or has started because of it. */
+  | {
+      readonly type: "RescheduleTask";
+      readonly project: ProjectId;
+      readonly task: TaskId;
+      readonly round: number;
+      readonly notBefore: Instant;
     }
   | {
       readonly type: "JoinAgent";
@@ -235,6 +251,37 @@ export type Reply =
       readonly state: TaskState;
       readonly round: number;
       readonly wanted: number;
+    }
+  /** The attempt is closed: revoked now, or ended before by any means. `state` is the task's state afterwards. */
+  | {
+      readonly kind: "revoked";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly isRevoked: boolean;
+      readonly state: TaskState;
+    }
+  /** The task has had fewer attempts than the named one. */
+  | {
+      readonly kind: "no-such-attempt";
+      readonly task: TaskId;
+      readonly attempts: number;
+      readonly wanted: AttemptNumber;
+    }
+  | {
+      readonly kind: "rescheduled";
+      readonly task: TaskId;
+      readonly round: number;
+      readonly notBefore: Instant;
+      readonly state: TaskState;
+    }
+  /** Only a waiting task can be rescheduled: nothing was changed. */
+  | { readonly kind: "not-waiting"; readonly task: TaskId; readonly state: TaskState }
+  /** The task would expire before it may start: nothing was changed. */
+  | {
+      readonly kind: "after-deadline";
+      readonly task: TaskId;
+      readonly notBefore: Instant;
+      readonly deadline: Instant;
     }
   | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
   /** Attempts that the agent wrongly holds: the reply asks the agent to stop them. */

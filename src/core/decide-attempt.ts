@@ -5,7 +5,7 @@ import type { AttemptNumber, Instant, Kind } from "../ids.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
 import type { AttemptFailure, Event, EventOf, FailureClass } from "../state/event.ts";
-import type { OpenAttempt, SwarmState, TaskRow } from "../state/state.ts";
+import type { OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
 import type { Command, Reply } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
@@ -39,6 +39,29 @@ export function decideStall(
     error: "no progress was reported within the task's stall limit",
   };
   return { events: [failed(state, attempt, failure, at, command.jitter)], reply: { kind: "none" } };
+}
+
+/**
+ * An operator takes a running attempt from its agent, which is asked to stop it. The agent's capacity stays occupied
+ * until the agent confirms, or is lost.
+ */
+export function decideRevoke(
+  state: SwarmState,
+  { project, task, attempt: wanted }: Extract<Command, { type: "RevokeAttempt" }>,
+  at: Instant,
+): Decision {
+  const ref = { project, task };
+  const known = state.taskById.get(ref) ?? state.endedById.get(ref);
+  if (known === undefined) return answered({ kind: "unknown-task", task });
+  const attempts = "endedAt" in known ? known.attempts : known.attempt;
+  if (wanted > attempts) return answered({ kind: "no-such-attempt", task, attempts, wanted });
+  const closed = { kind: "revoked", task, attempt: wanted } as const;
+  const open = "endedAt" in known ? undefined : known.open;
+  if (open?.attempt !== wanted) return answered({ ...closed, isRevoked: false, state: known.state });
+  const failure: AttemptFailure = { class: "revoked", error: "an operator revoked the attempt" };
+  const event = failed(state, open, failure, at, 0);
+  const after: TaskState = event.type === "AttemptFailed" ? "queued" : "dead-lettered";
+  return { events: [event], reply: { ...closed, isRevoked: true, state: after } };
 }
 
 export function decideTimeout(
@@ -99,7 +122,7 @@ function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readon
   }
 }
 
-const noFaultOfAgent: ReadonlySet<FailureClass> = new Set(["infrastructure", "aborted", "lost"]);
+const noFaultOfAgent: ReadonlySet<FailureClass> = new Set(["infrastructure", "aborted", "lost", "revoked"]);
 
 function suspend(
   state: SwarmState,

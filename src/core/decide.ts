@@ -7,7 +7,7 @@ import type { Instant } from "../ids.ts";
 import type { EndedTask } from "../state/ended-task.ts";
 import type { Event } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import type { SwarmState, Timer } from "../state/state.ts";
+import type { SwarmState, TaskState, Timer } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
 import type { Command, Reply } from "./command.ts";
@@ -20,7 +20,7 @@ import {
   decideUndrain,
   decideUnresponsive,
 } from "./decide-agent.ts";
-import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
+import { decideResult, decideRevoke, decideStall, decideTimeout } from "./decide-attempt.ts";
 import { decideSettings } from "./decide-settings.ts";
 import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
@@ -46,6 +46,10 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       return decideCancel(state, command);
     case "RetryTask":
       return decideRetryTask(state, command, at);
+    case "RevokeAttempt":
+      return decideRevoke(state, command, at);
+    case "RescheduleTask":
+      return decideReschedule(state, command, at);
     case "JoinAgent":
       return decideJoin(state, command, at);
     case "LeaveAgent":
@@ -173,6 +177,33 @@ function decideRetryTask(
   if (refusal !== undefined) return answered(refusal);
   const event: Event = { type: "TaskRetried", task: spec, hash: found.ended.hash, round };
   return { events: [event], reply: { kind: "retried", task, round } };
+}
+
+/** A request that is repeated after the task started because of it gets the same answer. */
+function decideReschedule(
+  state: SwarmState,
+  { project, task, round: wanted, notBefore }: Extract<Command, { type: "RescheduleTask" }>,
+  at: Instant,
+): Decision {
+  const ref = { project, task };
+  const row = state.taskById.get(ref);
+  const known = row ?? state.endedById.get(ref);
+  if (known === undefined) return answered({ kind: "unknown-task", task });
+  const { round } = known;
+  if (round !== wanted) return answered({ kind: "other-round", task, round, wanted });
+  if (row === undefined) return answered({ kind: "not-waiting", task, state: known.state });
+  const { deadline } = row.spec;
+  const done = (after: TaskState): Reply => ({ kind: "rescheduled", task, round, notBefore, state: after });
+  if (row.open !== undefined) {
+    if (row.spec.notBefore === notBefore) return answered(done(row.state));
+    return answered({ kind: "not-waiting", task, state: row.state });
+  }
+  if (deadline !== undefined && notBefore >= deadline)
+    return answered({ kind: "after-deadline", task, notBefore, deadline });
+  const dueAt = row.releaseTimer?.dueAt ?? at;
+  const isSame = row.spec.notBefore === notBefore && dueAt === Math.max(at, notBefore);
+  const event: Event = { type: "TaskRescheduled", project, task, notBefore };
+  return { events: isSame ? [] : [event], reply: done(notBefore > at ? "delayed" : "queued") };
 }
 
 /** The first due timer, alone: its change decides whether the next timer still means anything. */

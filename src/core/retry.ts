@@ -34,14 +34,19 @@ export function decideRetry(
     case "timed-out":
     case "stalled":
     case "lost":
+    case "revoked":
       if (row.failures + 1 >= row.spec.maxAttempts)
         return { kind: "dead-letter", reason: "attempts-exhausted" };
-      // A lost agent says nothing about the task: the retry is immediate.
       return {
         kind: "retry",
-        retryAt: failureClass === "lost" ? undefined : backOff(failedAt, row.failures + 1, jitter),
+        retryAt: isImmediate(failureClass) ? undefined : backOff(failedAt, row.failures + 1, jitter),
       };
   }
+}
+
+/** The end of the attempt says nothing about the task: its agent is lost, or an operator revoked the attempt. */
+function isImmediate(failureClass: FailureClass): boolean {
+  return failureClass === "lost" || failureClass === "revoked";
 }
 
 /** `base · 2^(failures − 1)`, at most the maximum; the jitter spreads the upper half. */

@@ -176,6 +176,28 @@ export const retryRequestSchema = z.object({
     .describe("deadline of all tasks of the request; absent: no deadline, also for tasks that had one"),
 });
 
+/** Takes an attempt from its agent. */
+export const revokeItemSchema = z.object({
+  task: taskIdSchema,
+  attempt: attemptSchema.describe(
+    "attempt to revoke: the task's present number of attempts. A repeated request revokes no later attempt; ≥ 1",
+  ),
+});
+
+export const revokeRequestSchema = z.object({ v: version, tasks: items.describe("RevokeItem, 1…n") });
+
+/** Changes the earliest start of a waiting task. */
+export const rescheduleItemSchema = z.object({
+  task: taskIdSchema,
+  round: z.int().min(1).describe("the task's present round. A repeated request changes no later round"),
+});
+
+export const rescheduleRequestSchema = z.object({
+  v: version,
+  tasks: items.describe("RescheduleItem, 1…n"),
+  notBefore: instantSchema.describe("earliest start of all tasks of the request; a past time: at once"),
+});
+
 export const awaitRequestSchema = z.object({
   v: version,
   tasks: items.describe("task ids"),
@@ -390,6 +412,31 @@ export const retryAnswerSchema = z.union([
 ]);
 export type RetryAnswer = z.infer<typeof retryAnswerSchema>;
 
+/** The attempt has ended: revoked now (`revoked`), or by any means before. */
+export const revokeAnswerSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    task: z.string(),
+    attempt: z.int(),
+    revoked: z.boolean(),
+    state: z.string().describe("state of the task afterwards"),
+  }),
+  codedErrorSchema,
+]);
+export type RevokeAnswer = z.infer<typeof revokeAnswerSchema>;
+
+export const rescheduleAnswerSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    task: z.string(),
+    round: z.int(),
+    notBefore: z.number(),
+    state: z.string().describe("state of the task afterwards: `delayed`, or `queued` when it is due"),
+  }),
+  codedErrorSchema,
+]);
+export type RescheduleAnswer = z.infer<typeof rescheduleAnswerSchema>;
+
 export const awaitAnswerSchema = z.union([
   z.object({ ok: z.literal(true), live: z.literal(true) }),
   z.object({ ok: z.literal(true), outcome: outcomeSchema }),
@@ -403,6 +450,8 @@ const answerOf = <Item extends z.ZodType>(item: Item) => z.object({ term, idx, a
 export const submitResponseSchema = answerOf(submitAnswerSchema);
 export const cancelResponseSchema = answerOf(cancelAnswerSchema);
 export const retryResponseSchema = answerOf(retryAnswerSchema);
+export const revokeResponseSchema = answerOf(revokeAnswerSchema);
+export const rescheduleResponseSchema = answerOf(rescheduleAnswerSchema);
 export const awaitResponseSchema = answerOf(awaitAnswerSchema);
 
 export const resultAnswerSchema = z.union([

@@ -8,7 +8,7 @@ export function swarmPrefix(swarm: SwarmId): string {
   return `waggle.v1.${swarm}`;
 }
 
-export type ProjectVerb = "submit" | "cancel" | "retry" | "await";
+export type ProjectVerb = "submit" | "cancel" | "retry" | "revoke" | "reschedule" | "await";
 export type QueryName = "status" | "task" | "tasks" | "explain" | "log" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
@@ -59,6 +59,8 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.project.*.submit`,
       `${prefix}.project.*.cancel`,
       `${prefix}.project.*.retry`,
+      `${prefix}.project.*.revoke`,
+      `${prefix}.project.*.reschedule`,
       `${prefix}.project.*.await`,
       `${prefix}.operator.*`,
       `${prefix}.agent.*.*.join`,

@@ -239,9 +239,10 @@ class WaitingTask {
 
   /** The wait for the not-before, and obstacles that a person should know earlier. */
   #untilDue(): Obstacle[] {
-    const { releaseTimer, attempt } = this.#row;
+    const { releaseTimer, attempt, spec } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
-    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#heldBack(), ...this.#unserved];
+    const isRetry = attempt > 0 && until !== spec.notBefore;
+    return [{ reason: "not-before", until, isRetry }, ...this.#heldBack(), ...this.#unserved];
   }
 
   #untilAssigned(): Obstacle[] {

@@ -69,6 +69,7 @@ export interface TaskSpec {
  * - `aborted`: the agent began the attempt and gave up. Counts against `maxAttempts`.
  * - `invalid` is the task's own fault and is not retried.
  * - `lost`, `timed-out` and `stalled` are the coordinator's verdict.
+ * - `revoked`: an operator took the attempt from its agent. Counts against `maxAttempts`, not against the agent.
  */
 export type FailureClass =
   | "failed"
@@ -77,7 +78,8 @@ export type FailureClass =
   | "invalid"
   | "lost"
   | "timed-out"
-  | "stalled";
+  | "stalled"
+  | "revoked";
 
 export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
 export type CancelReason = "requested";
@@ -139,6 +141,8 @@ export type Event =
       readonly round: number;
     }
   | ({ readonly type: "TaskReleased" } & TaskRef)
+  /** A waiting task may not start before `notBefore`, whatever it waited for until now; a past instant: it is due. */
+  | ({ readonly type: "TaskRescheduled"; readonly notBefore: Instant } & TaskRef)
   | {
       readonly type: "TaskAssigned";
       readonly project: ProjectId;

@@ -39,7 +39,8 @@ export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
 export type TaskState = LiveTaskState | EndedTaskState;
 
 export interface TaskRow extends HeapItem {
-  readonly spec: TaskSpec;
+  /** As submitted; `notBefore` changes when the task is rescheduled. */
+  spec: TaskSpec;
   /** Hash of the submitted content: a submit with the same id and hash is the same task. */
   readonly hash: string;
   /** Order of submission, from 1, unique in the journal. A retry keeps the sequence. */

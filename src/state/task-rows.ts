@@ -156,6 +156,21 @@ export function delay(state: SwarmState, row: TaskRow, until: Instant): void {
   row.releaseTimer = startTimer(state, until, { kind: "release", task: row });
 }
 
+/** Changes the earliest start of a waiting task. A queued task with a later start leaves its queue. */
+export function rescheduleRow(state: SwarmState, row: TaskRow, notBefore: Instant, at: Instant): void {
+  assert(row.open === undefined, `task ${row.spec.id} is rescheduled while it waits, not ${row.state}`);
+  row.spec = { ...row.spec, notBefore };
+  const isLater = notBefore > at;
+  if (row.state === "queued") {
+    if (!isLater) return;
+    leaveQueue(state, row);
+    return delay(state, row, notBefore);
+  }
+  stopReleaseTimer(state, row);
+  if (isLater) row.releaseTimer = startTimer(state, notBefore, { kind: "release", task: row });
+  else enqueue(state, row, at);
+}
+
 export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
   count(state, row, row.state, -1);
   row.state = to;

@@ -70,6 +70,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },
   TaskRetried: { type: "TaskRetried", task: aSpec(), hash: "h", round: 2 },
   TaskReleased: { type: "TaskReleased", ...named },
+  TaskRescheduled: { type: "TaskRescheduled", ...named, notBefore: instant(60_000) },
   TaskAssigned: {
     type: "TaskAssigned",
     ...attempt,

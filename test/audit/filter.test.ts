@@ -19,6 +19,7 @@ describe("a filter", () => {
       "TaskSubmitted",
       "TaskRetried",
       "TaskReleased",
+      "TaskRescheduled",
       "TaskAssigned",
       "TaskCompleted",
       "AttemptFailed",

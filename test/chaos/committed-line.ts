@@ -85,6 +85,7 @@ const firstInLife: ReadonlySet<Event["type"]> = new Set([
   "TaskSubmitted",
   "TaskRetried",
   "TaskReleased",
+  "TaskRescheduled",
 ]);
 
 /** Order of a task's events within a batch: submission, assignment, end of the attempt. */

@@ -1,5 +1,5 @@
-// `waggle tasks`, `retry` and `cancel` on many tasks: filters, confirmation, and errors. The swarm is a coordinator
-// in its own process, without agents.
+// `waggle tasks`, `retry`, `cancel`, `revoke` and `reschedule` on many tasks: filters, confirmation, and errors. The
+// swarm is a coordinator in its own process. Only revoked tasks have agents.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Workplace } from "../support/waggle-process.ts";
@@ -179,6 +179,64 @@ describe("a task that is named by its id alone", () => {
     const shell = () => aShell({ cwd: workplace.folder, env: { WAGGLE_PROJECT: "red" } });
     expect(await runIn(shell(), "explain", "s1")).toMatchObject({ code: 0 });
     expect(await runIn(shell(), "cancel", "s1")).toMatchObject({ code: 0, stdout: "s1 cancelled\n" });
+  });
+});
+
+describe("a task that waits", () => {
+  it("is rescheduled: held back, and let go", async () => {
+    await waggle("submit --kind m --id m1");
+    expect(await waggle("reschedule m1 --not-before +2h")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^m1 delayed until .*\d:\d\d:\d\d\.\d{3}\n$/),
+    });
+    expect(await statesOf("m")).toEqual({ m1: "delayed 1" });
+    const { stdout } = await waggle("reschedule --kind m --not-before +0s --yes --json");
+    expect(JSON.parse(stdout)).toMatchObject({ taskId: "m1", round: 1, state: "queued" });
+    expect((await waggle("task m1")).stdout).toContain("not before");
+  });
+
+  it("is refused for a time that is none, that is missing, or past its deadline", async () => {
+    await waggle("submit --kind m --id m2 --deadline +1h");
+    for (const [line, code, sentence] of [
+      ["reschedule m2 --not-before soon", 2, "'soon' is no time"],
+      ["reschedule m2", 2, "--not-before"],
+      ["reschedule m2 --not-before +2h", 2, "it would expire before it may start"],
+      ["reschedule m9 --not-before +2h", 5, "task m9 is not known here"],
+    ] as const)
+      expect(await waggle(line), line).toMatchObject({ code, stderr: expect.stringContaining(sentence) });
+  });
+
+  it("has nothing to revoke", async () => {
+    expect(await waggle("revoke m2")).toMatchObject({
+      code: 5,
+      stdout: "",
+      stderr: expect.stringContaining(
+        "task m2 is not running (it is queued), and there is nothing to revoke",
+      ),
+    });
+    expect(await waggle("revoke --kind m --yes")).toMatchObject({ code: 0, stdout: "" });
+    expect((await waggle("revoke --state queued --yes")).stderr).toContain(
+      "revoke takes tasks that are assigned",
+    );
+  });
+});
+
+describe("a task that runs", () => {
+  it("is revoked, and runs at another agent", async () => {
+    const slow = workplace.start("agent", "--id", "slow", "--kind", "r", "--exec", "sleep 600");
+    await slow.says("joined");
+    await waggle("submit --kind r --id r1");
+    await expect.poll(async () => (await statesOf("r")).r1, { timeout: 10_000 }).toBe("running 1");
+    const quick = workplace.start("agent", "--id", "quick", "--kind", "r", "--exec", "cat");
+    await quick.says("joined");
+    expect(await waggle("revoke r1")).toMatchObject({ code: 0, stdout: "r1 attempt 1 revoked; queued\n" });
+    expect((await waggle("wait r1 --timeout 20s")).code).toBe(0);
+    const { stdout } = await waggle("task r1");
+    expect(stdout).toContain("revoked");
+    expect(stdout).toContain("quick");
+    expect((await waggle("events --task r1")).stdout).toContain(
+      "r1#1 was revoked at slow: an operator revoked the attempt; waits for an agent again",
+    );
   });
 });
 

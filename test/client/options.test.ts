@@ -11,7 +11,9 @@ import type { CancelOptions } from "../../src/client/cancels.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { EventsOptions } from "../../src/client/event-stream.ts";
 import type { RemoveRateOptions, SettingsOptions, TransferOptions } from "../../src/client/operations.ts";
+import type { RescheduleOptions } from "../../src/client/reschedules.ts";
 import type { RetryOptions } from "../../src/client/retries.ts";
+import type { RevokeOptions } from "../../src/client/revokes.ts";
 import type { WrapOptions } from "../../src/client/slot-agent.ts";
 import type { SubmitOutcome } from "../../src/client/submit-many.ts";
 import {
@@ -124,6 +126,9 @@ const task: Values<TaskRequest> = {
 const cancel = { ...ask, round: [...wrong.whole, 0] };
 const retry = { ...ask, deadline: wrong.instant, round: [...wrong.whole, 1] };
 
+const revoke = { ...ask, attempt: [...wrong.whole, 0] };
+const reschedule = { ...ask, notBefore: wrong.instant, round: [...wrong.whole, 0] };
+
 const names = [null, 5, true, [], [5], {}, "", "two words", ["two words"]];
 const list: Values<TaskListOptions> = {
   ...ask,
@@ -208,6 +213,26 @@ const swarmCalls: Calls<Swarm> = {
     args: {
       id: [["", "two words"], (to, given) => to.retry(given)],
       tasks: [many, (to, given) => to.retry(given)],
+    },
+  },
+  revoke: {
+    options: taking<RevokeOptions>()<Swarm>({ ...revoke, project: task.project }, (to, given) =>
+      to.revoke("t1", given),
+    ),
+    args: {
+      id: [["", "two words"], (to, given) => to.revoke(given)],
+      tasks: [many, (to, given) => to.revoke(given)],
+    },
+  },
+  reschedule: {
+    options: taking<RescheduleOptions>()<Swarm>(
+      { ...reschedule, project: task.project },
+      (to, given) => to.reschedule("t1", given),
+      { notBefore: 1 },
+    ),
+    args: {
+      id: [["", "two words"], (to, given) => to.reschedule(given, { notBefore: 1 })],
+      tasks: [many, (to, given) => to.reschedule(given, { notBefore: 1 })],
     },
   },
   tasks: { options: taking<TaskListOptions>()<Swarm>(list, (of, given) => of.tasks(given)) },
@@ -413,6 +438,21 @@ const projectCalls: Calls<ProjectSwarm> = {
       (to, given) => to.retry("t1", given),
     ),
     args: { tasks: [many, (to, given) => to.retry(given)] },
+  },
+  revoke: {
+    options: taking<RevokeOptions>()<ProjectSwarm>(
+      { ...revoke, project: [...task.project, "blue"] },
+      (to, given) => to.revoke("t1", given),
+    ),
+    args: { tasks: [many, (to, given) => to.revoke(given)] },
+  },
+  reschedule: {
+    options: taking<RescheduleOptions>()<ProjectSwarm>(
+      { ...reschedule, project: [...task.project, "blue"] },
+      (to, given) => to.reschedule("t1", given),
+      { notBefore: 1 },
+    ),
+    args: { tasks: [many, (to, given) => to.reschedule(given, { notBefore: 1 })] },
   },
   events: { args: { project: [["blue", null], (of, given) => of.events({ project: given })] } },
   status: { options: askProject((of, given) => of.status(given)) },

@@ -4,7 +4,7 @@
 //   coordinators c1 c2 compactEvery=20
 //   agents a1 a2 kinds=count,digest max=2
 //   submit t1 acme/ann/t2 kind=count timeout=3s deadline=5s attempts=2 priority=1 weight=2 tokens=50
-//   retry t1 · cancel t1
+//   retry t1 · cancel t1 · revoke t1 (attempt 1) · reschedule t1 in=5s
 //   complete t1 · fail t1 · refuse t1 · invalid t1 · confirm t1 (the agent that holds the task reports)
 //   resource gpu slots=2 · acquire a1-x gpu disk weight=5 timeout=2s (handle a1-x, by a1) · release a1-x
 //   project acme creditWeight=2 budget.tokens=500 budget.windowMs=60000 · policy rules=loco · kind count importance=2
@@ -145,6 +145,15 @@ class Stage {
       case "retry":
         return this.#ask(subjects.project("default", "retry"), {
           tasks: names.map((task) => ({ task, round: 2 })),
+        });
+      case "revoke":
+        return this.#ask(subjects.project("default", "revoke"), {
+          tasks: names.map((task) => ({ task, attempt: 1 })),
+        });
+      case "reschedule":
+        return this.#ask(subjects.project("default", "reschedule"), {
+          tasks: names.map((task) => ({ task, round: 1 })),
+          notBefore: this.#clock.now() + msOf(settings["in"]),
         });
       case "drain":
       case "undrain":

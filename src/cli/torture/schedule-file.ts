@@ -36,6 +36,8 @@ const doings = {
   submit: true,
   cancel: true,
   retry: true,
+  revoke: true,
+  reschedule: true,
   query: true,
   await: true,
   pause: true,

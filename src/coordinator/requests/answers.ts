@@ -9,8 +9,10 @@ import { encode } from "../../protocol/codec.ts";
 import type {
   CancelAnswer,
   CodedError,
+  RescheduleAnswer,
   ResultAnswer,
   RetryAnswer,
+  RevokeAnswer,
   SubmitAnswer,
 } from "../../protocol/schemas.ts";
 import type { EstimateSource } from "../../state/estimate.ts";
@@ -199,6 +201,64 @@ function notRetriedText({ task, state, round, wanted }: Extract<Reply, { kind: "
   if (wanted > round + 1)
     return `task ${task} is in round ${round}, and round ${wanted} follows round ${wanted - 1}: look at its status`;
   return `task ${task} has not ended (it is ${state}): it may be retried once it has, or be cancelled first`;
+}
+
+export function revokeAnswer(reply: Reply): RevokeAnswer {
+  switch (reply.kind) {
+    case "revoked": {
+      const { task, attempt, isRevoked: revoked, state } = reply;
+      return { ok: true, task, attempt, revoked, state };
+    }
+    case "no-such-attempt": {
+      const { task, attempts, wanted } = reply;
+      const sentence = `task ${task} has had ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}, and has no attempt ${wanted} yet: nothing was revoked`;
+      return codedError("WAGGLE_CONFLICT", sentence, { field: "attempt" });
+    }
+    case "unknown-task":
+      return unknownTask(reply.task);
+    default:
+      return unexpected(reply);
+  }
+}
+
+export function rescheduleAnswer(reply: Reply): RescheduleAnswer {
+  switch (reply.kind) {
+    case "rescheduled": {
+      const { kind: _, ...rescheduled } = reply;
+      return { ok: true, ...rescheduled };
+    }
+    case "other-round": {
+      const { task, round, wanted } = reply;
+      const sentence = `task ${task} is in round ${round}, not in round ${wanted}: nothing was changed`;
+      return codedError("WAGGLE_CONFLICT", sentence, { field: "round" });
+    }
+    case "not-waiting":
+      return codedError("WAGGLE_CONFLICT", notWaitingText(reply));
+    case "after-deadline": {
+      const [starts, ends] = [
+        new Date(reply.notBefore).toISOString(),
+        new Date(reply.deadline).toISOString(),
+      ];
+      const sentence = `notBefore: ${starts} is not before the deadline of task ${reply.task}, ${ends}: it would expire before it may start`;
+      return codedError("WAGGLE_INVALID_VALUE", sentence, { field: "notBefore" });
+    }
+    case "unknown-task":
+      return unknownTask(reply.task);
+    default:
+      return unexpected(reply);
+  }
+}
+
+function notWaitingText({ task, state }: Extract<Reply, { kind: "not-waiting" }>): string {
+  switch (state) {
+    case "assigned":
+    case "running":
+      return `task ${task} is running already: only a waiting task can be rescheduled. \`waggle revoke ${task}\` puts it back into its queue`;
+    case "completed":
+      return `task ${task} has completed: only a waiting task can be rescheduled`;
+    default:
+      return `task ${task} has ended (${state}): only a waiting task can be rescheduled. \`waggle retry ${task}\` runs it again`;
+  }
 }
 
 export function resultAnswer(reply: Reply): ResultAnswer {

@@ -1,5 +1,5 @@
-// Handlers of `project.<p>.submit` and `.cancel`; `retry` and `await` have files of their own (retry-handler.ts,
-// await-handler.ts).
+// Handlers of `project.<p>.submit`, `.cancel`, `.revoke` and `.reschedule`; `retry` and `await` have files of their own
+// (retry-handler.ts, await-handler.ts).
 
 import type { Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
@@ -9,12 +9,16 @@ import {
   cancelItemSchema,
   cancelRequestSchema,
   projectIdSchema,
+  rescheduleItemSchema,
+  rescheduleRequestSchema,
+  revokeItemSchema,
+  revokeRequestSchema,
   submitRequestSchema,
   taskInputSchema,
 } from "../../protocol/schemas.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
-import { answersJson, cancelAnswer, submitAnswerJson } from "./answers.ts";
+import { answersJson, cancelAnswer, rescheduleAnswer, revokeAnswer, submitAnswerJson } from "./answers.ts";
 import { AwaitHandler } from "./await-handler.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 import type { Outbox } from "./outbox.ts";
@@ -33,6 +37,18 @@ const cancelRequest = {
   schema: cancelRequestSchema,
   list: "tasks",
   itemSchema: cancelItemSchema,
+} as const;
+
+const revokeRequest = {
+  schema: revokeRequestSchema,
+  list: "tasks",
+  itemSchema: revokeItemSchema,
+} as const;
+
+const rescheduleRequest = {
+  schema: rescheduleRequestSchema,
+  list: "tasks",
+  itemSchema: rescheduleItemSchema,
 } as const;
 
 export class ProjectHandlers {
@@ -63,6 +79,10 @@ export class ProjectHandlers {
         return this.#submit(project.value, message);
       case "cancel":
         return this.#cancel(project.value, message);
+      case "revoke":
+        return this.#revoke(project.value, message);
+      case "reschedule":
+        return this.#reschedule(project.value, message);
       case "retry":
         return this.#retries.take(project.value, message);
       case "await":
@@ -128,6 +148,33 @@ export class ProjectHandlers {
       project,
       answer: (replies, commit) =>
         answersJson(items, { replies, commit }, (each) => JSON.stringify(cancelAnswer(each))),
+    });
+  }
+
+  #revoke(project: ProjectId, message: Message): void {
+    const request = this.#intake.readItems(message, revokeRequest);
+    if (request === undefined) return;
+    const { reply, items } = request;
+    this.#intake.decide({
+      reply,
+      commands: items.right.map((item): Command => ({ type: "RevokeAttempt", project, ...item })),
+      project,
+      answer: (replies, commit) =>
+        answersJson(items, { replies, commit }, (each) => JSON.stringify(revokeAnswer(each))),
+    });
+  }
+
+  #reschedule(project: ProjectId, message: Message): void {
+    const request = this.#intake.readItems(message, rescheduleRequest);
+    if (request === undefined) return;
+    const { reply, items } = request;
+    const { notBefore } = request.body;
+    this.#intake.decide({
+      reply,
+      commands: items.right.map((item): Command => ({ type: "RescheduleTask", project, ...item, notBefore })),
+      project,
+      answer: (replies, commit) =>
+        answersJson(items, { replies, commit }, (each) => JSON.stringify(rescheduleAnswer(each))),
     });
   }
 }

@@ -20,7 +20,16 @@ type StoryAnswer = NonNullable<StoryObserved["answer"]>;
 /** Longest wait for slots, ms. */
 const ACQUIRE_MS = 15_000;
 /** Operations without a setting for the operator to restore. */
-const HARMLESS: readonly Operation["does"][] = ["submit", "cancel", "retry", "query", "await", "acquire"];
+const HARMLESS: readonly Operation["does"][] = [
+  "submit",
+  "cancel",
+  "retry",
+  "revoke",
+  "reschedule",
+  "query",
+  "await",
+  "acquire",
+];
 
 export class ClientNode {
   readonly id: string;
@@ -124,6 +133,12 @@ export class ClientNode {
         return await swarm.cancel(operation.task, { project: operation.project });
       case "retry":
         return await this.#retry(operation.task, operation.project, swarm);
+      case "revoke":
+        return await swarm.revoke(operation.task, { project: operation.project });
+      case "reschedule": {
+        const { task, project, notBefore } = operation;
+        return await swarm.reschedule(task, { project, notBefore });
+      }
       case "query":
         await this.#read(operation, "story", swarm);
         return await this.#read(operation, "explain", swarm);

@@ -377,6 +377,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
   TaskRetried: "task-retried",
+  TaskRescheduled: "task-rescheduled",
   SlotAwaited: "slot-waited-for",
   BudgetExceeded: "budget-exceeded",
 };
@@ -390,6 +391,7 @@ function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
   if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];
   if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
+  if (event.type === "AttemptFailed" && event.failure.class === "revoked") return "attempt-revoked";
   if (event.type === "TaskDeadLettered" && event.failure.class === "lost") return "poison-dead-lettered";
   return occurrenceByType[event.type];
 }

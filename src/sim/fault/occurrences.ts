@@ -37,6 +37,8 @@ export const occurrenceNames = [
   "agent-fenced",
   "agent-suspended",
   "attempt-timed-out",
+  "attempt-revoked",
+  "task-rescheduled",
   "poison-dead-lettered",
   "task-expired",
   "task-cancelled",

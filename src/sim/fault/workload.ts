@@ -13,7 +13,17 @@ import type { Nodes } from "./schedule.ts";
 /** An operation of a client. */
 export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "submit"; readonly tasks: readonly TaskRequest[] }
-  | { readonly does: "cancel" | "retry" | "query" | "await"; readonly task: string; readonly project: string }
+  | {
+      readonly does: "cancel" | "retry" | "revoke" | "query" | "await";
+      readonly task: string;
+      readonly project: string;
+    }
+  | {
+      readonly does: "reschedule";
+      readonly task: string;
+      readonly project: string;
+      readonly notBefore: number;
+    }
   | { readonly does: "pause" | "resume"; readonly project: string | undefined }
   | { readonly does: "drain" | "undrain"; readonly agent: string }
   | { readonly does: "set-project"; readonly project: string; readonly patch: ProjectPatch }
@@ -136,6 +146,9 @@ const LONG_SHARE = 0.06;
 const GAP_MS = 900;
 /** Mean time between two queries of a program that watches its tasks, ms. */
 const WATCH_GAP_MS = 500;
+/** Share of seeds with an operator who revokes and reschedules tasks; the mean time between two such operations, ms. */
+const MOVE_SHARE = 0.4;
+const MOVE_GAP_MS = 1_500;
 /** Time of the first settings, and the interval between changes, ms. */
 const FIRST_DEED_MS = 300;
 
@@ -165,7 +178,28 @@ class OperationDrawer {
     const gapMs = GAP_MS * (0.4 + 2 * this.#random.fraction());
     for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
       operations.push(this.#operation(Math.round(atMs)));
-    return this.#random.chance(0.5) ? [...operations, ...this.#watch(operations, untilMs)] : operations;
+    if (this.#random.chance(0.5)) operations.push(...this.#watch(operations, untilMs));
+    if (this.#random.chance(MOVE_SHARE)) operations.push(...this.#moves(operations, untilMs));
+    return operations;
+  }
+
+  /** An operator takes tasks from agents, and changes when waiting tasks may start. Recent tasks run or wait. */
+  #moves(operations: readonly Operation[], untilMs: number): Operation[] {
+    const random = this.#random;
+    const submits = operations.filter((operation) => operation.does === "submit");
+    const moves: Operation[] = [];
+    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += random.exponential(MOVE_GAP_MS)) {
+      const recent = submits.filter((operation) => operation.atMs < atMs).slice(-5);
+      if (recent.length === 0) continue;
+      const { id: task = "", project = "" } = random.pick(random.pick(recent).tasks);
+      const when = { ...this.#when(Math.round(atMs)), task, project };
+      if (random.chance(0.5)) moves.push({ ...when, does: "revoke" });
+      else {
+        const notBefore = WALL_START_MS + Math.round(atMs) + random.below(10_000) - 2_000;
+        moves.push({ ...when, does: "reschedule", notBefore });
+      }
+    }
+    return moves;
   }
 
   /** A program shows the states of its tasks on a screen: frequent queries meet each moment of a fail-over. */

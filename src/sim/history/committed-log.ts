@@ -82,6 +82,7 @@ const ofHistory: ReadonlySet<Event["type"]> = new Set([
   "TaskSubmitted",
   "TaskRetried",
   "TaskReleased",
+  "TaskRescheduled",
   "TaskAssigned",
   "AttemptFailed",
   "AttemptReleased",
@@ -174,6 +175,8 @@ export class CommittedLog {
         return this.#retry(event, idx);
       case "TaskReleased":
         return this.#move(taskKey(event), idx, "queued");
+      case "TaskRescheduled":
+        return this.#move(taskKey(event), idx, this.#isLater(event.notBefore, idx) ? "delayed" : "queued");
       case "TaskAssigned":
         return this.#assign(event, idx);
       case "AssignmentsConfirmed":
