@@ -29,7 +29,8 @@ function absence(error: unknown): HealthFinding | undefined {
       ...{ area: "liveness", rule: "unreachable", level: "critical" },
       text: error.message,
       evidence: {},
-      next: "waggle doctor",
+      // Without a broker's record the error says how to start a broker.
+      next: error.code === "WAGGLE_BROKER" ? "waggle up" : "waggle doctor",
     };
   return undefined;
 }

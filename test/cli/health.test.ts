@@ -33,7 +33,7 @@ describe("on a swarm", () => {
   it("follows it from nothing, over a task that nobody serves, to its coordinator's end", async () => {
     expect(await health()).toMatchObject({
       code: 3,
-      stdout: expect.stringMatching(/^next +waggle doctor$/m),
+      stdout: expect.stringMatching(/^next +waggle up$/m),
     });
 
     const up = workplace.start("up");
