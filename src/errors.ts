@@ -153,6 +153,9 @@ export class UnreachableError extends WaggleError {
  *  the request does not help. */
 export class UnreadableAnswerError extends UnreachableError {}
 
+/** No broker answers for a data folder. `waggle up` starts one. */
+export class NoBrokerError extends UnreachableError {}
+
 /** The server does not permit this user an operation that the journal needs. Repeating the operation does not help. */
 export class ForbiddenError extends UnreachableError {
   override readonly code = "WAGGLE_FORBIDDEN";

@@ -5,7 +5,7 @@
 // A data folder keeps its kind of broker, port and secret. Port and secret let agents find the next broker
 // after a loss. The kind is kept because the journal is there, in JetStream or in a file.
 
-import { UnreachableError } from "../errors.ts";
+import { NoBrokerError } from "../errors.ts";
 import { describeAddress, type ServerAddress } from "../transport/server-address.ts";
 import { type BrokerKind, type BrokerRecord, readRecord } from "./broker-record.ts";
 import { findDataFolder, makeDataFolder } from "./data-folder.ts";
@@ -74,11 +74,11 @@ async function findRunning(dataFolder: string): Promise<FoundBroker> {
   const folder = findDataFolder(dataFolder);
   const record = folder === undefined ? undefined : readRecord(folder);
   if (folder === undefined || record === undefined)
-    throw new UnreachableError(
+    throw new NoBrokerError(
       `no broker runs for ${dataFolder}: start a swarm with \`waggle up\`, or name a NATS server with --nats`,
     );
   if (await isAnswering(folder, record)) return describe(record, { wasStarted: false });
-  throw new UnreachableError(whyAway(record, { dataFolder, isRunning: await isRunning(folder, record) }));
+  throw new NoBrokerError(whyAway(record, { dataFolder, isRunning: await isRunning(folder, record) }));
 }
 
 /** Says that the swarm is not lost: its data is not in the process. */

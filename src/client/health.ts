@@ -1,7 +1,7 @@
 // The health of a swarm that may not answer: an error of the question is a finding too.
 
 import { type Health, type HealthFinding, healthOf, healthWithoutAnswer } from "../audit/health.ts";
-import { WaggleError } from "../errors.ts";
+import { NoBrokerError, WaggleError } from "../errors.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 
 /** A missing leader and an unreachable server are findings. @throws all other errors of `ask` */
@@ -29,8 +29,7 @@ function absence(error: unknown): HealthFinding | undefined {
       ...{ area: "liveness", rule: "unreachable", level: "critical" },
       text: error.message,
       evidence: {},
-      // Without a broker's record the error says how to start a broker.
-      next: error.code === "WAGGLE_BROKER" ? "waggle up" : "waggle doctor",
+      next: error instanceof NoBrokerError ? "waggle up" : "waggle doctor",
     };
   return undefined;
 }
