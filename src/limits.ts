@@ -492,8 +492,26 @@ export const limits = {
   healthWaitMs: 30_000,
   /** Success rate of a kind below which `waggle health` calls the kind failing. */
   healthSuccessRateMin: 0.5,
+  /** Median time of an append from which on `waggle health` calls the journal slow: each answer waits as long, and a
+   *  leader appends at most two batches at once. */
+  healthAppendMs: 200,
+  /** Recent appends from which on `waggle health` judges the journal. */
+  healthAppendsMin: 5,
   /** Time between two verdicts of `waggle health --watch`. */
   healthWatchMs: 2_000,
+  /** Window and number of the recent turns and appends whose times `status` sums up. */
+  timingsWindowMs: 60_000,
+  timingsMax: 512,
+  /** Values of one label with series of their own, such as kinds; further values share a series. */
+  metricNamesMax: 200,
+  /** Agents with series of their own, if metrics are asked for by agent. */
+  metricAgentsMax: 1_000,
+  /** Connections to the server of metrics; a Prometheus needs one. */
+  metricsConnectionsMax: 32,
+  /** Longest time for a request of metrics to arrive. */
+  metricsRequestMs: 5_000,
+  /** Part of a heartbeat's interval after which the next heartbeat counts as missed. */
+  heartbeatLateShare: 0.5,
   /** Assignments of a kind that a concentration alert looks at: recent enough for a repaired agent to end the alert. */
   concentrationAssignments: 1_000,
   /** Fewest assignments that an alert is raised on. The share of 200 has a standard error of 0.035 at most: chance

@@ -41,6 +41,7 @@ export type HealthRule =
   | "journal-nearly-full"
   | "journal-not-compacted"
   | "journal-changed"
+  | "journal-slow"
   | "foreign-records";
 
 export interface Health {
@@ -271,7 +272,7 @@ function suspended(agents: StatusResponse["agents"]): readonly HealthFinding[] {
 // --- liveness ---------------------------------------------------------------------------------------
 
 function liveness(status: StatusResponse): readonly HealthFinding[] {
-  return [...leadership(status), ...silentAgents(status), ...journal(status)];
+  return [...leadership(status), ...silentAgents(status), ...journal(status), ...slowJournal(status)];
 }
 
 function leadership({
@@ -356,6 +357,21 @@ function journal({ journal: facts, at }: StatusResponse): readonly HealthFinding
       next: "waggle doctor",
     });
   return findings;
+}
+
+function slowJournal({ observed, journal: { durability } }: StatusResponse): readonly HealthFinding[] {
+  const append = observed?.timings?.append;
+  if (append === undefined || append.count < limits.healthAppendsMin || append.p50 < limits.healthAppendMs)
+    return [];
+  const { count, p50, p99, max } = append;
+  return [
+    {
+      ...{ area: "liveness", rule: "journal-slow", level: "attention" },
+      text: `the journal is slow: half of its recent appends took ${duration(Math.round(p50))} or longer, and each answer waits for one`,
+      evidence: { appends: count, p50Ms: p50, p99Ms: p99, maxMs: max, durability },
+      next: "waggle doctor",
+    },
+  ];
 }
 
 // --- words ------------------------------------------------------------------------------------------

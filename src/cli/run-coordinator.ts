@@ -22,6 +22,7 @@ import { swarmId } from "../ids.ts";
 import { openFileJournal, type Recovery } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
+import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -44,6 +45,8 @@ export interface RunCoordinatorDeps {
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Counts what the coordinator does. Absent: nothing is counted. */
+  readonly metrics?: CoordinatorMetrics;
   /** Called as soon as the broker is known, before any later step can fail. */
   readonly onBroker?: (broker: FoundBroker) => void;
 }
@@ -93,6 +96,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       compaction: { maker, retention: settings.retention, ...pace },
       verifier,
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
+      ...(deps.metrics === undefined ? {} : { metrics: deps.metrics }),
     });
     closing.unshift(() => coordinator.stop());
     let stopping: Promise<void> | undefined;

@@ -6,13 +6,19 @@ import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
 import type { Durability } from "../journal/journal.ts";
+import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
+import type { ListenAddress } from "../metrics/listen-address.ts";
+import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
 import { reportActivity } from "./activity.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { roomWarning } from "./room-warning.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
 import { standbyNotices } from "./standby-notices.ts";
+import { UsageError } from "./usage-error.ts";
+import { listenAddress } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { packageVersion } from "./version.ts";
 
 export function upCommand(program: Program): Command {
   return new Command("up")
@@ -40,9 +46,18 @@ export function upCommand(program: Program): Command {
       "part of the journal that is kept for reading: a duration, a size, or both; the smaller applies. A new journal gets storage for this size; without a size, for 7.5 GiB. Default 7d,7GiB",
       (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
     )
+    .option(
+      "--metrics <host:port>",
+      "serve metrics for Prometheus on http://HOST:PORT/metrics; port 0 takes any free port. Default: none are served",
+      listenAddress,
+    )
+    .option("--metrics-by-agent", "with --metrics: a series per agent where agents are measured")
     .addHelpText("after", examples)
-    .action((_: unknown, command: Command) =>
-      runVerb(program, command, up, { logLevel: "info", logIsData: true }),
+    .action((flags: UpFlags, command: Command) =>
+      runVerb(program, command, (context) => upWithMetrics(context, flags), {
+        logLevel: "info",
+        logIsData: true,
+      }),
     );
 }
 
@@ -57,15 +72,41 @@ Examples:
   $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
   $ waggle up --retain 10GiB               batches of any age, up to 10 GiB
   $ waggle up --retain 30d --retain 100GiB
+  $ waggle up --metrics 127.0.0.1:9464     metrics for Prometheus (docs/metrics.md)
   $ waggle up --json > up.ndjson`;
 
-async function up(context: VerbContext): Promise<ExitCode> {
+interface UpFlags {
+  readonly metrics?: ListenAddress;
+  readonly metricsByAgent?: boolean;
+}
+
+/** An address that cannot be served ends the verb before anything else is started. */
+async function upWithMetrics(
+  context: VerbContext,
+  { metrics: address, metricsByAgent }: UpFlags,
+): Promise<ExitCode> {
+  if (address === undefined) {
+    if (metricsByAgent === true) throw new UsageError("--metrics-by-agent needs --metrics HOST:PORT");
+    return await up(context, undefined);
+  }
+  const metrics = new CoordinatorMetrics({ version: packageVersion(), byAgent: metricsByAgent === true });
+  const server = await serveMetrics(address, () => metrics.text());
+  try {
+    tellMetrics(server, context);
+    return await up(context, metrics);
+  } finally {
+    await server.close();
+  }
+}
+
+async function up(context: VerbContext, metrics: CoordinatorMetrics | undefined): Promise<ExitCode> {
   const { settings, logger, shell, signal } = context;
   const running = await runCoordinator({
     settings,
     logger,
     env: shell.env,
     signal,
+    ...(metrics === undefined ? {} : { metrics }),
     onBroker: (broker) => tellBroker(broker, context),
   });
   const { recovery, coordinator } = running;
@@ -111,6 +152,14 @@ function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbCont
     ...(local === undefined ? {} : { wasStarted: local.wasStarted }),
   };
   output.datum(record, () => labelled("broker", output.asStarted(sentence), output.columns));
+}
+
+function tellMetrics({ url, isPublic }: MetricsServer, { output, logger }: VerbContext): void {
+  output.datum({ type: "metrics", url }, () => labelled("metrics", url, output.columns));
+  if (isPublic)
+    logger.warn(
+      "the metrics can be read from other machines, without a password: they name kinds, projects and resources",
+    );
 }
 
 function tellDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {

@@ -5,6 +5,7 @@ import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
 import { timeIn } from "../config/time.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { type ListenAddress, listenAddressIn } from "../metrics/listen-address.ts";
 import { check } from "../protocol/codec.ts";
 import { kindSchema, labelsSchema } from "../protocol/schemas.ts";
 
@@ -102,6 +103,15 @@ export function labelMap(
   const checked = check(labels, labelsSchema);
   if (checked.ok) return labels;
   throw new InvalidArgumentError(`the label '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+}
+
+/** `HOST:PORT` to listen on. @throws InvalidArgumentError */
+export function listenAddress(text: string): ListenAddress {
+  const address = listenAddressIn(text);
+  if (address !== undefined) return address;
+  throw new InvalidArgumentError(
+    `'${text}' is no HOST:PORT: an address and a port up to 65535 are required, like 127.0.0.1:9464 or [::1]:9464.`,
+  );
 }
 
 /** An id that is a token of a subject: swarm, project, agent. @throws InvalidArgumentError */

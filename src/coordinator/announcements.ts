@@ -110,6 +110,12 @@ export class Announcements {
       .map(({ announcement }) => announcement);
   }
 
+  /** The newest batch by announcements of leaders within `withinMs`; undefined without one. */
+  leaderIdx(lately: { now: number; withinMs: number }): number | undefined {
+    const said = this.#leading(0, lately).map(({ idx }) => idx);
+    return said.length === 0 ? undefined : Math.max(...said);
+  }
+
   /** Whether any coordinator announced anything within `withinMs`. */
   hasHeard({ now, withinMs }: { now: number; withinMs: number }): boolean {
     return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);

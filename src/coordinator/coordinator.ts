@@ -31,6 +31,8 @@ import { RecentBatches } from "../journal/recent-batches.ts";
 import type { ChainTail } from "../journal/records.ts";
 import { emptyTail, type LiveSegment, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
+import type { CoordinatorView } from "../metrics/gauges.ts";
 import { pause } from "../pause.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
@@ -64,6 +66,8 @@ export interface CoordinatorOptions {
   readonly logger: Logger;
   /** T of the coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
   readonly leaderTimeoutMs?: number;
+  /** Counts what the coordinator does. Absent: nothing is counted. */
+  readonly metrics?: CoordinatorMetrics;
 }
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
@@ -176,6 +180,7 @@ class RunningCoordinator implements Coordinator {
       log: () => this.#heldLog,
       standbys: () => this.#standbys,
     });
+    options.metrics?.showing(() => this.#view);
     this.#actor = this.#createActor();
     this.closed = new Promise((resolve) => {
       this.#actor.subscribe({
@@ -481,6 +486,7 @@ class RunningCoordinator implements Coordinator {
       taking: { ...this.#takeLeadDeps, timing: this.#timing, silentSegment: undefined },
       compaction: this.#options.compaction,
       verifier: this.#options.verifier,
+      metrics: this.#options.metrics,
       standbys: () => this.#standbys,
       onTermStarted: () => this.#announcer.announce({ began: true }),
     };
@@ -525,6 +531,24 @@ class RunningCoordinator implements Coordinator {
   #leave(): void {
     this.#leader?.abandon();
     this.#leader = undefined;
+  }
+
+  // --- metrics --------------------------------------------------------------------------------------
+
+  get #view(): CoordinatorView {
+    const leader = this.#leader;
+    const { term, idx } = leader?.committed ?? this.#heldLog.tail;
+    const leaderIdx = leader === undefined ? this.#announcements.leaderIdx(this.#lately) : idx;
+    const { bytes, bytesMax } = this.#room.usage;
+    return {
+      role: this.#role.value,
+      term,
+      idx,
+      lagBatches: leaderIdx === undefined ? undefined : Math.max(0, leaderIdx - idx),
+      journalBytes: bytes,
+      ...(bytesMax === undefined ? {} : { journalBytesMax: bytesMax }),
+      led: leader === undefined ? undefined : { ...leader.view, standbys: this.#standbys.length },
+    };
   }
 
   // --- other coordinators ---------------------------------------------------------------------------

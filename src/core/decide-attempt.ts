@@ -88,11 +88,17 @@ export function kindClosedBy(state: SwarmState, event: Event): Kind | undefined 
   switch (event.type) {
     case "TaskCompleted":
     case "AttemptFailed":
+    case "TaskFailed":
     case "TaskDeadLettered":
       return state.taskById.get(event)?.open?.kind;
     default:
       return undefined;
   }
+}
+
+/** The kind that an assigned attempt runs as; read after the event was applied. */
+export function kindAssignedBy(state: SwarmState, event: Event): Kind | undefined {
+  return event.type === "TaskAssigned" ? state.taskById.get(event)?.open?.kind : undefined;
 }
 
 /**

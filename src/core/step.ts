@@ -3,7 +3,7 @@
 // planned. Nothing is visible outside before the batch is committed. Not here: taking commands from the inbox, stamping
 // time, appending (coordinator/).
 
-import type { AgentId, BatchIndex, Instant } from "../ids.ts";
+import type { AgentId, BatchIndex, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Planner, type Round } from "../scheduling/planner.ts";
 import { slotReactions } from "../scheduling/slot-planner.ts";
@@ -13,7 +13,7 @@ import type { SwarmState } from "../state/state.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
 import { decide } from "./decide.ts";
-import { kindClosedBy, reactTo } from "./decide-attempt.ts";
+import { kindAssignedBy, kindClosedBy, reactTo } from "./decide-attempt.ts";
 import { addEffects, type Effect, projectOf, revokedBy } from "./effect.ts";
 import { writeEvent } from "./event-json.ts";
 import { JsonWriter, piece } from "./json-writer.ts";
@@ -22,6 +22,8 @@ import { JsonWriter, piece } from "./json-writer.ts";
 export interface RecordedEvent {
   readonly event: Event;
   readonly project: string;
+  /** The kind that an assigned or ended attempt runs as; undefined for other events. */
+  readonly kind: Kind | undefined;
   /** The event's JSON in the turn's `eventsJson`: the first byte, and the byte after the last. */
   readonly from: number;
   readonly to: number;
@@ -124,19 +126,19 @@ export class Turn {
     passTo(this.#state, this.#at, event);
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
-    this.recorded.push(this.#write(event));
+    this.recorded.push(this.#write(event, ranAs ?? kindAssignedBy(this.#state, event)));
     if ("agent" in event) this.#touch(event);
     addEffects(this.effects, this.#state, event, revoked);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);
   }
 
-  #write(event: Event): RecordedEvent {
+  #write(event: Event, kind: Kind | undefined): RecordedEvent {
     const json = this.#json;
     if (this.recorded.length > 0) json.raw(COMMA);
     const from = json.length;
     writeEvent(json, event);
-    return { event, project: projectOf(event), from, to: json.length };
+    return { event, project: projectOf(event), kind, from, to: json.length };
   }
 }
 

@@ -90,6 +90,24 @@ export const labelsSchema = z
 
 // --- tasks: client → leader -------------------------------------------------------------------------
 
+export const TRACEPARENT_PATTERN =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+export const TRACESTATE_PATTERN = /^[ -~]{1,512}$/;
+
+/** Where the sender stands in a trace (W3C Trace Context). */
+const traceContext = {
+  traceparent: z
+    .string()
+    .regex(TRACEPARENT_PATTERN, "must be as in W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>")
+    .optional()
+    .describe("W3C Trace Context of the sender"),
+  tracestate: z
+    .string()
+    .regex(TRACESTATE_PATTERN, "must be 1–512 printable ASCII characters, as in W3C Trace Context")
+    .optional()
+    .describe("tracing systems on the way, as in W3C Trace Context"),
+};
+
 /** A submitted task; every field except `kind` has a default. */
 export const taskInputSchema = z
   .object({
@@ -129,6 +147,7 @@ export const taskInputSchema = z
       .max(limits.stallMsMax)
       .optional()
       .describe("maximum time without a progress report, counted from the start of the attempt"),
+    ...traceContext,
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
     path: ["payload"],
@@ -283,6 +302,7 @@ export const resultSchema = z
       .max(limits.tokensPerAttemptMax)
       .optional()
       .describe("tokens used, whatever the outcome"),
+    ...traceContext,
   })
   .refine((report) => report.encoding === undefined || BASE64_PATTERN.test(report.result ?? ""), {
     path: ["result"],
@@ -502,6 +522,12 @@ export const assignmentSchema = z.object({
     .literal(true)
     .optional()
     .describe("revoked before arrival: report `revoked`, do not run the attempt"),
+  traceparent: z.string().optional().describe("of the submission; absent for a task without a trace"),
+  tracestate: z.string().optional(),
+  waitedMs: z
+    .number()
+    .optional()
+    .describe("wait from the entry into the queue to this assignment; absent for a task without a trace"),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 
@@ -628,6 +654,14 @@ export const swarmMetricsSchema = z.object({
   avgLoad: z.number().describe("in flight / max concurrent; 0 without agents"),
 });
 
+/** Times of recent turns or appends, ms. */
+const timingSchema = z.object({
+  count: z.int().describe("turns or appends in the window, at most 512"),
+  p50: z.number().describe("median"),
+  p99: z.number(),
+  max: z.number(),
+});
+
 /** Observations of the leader since its term began; not journaled. */
 export const observedSchema = z.object({
   windowMs: z.int().describe("window in which bottlenecks are counted"),
@@ -651,6 +685,16 @@ export const observedSchema = z.object({
   soleAgents: z
     .array(z.object({ kind: z.string(), agent: z.string() }))
     .describe("kinds with a single possible agent in the last 200 assignments or more"),
+  /** Absent from older coordinators. */
+  timings: z
+    .object({
+      windowMs: z.int().describe("window of both times"),
+      decision: timingSchema.optional().describe("time of a turn, with its planning and encoding"),
+      append: timingSchema
+        .optional()
+        .describe("time from sending a batch to the acknowledgement by the journal"),
+    })
+    .optional(),
 });
 
 export const statusResponseSchema = z.object({

@@ -77,6 +77,17 @@ export class ConcentrationWatch {
   }
 
   /**
+   * The top share, (0, 1], whatever the threshold.
+   *
+   * @returns undefined while fewer than `limits.concentrationAssignmentsMin` assignments are known
+   */
+  share(): number | undefined {
+    const assignments = this.#agents.length;
+    if (assignments < limits.concentrationAssignmentsMin) return undefined;
+    return this.#top()[1] / assignments;
+  }
+
+  /**
    * The agent that serves the kind alone.
    *
    * @returns undefined unless n was 1 for the last `limits.concentrationAssignmentsMin` assignments

@@ -17,6 +17,11 @@ const queue = (more: Partial<StatusResponse["queues"][number]> = {}) => ({
 const full = anAgent("a1", { saturated: true, inFlight: 4, status: "busy" });
 const budget = { spent: 90, reserved: 10, tokens: 100, windowMs: 1_000, mode: "wait" as const };
 const waitingTasks = { queued: 3 };
+const observed = { windowMs: 1_000, bottlenecks: [], concentration: [], soleAgents: [] };
+const timings = (p50: number, count: number = limits.healthAppendsMin) => ({
+  windowMs: limits.timingsWindowMs,
+  append: { count, p50, p99: 900, max: 900 },
+});
 const bytesMax = 1_000;
 const journal = { ...aStatus().journal, bytesMax };
 
@@ -168,6 +173,13 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     /another program writes into the journal: 2 records$/,
     "waggle doctor",
   ],
+  [
+    "journal-slow",
+    "attention",
+    { observed: { ...observed, timings: timings(limits.healthAppendMs) } },
+    /^the journal is slow: half of its recent appends took 200 ms or longer/,
+    "waggle doctor",
+  ],
 ])("%s is found (%s)", (rule, level, status, text, next) => {
   const { findings, ...found } = healthOf(aStatus(status));
   expect(findings).toEqual([
@@ -191,6 +203,14 @@ describe("no finding", () => {
     [
       "of a paused project without tasks",
       { projects: [{ project: "p", paused: true, tasks: {}, users: [] }] },
+    ],
+    [
+      "of a journal with a few slow appends",
+      { observed: { ...observed, timings: timings(limits.healthAppendMs - 1) } },
+    ],
+    [
+      "of a journal with hardly any appends",
+      { observed: { ...observed, timings: timings(5_000, limits.healthAppendsMin - 1) } },
     ],
     [
       "of foreign records of long ago",

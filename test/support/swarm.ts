@@ -12,6 +12,7 @@ import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
+import type { CoordinatorMetrics } from "../../src/metrics/coordinator-metrics.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
@@ -38,7 +39,11 @@ export interface TestSwarm {
   startAnother(
     id: string,
     journal?: Journal,
-    more?: { readonly leaderTimeoutMs?: number; readonly clock?: Clock },
+    more?: {
+      readonly leaderTimeoutMs?: number;
+      readonly clock?: Clock;
+      readonly metrics?: CoordinatorMetrics;
+    },
   ): Promise<Coordinator>;
   stop(): Promise<void>;
 }
@@ -54,6 +59,8 @@ export interface TestSwarmOptions {
   readonly logger?: Logger;
   /** Of the first coordinator. */
   readonly leaderTimeoutMs?: number;
+  /** Of the first coordinator. */
+  readonly metrics?: CoordinatorMetrics;
   /** Of every coordinator. Default: segments are never changed as planned. */
   readonly compaction?: Omit<CompactionOptions, "maker">;
   /** Of every coordinator. Default: the journal is not verified in the background. */
@@ -140,8 +147,11 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     running.push(coordinator);
     return coordinator;
   };
-  const { leaderTimeoutMs } = options;
-  const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
+  const { leaderTimeoutMs, metrics } = options;
+  const ofFirst = {
+    ...(leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs }),
+    ...(metrics === undefined ? {} : { metrics }),
+  };
   const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
   const term = await coordinator.whenLeading();
   while (coordinator.probe.settledState?.term !== term) await new Promise((resolve) => setImmediate(resolve));

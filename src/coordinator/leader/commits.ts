@@ -21,6 +21,7 @@ import type { ChainTail } from "../../journal/records.ts";
 import type { LiveSegment, Replay } from "../../journal/replay.ts";
 import { SegmentLostError } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
+import type { StoredBatch } from "../../metrics/coordinator-metrics.ts";
 import { pause } from "../../pause.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "../taking-lead/take-lead.ts";
@@ -51,7 +52,7 @@ export interface CommitsHooks {
   /** Turns are taken again. */
   readonly resume: () => void;
   /** A batch is stored. */
-  readonly onStored: (held: Held, bytes: number) => void;
+  readonly onStored: (held: Held, stored: StoredBatch) => void;
   /** A batch is committed: sends all messages that waited for the commit. */
   readonly dispatch: (held: HeldBatch, commit: Commit) => void;
   /** No batch is in flight: answers entries that only read. */
@@ -275,11 +276,13 @@ export class Commits {
     );
   }
 
-  #committed(batch: PendingBatch, { sentMonotonicMs }: Stored): void {
+  #committed(batch: PendingBatch, { sentMonotonicMs, firstSentMonotonicMs }: Stored): void {
     const held = this.#inFlight.take(batch);
     if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
     this.#trust.acknowledged(sentMonotonicMs);
-    this.#hooks.onStored(held, batch.bytes.length);
+    const appendMs = this.#deps.clock.monotonicMs() - firstSentMonotonicMs;
+    const events = held.turn.recorded.length;
+    this.#hooks.onStored(held, { events, bytes: batch.bytes.length, appendMs });
     this.#hooks.dispatch(held, this.committed);
     this.#changeWhenSettled();
     this.#hooks.onCommitted();

@@ -6,6 +6,7 @@ import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/
 import type { RecordedEvent } from "../../core/step.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { CoordinatorMetrics } from "../../metrics/coordinator-metrics.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { EventType } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
@@ -22,6 +23,8 @@ export interface DispatcherDeps {
   readonly subjects: Subjects;
   readonly presences: Presences;
   readonly monitor: Monitor;
+  /** Undefined: nothing is counted. */
+  readonly metrics: CoordinatorMetrics | undefined;
   readonly answer: (entries: readonly InboxEntry[]) => void;
 }
 
@@ -65,6 +68,7 @@ export class Dispatcher {
     this.#deps.answer(entries);
     this.#publisher.publish({ recorded: turn.recorded, eventsJson, at }, commit);
     this.#deps.monitor.committed(turn.recorded);
+    this.#deps.metrics?.committed(turn.recorded);
   }
 }
 

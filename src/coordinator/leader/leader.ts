@@ -26,6 +26,8 @@ import type { RecentBatches } from "../../journal/recent-batches.ts";
 import type { ChainTail } from "../../journal/records.ts";
 import type { LiveSegment, Replay } from "../../journal/replay.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
+import type { CoordinatorMetrics } from "../../metrics/coordinator-metrics.ts";
+import type { LedView } from "../../metrics/gauges.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { publishingUntil } from "../../transport/publishing-until.ts";
@@ -48,6 +50,7 @@ import { Isolation } from "./isolation.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { Monitor } from "./monitor.ts";
 import { Pulse } from "./pulse.ts";
+import { Timings } from "./timings.ts";
 import { Turns } from "./turns.ts";
 
 /** How the journal is kept short. */
@@ -78,6 +81,8 @@ export interface LeaderDeps {
   readonly verifier: JournalVerifier | undefined;
   /** Ids of the standbys that were heard lately. */
   readonly standbys: () => readonly string[];
+  /** Undefined: nothing is counted. */
+  readonly metrics: CoordinatorMetrics | undefined;
   /** The first batch of a term is committed: the term may be announced. */
   readonly onTermStarted: () => void;
 }
@@ -93,6 +98,7 @@ export type LeaderEnd =
 export class Leader {
   readonly presences: Presences;
   readonly monitor: Monitor;
+  readonly timings: Timings;
   readonly reader: AuditReader;
   readonly state: SwarmState;
   readonly commits: Commits;
@@ -128,6 +134,7 @@ export class Leader {
     this.state = taken.log.state;
     this.presences = new Presences(clock);
     this.monitor = new Monitor(this.state, logger);
+    this.timings = new Timings(deps);
     this.reader = new AuditReader(deps);
     this.#turns = this.#startTurns();
     this.#dispatcher = new Dispatcher({
@@ -180,6 +187,17 @@ export class Leader {
     return this.#deps.time.now();
   }
 
+  /** For the gauges. */
+  get view(): Omit<LedView, "standbys"> {
+    return {
+      state: this.state,
+      now: this.now,
+      missedHeartbeats: this.presences.missedHeartbeats,
+      dropped: this.router.intake.counters,
+      concentrations: this.monitor.concentrations(),
+    };
+  }
+
   /** Puts an entry before the next turn. @returns false when the inbox is full, or the term ends */
   enqueue(entry: InboxEntry): boolean {
     return this.#turns.enqueue(entry);
@@ -203,8 +221,8 @@ export class Leader {
 
   /** Dependencies that several parts share. */
   get #shared() {
-    const { presences, monitor, state } = this;
-    return { ...this.#deps, state, term: () => this.commits.term, presences, monitor };
+    const { presences, monitor, timings, state } = this;
+    return { ...this.#deps, state, term: () => this.commits.term, presences, monitor, timings };
   }
 
   #startTurns(): Turns {
@@ -235,9 +253,10 @@ export class Leader {
     return new Commits(this.#deps, taken, {
       isOver: () => this.#isOver,
       resume: () => this.#turns.schedule(),
-      onStored: ({ turn }, bytes) => {
-        room.stored(bytes);
-        this.#compaction?.committed(turn.recorded, bytes);
+      onStored: ({ turn }, stored) => {
+        room.stored(stored.bytes);
+        this.timings.stored(stored);
+        this.#compaction?.committed(turn.recorded, stored.bytes);
       },
       dispatch: (held, commit) => this.#dispatcher.dispatch(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { RecordedEvent } from "../../core/step.ts";
 import type { AgentId, Instant, Kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { Concentration } from "../../metrics/gauges.ts";
 import { type AgentPressure, type BottleneckShare, BottleneckWatch } from "../../scheduling/bottleneck.ts";
 import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/concentration.ts";
 import { hasRole, isFull } from "../../scheduling/eligibility.ts";
@@ -54,7 +55,8 @@ export class Monitor {
 
   /** Takes in the events of a committed batch. */
   committed(recorded: readonly RecordedEvent[]): void {
-    for (const { event } of recorded) if (event.type === "TaskAssigned") this.#assigned(event);
+    for (const { event, kind } of recorded)
+      if (event.type === "TaskAssigned" && kind !== undefined) this.#assigned(event, kind);
   }
 
   /** Looks at the state. @param at journal time; never decreases */
@@ -89,11 +91,18 @@ export class Monitor {
     return sole.reverse();
   }
 
-  #assigned(event: EventOf<"TaskAssigned">): void {
-    const { runsAs, agent, receipt } = event;
-    const kind =
-      runsAs ?? this.#state.taskById.get(event)?.spec.kind ?? this.#state.endedById.get(event)?.kind;
-    if (kind === undefined) return; // ended and forgotten before the commit of its assignment
+  /** How often one agent gets a kind's tasks, for kinds with enough assignments. */
+  concentrations(): readonly Concentration[] {
+    const all: Concentration[] = [];
+    for (const [kind, watch] of this.#watchByKind) {
+      const share = watch.share();
+      if (share !== undefined)
+        all.push({ kind, share, isAlert: this.#raisedByKind.get(kind)?.alert !== undefined });
+    }
+    return all;
+  }
+
+  #assigned({ agent, receipt }: EventOf<"TaskAssigned">, kind: Kind): void {
     this.#watchOf(kind).assigned(agent, servingIn(receipt));
   }
 

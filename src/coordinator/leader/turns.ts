@@ -17,6 +17,7 @@ import type { JournalRoom } from "../journal-room.ts";
 import { type Commit, Inbox, type InboxEntry } from "../requests/inbox.ts";
 import type { Held } from "./in-flight.ts";
 import type { JournalClock } from "./journal-clock.ts";
+import type { Timings } from "./timings.ts";
 
 export interface TurnsDeps {
   /** Turns change the state. */
@@ -26,6 +27,7 @@ export interface TurnsDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly room: Pick<JournalRoom, "isTight">;
+  readonly timings: Timings;
 }
 
 export interface TurnsHooks {
@@ -144,6 +146,7 @@ export class Turns {
 
   #noteLength(startedMs: number): void {
     const turnMs = this.#deps.clock.monotonicMs() - startedMs;
+    this.#deps.timings.decided(turnMs);
     if (turnMs > limits.turnMsAlarm)
       this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
   }

@@ -38,6 +38,8 @@ export interface Stored {
   readonly position: number;
   /** When the acknowledged append was sent. */
   readonly sentMonotonicMs: number;
+  /** When the batch was first sent: earlier unless the first append was acknowledged. */
+  readonly firstSentMonotonicMs: number;
 }
 
 /** The journal has no room for the next batch. */
@@ -246,6 +248,7 @@ export class Writer {
     this.#events.onCommitted(oldest.batch, {
       position: this.#position,
       sentMonotonicMs: oldest.sentMonotonicMs,
+      firstSentMonotonicMs: oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs,
     });
     const [next] = this.#sent;
     if (next !== undefined && !next.isUnderWay && !this.#isHeld && !this.#isOver) this.#send(next);

@@ -234,8 +234,8 @@ export class Queries {
     );
   }
 
-  #seenBy({ presences, monitor }: Leader) {
-    return { presences, monitor, standbys: this.#deps.standbys() };
+  #seenBy({ presences, monitor, timings }: Leader) {
+    return { presences, observed: { monitor, timings }, standbys: this.#deps.standbys() };
   }
 
   /** Journal time. A standby uses its wall clock. */

@@ -26,6 +26,7 @@ import {
 import { type Expectation, expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
 import type { Monitor } from "../leader/monitor.ts";
+import type { TimingSummary, Timings } from "../leader/timings.ts";
 import type { Presences } from "../requests/presence.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
@@ -187,14 +188,27 @@ function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: I
   return total / row.kinds.size;
 }
 
-/** The monitor's findings, as many as `status` shows. */
-export function observedBy(monitor: Monitor): Observed {
+/** The leader's findings, as many as `status` shows. */
+export function observedBy(monitor: Monitor, timings: Timings): Observed {
   return {
     windowMs: limits.bottleneckWindowMs,
     bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
     concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
     soleAgents: monitor.soleAgents().slice(0, limits.concentrationAlertsShownMax),
+    timings: timingsOf(timings),
   };
+}
+
+function timingsOf({ turns, appends }: Timings): NonNullable<Observed["timings"]> {
+  return {
+    windowMs: limits.timingsWindowMs,
+    ...(turns === undefined ? {} : { decision: withRoundedMs(turns) }),
+    ...(appends === undefined ? {} : { append: withRoundedMs(appends) }),
+  };
+}
+
+function withRoundedMs({ count, p50, p99, max }: TimingSummary): TimingSummary {
+  return { count, p50: rounded(p50), p99: rounded(p99), max: rounded(max) };
 }
 
 function withRoundedShare<Row extends { readonly share: number }>(row: Row): Row {

@@ -14,6 +14,7 @@ import {
   type UserRow,
 } from "../../state/state.ts";
 import type { Monitor } from "../leader/monitor.ts";
+import type { Timings } from "../leader/timings.ts";
 import type { Presences } from "../requests/presence.ts";
 import { mostWithin, rowsWithin } from "./fitting.ts";
 import {
@@ -38,7 +39,8 @@ export interface StatusSources {
   /** Ids of the standbys. Absent on a standby, like the next two. */
   readonly standbys?: readonly string[];
   readonly presences?: Presences;
-  readonly monitor?: Monitor;
+  /** The leader's observations. */
+  readonly observed?: { readonly monitor: Monitor; readonly timings: Timings };
   readonly journal: StatusResponse["journal"];
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -134,9 +136,9 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     ...(state.isPaused ? { paused: true as const } : {}),
     ...(project === undefined ? swarmTotals(state) : { tasks: { ...projectCounts(state, project) } }),
-    ...(sources.monitor === undefined || project !== undefined
+    ...(sources.observed === undefined || project !== undefined
       ? {}
-      : { observed: observedBy(sources.monitor) }),
+      : { observed: observedBy(sources.observed.monitor, sources.observed.timings) }),
     agents,
     queues,
     projects,

@@ -13,6 +13,8 @@ import type { AgentRow, OpenAttempt, SwarmState } from "../../state/state.ts";
 interface Presence {
   readonly incarnation: Incarnation;
   heardMonotonicMs: number;
+  /** Heartbeats counted as missed since the last message. */
+  missed: number;
   /** Consecutive heartbeats that lacked the same due assignment. */
   lagging: number;
   /** Highest due number that the previous heartbeat lacked, or 0. */
@@ -45,6 +47,7 @@ export class Presences {
   /** By attempt: when progress was last reported, for tasks with a stall limit. */
   readonly #progressAt = new Map<string, number>();
 
+  #missedHeartbeats = 0;
   /** By agent: when a fenced session was last heard. */
   readonly #outlivedMonotonicMs = new Map<AgentId, number>();
 
@@ -64,11 +67,13 @@ export class Presences {
     const known = this.#presenceById.get(agent);
     if (known?.incarnation === incarnation) {
       known.heardMonotonicMs = now;
+      known.missed = 0;
       return known;
     }
     const presence: Presence = {
       incarnation,
       heardMonotonicMs: now,
+      missed: 0,
       lagging: 0,
       missedNumber: 0,
       sentNumber: 0,
@@ -156,6 +161,7 @@ export class Presences {
       presence.sentByPulse = presence.sentNumber;
       const { id, incarnation } = agent;
       const silentMs = now - presence.heardMonotonicMs;
+      this.#countMissed(presence, silentMs);
       if (silentMs > limits.agentLostMs) {
         commands.push({ type: "LapseAgent", agent: id, incarnation });
         continue;
@@ -165,6 +171,18 @@ export class Presences {
       this.#collectStalled(state, agent, now, jitter, commands);
     }
     return commands;
+  }
+
+  /** Heartbeats of online agents that did not come in time, since the term began. Any message counts as a heartbeat. */
+  get missedHeartbeats(): number {
+    return this.#missedHeartbeats;
+  }
+
+  #countMissed(presence: Presence, silentMs: number): void {
+    const missed = Math.floor(silentMs / limits.heartbeatMs - limits.heartbeatLateShare);
+    if (missed <= presence.missed) return;
+    this.#missedHeartbeats += missed - presence.missed;
+    presence.missed = missed;
   }
 
   /** Notes that a fenced session was heard. @returns true at the first time */
