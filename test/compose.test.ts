@@ -2,7 +2,7 @@
 // form against docker-compose. No container is started here.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -17,6 +17,9 @@ interface Service {
   readonly restart?: string;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
+  readonly profiles?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
 }
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -25,8 +28,17 @@ const { services } = parse(text, { merge: true }) as { services: Record<string, 
 const ours = Object.entries(services).filter(([, service]) => service.build !== undefined);
 
 describe("docker-compose.yml", () => {
-  test("has a server, a coordinator and agents", () => {
-    expect(Object.keys(services)).toEqual(["nats", "coordinator", "agent"]);
+  test("has a server, a coordinator and agents, and by profile Prometheus and Grafana", () => {
+    const names = Object.keys(services);
+    expect(names.filter((name) => services[name]?.profiles === undefined)).toEqual([
+      "nats",
+      "coordinator",
+      "agent",
+    ]);
+    expect(names.filter((name) => services[name]?.profiles?.[0] === "metrics")).toEqual([
+      "prometheus",
+      "grafana",
+    ]);
     expect(ours.map(([name]) => name)).toEqual(["coordinator", "agent"]);
   });
 
@@ -46,6 +58,27 @@ describe("docker-compose.yml", () => {
 
   test.each(ours)("%s is started again that ended because the server was away", (_, service) => {
     expect(service.restart).toBe("unless-stopped");
+  });
+
+  test("every port is published on loopback only", () => {
+    const published = Object.values(services).flatMap(({ ports = [] }) => ports);
+    expect(published.length).toBeGreaterThan(0);
+    expect(published.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([]);
+  });
+
+  test("every mounted file exists", () => {
+    const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
+      volumes.map((volume) => volume.split(":")[0] ?? "").filter((path) => path.startsWith("./")),
+    );
+    expect(mounted).toHaveLength(4);
+    expect(mounted.filter((path) => !existsSync(`${root}${path}`))).toEqual([]);
+  });
+
+  test("Prometheus reads the port where the coordinator serves metrics", () => {
+    const [, , address = ""] = services.coordinator?.command ?? [];
+    const { scrape_configs } = parse(readFileSync(`${root}observability/prometheus.yml`, "utf8"));
+    expect(scrape_configs[0].dns_sd_configs[0]).toMatchObject({ names: ["coordinator"], port: 9464 });
+    expect(address).toBe("0.0.0.0:9464");
   });
 
   test("agents can be scaled: they are given neither a name nor a port of their own", () => {
