@@ -19,6 +19,7 @@ import { type AgentId, agentId, NO_GROUP, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentIdSchema, groupIdSchema, joinRequestSchema, labelsSchema } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { connectNats } from "../transport/nats.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -78,6 +79,8 @@ export interface AgentDeps {
   readonly random?: Random;
   /** Default: silent. Never receives payloads, results or credentials. */
   readonly logger?: Logger;
+  /** Default: no spans. */
+  readonly tracing?: Tracing;
 }
 
 export interface Agent extends AsyncDisposable {
@@ -125,7 +128,8 @@ export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<
   const wire = await openWire(deps.connection, { id: profile.id, log, signal: options.signal });
   if (options.signal?.aborted) await wire.close?.();
   options.signal?.throwIfAborted();
-  const agent = new LinkedAgent(options, profile, { swarm, clock, random, log, wire });
+  const { tracing } = deps;
+  const agent = new LinkedAgent(options, profile, { swarm, clock, random, log, wire, tracing });
   await agent.joined;
   return agent;
 }
@@ -164,6 +168,7 @@ interface LinkedAgentDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly wire: AgentWire;
+  readonly tracing: Tracing | undefined;
 }
 
 class LinkedAgent implements Agent {
@@ -182,7 +187,7 @@ class LinkedAgent implements Agent {
   #hasClosed!: (error: WaggleError | undefined) => void;
 
   constructor(options: AgentOptions, profile: AgentProfile, deps: LinkedAgentDeps) {
-    const { swarm, clock, random, log, wire } = deps;
+    const { swarm, clock, random, log, wire, tracing } = deps;
     this.#wire = wire;
     this.id = agentId(profile.id);
     this.closed = new Promise((resolve) => {
@@ -196,6 +201,8 @@ class LinkedAgent implements Agent {
       maxConcurrent: profile.maxConcurrent,
       clock,
       log,
+      agent: profile.id,
+      tracing,
       tell: (order) => this.#session.tell(order),
     });
     const { id, group = NO_GROUP } = profile;

@@ -36,7 +36,8 @@ export interface ExecOptions {
   /** Working directory. Default: this process's. */
   readonly cwd?: string;
   /** Environment. Default: this process's. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`,
-   *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added. */
+   *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added; for a task with a trace also `TRACEPARENT` and
+   *  `TRACESTATE`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -102,6 +103,8 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
     WAGGLE_PROJECT: task.project,
     WAGGLE_USER: task.user,
     WAGGLE_TOKENS_FD: "4",
+    ...(task.traceparent === undefined ? {} : { TRACEPARENT: task.traceparent }),
+    ...(task.tracestate === undefined ? {} : { TRACESTATE: task.tracestate }),
   };
 }
 

@@ -72,6 +72,10 @@ export class HandlerTask {
   /** As submitted: text, or base64 when `encoding` is set. */
   readonly payload: string;
   readonly encoding: "base64" | undefined;
+  /** W3C Trace Context for calls that the handler makes: of the attempt's span, or of the submitter without
+   *  OpenTelemetry. Undefined for a task without a trace. */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
 
   constructor(of: {
     readonly task: string;
@@ -82,6 +86,8 @@ export class HandlerTask {
     readonly user: string;
     readonly payload: string;
     readonly encoding?: "base64" | undefined;
+    readonly traceparent?: string | undefined;
+    readonly tracestate?: string | undefined;
   }) {
     this.id = of.task;
     this.attempt = of.attempt;
@@ -91,6 +97,8 @@ export class HandlerTask {
     this.user = of.user;
     this.payload = of.payload;
     this.encoding = of.encoding;
+    this.traceparent = of.traceparent;
+    this.tracestate = of.tracestate;
   }
 
   /** The payload as text, decoded from base64 if necessary. */

@@ -195,6 +195,8 @@ function headersOf(task: HandlerTask): Record<string, string> {
     "waggle-kind": headerText(task.kind),
     "waggle-project": headerText(task.project),
     "waggle-user": headerText(task.user),
+    ...(task.traceparent === undefined ? {} : { traceparent: task.traceparent }),
+    ...(task.tracestate === undefined ? {} : { tracestate: task.tracestate }),
   };
 }
 

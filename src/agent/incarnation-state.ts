@@ -101,8 +101,8 @@ export function attemptName({
 
 function reportOf(held: HeldAttempt, end: AttemptEnd): ResultReport {
   const { project, task, attempt, token } = held;
-  const { outcome, result, encoding, error, tokens } = end;
+  const { outcome, result, encoding, error, tokens, traceparent, tracestate } = end;
   if (held.isRevoked || outcome === "aborted")
-    return { project, task, attempt, token, outcome: "revoked", tokens };
-  return { project, task, attempt, token, outcome, result, encoding, error, tokens };
+    return { project, task, attempt, token, outcome: "revoked", tokens, traceparent, tracestate };
+  return { project, task, attempt, token, outcome, result, encoding, error, tokens, traceparent, tracestate };
 }

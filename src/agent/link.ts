@@ -71,6 +71,9 @@ export interface AttemptEnd {
   readonly tokens?: number | undefined;
   /** Duration of the handler, ms; absent if the handler never started. */
   readonly latencyMs?: number | undefined;
+  /** Where the attempt stands in a trace (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
 }
 
 export interface ProgressReport {

@@ -50,7 +50,7 @@ function isNamedAttempt(value: unknown): boolean {
 
 function isAssignment(value: unknown): value is Assignment {
   if (!isRecord(value)) return false;
-  const { encoding, stallMs, revoked } = value;
+  const { encoding, stallMs, revoked, traceparent, tracestate, waitedMs } = value;
   return (
     isInt(value["number"]) &&
     typeof value["project"] === "string" &&
@@ -64,7 +64,10 @@ function isAssignment(value: unknown): value is Assignment {
     isInt(value["timeoutMs"]) &&
     (stallMs === undefined || isInt(stallMs)) &&
     isInt(value["maxAttempts"]) &&
-    (revoked === undefined || revoked === true)
+    (revoked === undefined || revoked === true) &&
+    (traceparent === undefined || typeof traceparent === "string") &&
+    (tracestate === undefined || typeof tracestate === "string") &&
+    (waitedMs === undefined || Number.isFinite(waitedMs))
   );
 }
 

@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import type { RunSpan, Tracing } from "../tracing/tracing.ts";
 import {
   type Handler,
   type HandlerContext,
@@ -33,6 +34,10 @@ export interface RunnerDeps {
   readonly maxConcurrent: number;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Id of the agent, for spans. */
+  readonly agent: string;
+  /** Undefined: no spans. */
+  readonly tracing: Tracing | undefined;
   /** Sends ends and progress to the session, with many attempts per message. */
   readonly tell: (order: SessionOrder) => void;
 }
@@ -190,7 +195,7 @@ interface Shared {
 
 /** One call of the handler, and its context. */
 class Attempt implements HandlerContext {
-  readonly task: HandlerTask;
+  task: HandlerTask;
   readonly #deps: RunnerDeps;
   readonly #order: AttemptOrder;
   readonly #shared: Shared;
@@ -203,6 +208,7 @@ class Attempt implements HandlerContext {
   /** As reported; may exceed the maximum that counts. */
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
+  #span: RunSpan | undefined;
 
   constructor(deps: RunnerDeps, order: AttemptOrder, shared: Shared, receivedAt: number) {
     this.#deps = deps;
@@ -302,17 +308,25 @@ class Attempt implements HandlerContext {
   /** Calls the handler. Returns the end when the handler returns text or nothing; otherwise `onEnd` gets the end later.
    *  Never throws, whatever the handler throws or returns: otherwise the agent's capacity would be blocked for good. */
   run(onEnd: (end: AttemptEnd) => void): AttemptEnd | undefined {
-    const { clock, handler } = this.#deps;
-    const startedAt = clock.monotonicMs();
+    const startedAt = this.#deps.clock.monotonicMs();
     this.#hasBegun = true;
     try {
-      const value = handler(this.task, this);
+      const value = this.#callHandler();
       if (typeof value === "string" || value === undefined) return this.#end(verdictOf(value), startedAt);
       void this.#await(value, startedAt).then(onEnd);
       return undefined;
     } catch (error) {
       return this.#end(this.#failure(error), startedAt);
     }
+  }
+
+  #callHandler(): unknown {
+    const { handler, tracing, agent } = this.#deps;
+    const span = tracing?.run(this.#order, agent);
+    if (span === undefined) return handler(this.task, this);
+    this.#span = span;
+    this.task = new HandlerTask({ ...this.#order, ...span.context });
+    return span.within(() => handler(this.task, this));
   }
 
   async #await(value: unknown, startedAt: number): Promise<AttemptEnd> {
@@ -334,7 +348,10 @@ class Attempt implements HandlerContext {
     const tokens =
       this.#tokens === undefined ? undefined : Math.min(this.#tokens, limits.tokensPerAttemptMax);
     const latencyMs = clock.monotonicMs() - startedAt;
-    return { key: this.#order.key, outcome, result, encoding, error, tokens, latencyMs };
+    this.#span?.ended({ outcome, error, tokens });
+    const { traceparent, tracestate } = this.#span?.context ?? this.#order;
+    const { key } = this.#order;
+    return { key, outcome, result, encoding, error, tokens, latencyMs, traceparent, tracestate };
   }
 
   #failure(error: unknown): Verdict {

@@ -735,8 +735,16 @@ function fencedError(id: string): WaggleError {
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   const { task, attempt, kind, project, user, payload, encoding, timeoutMs, maxAttempts } = assignment;
+  const { traceparent, tracestate, waitedMs } = assignment;
   const order = { key, task, attempt, kind, project, user, payload, timeoutMs, maxAttempts };
-  return encoding === undefined ? order : { ...order, encoding };
+  if (encoding === undefined && traceparent === undefined) return order;
+  return {
+    ...order,
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(tracestate === undefined ? {} : { tracestate }),
+    ...(waitedMs === undefined ? {} : { waitedMs }),
+  };
 }
 
 function unstarted({ key }: HeldAttempt, error: string): AttemptEnd {

@@ -6,6 +6,7 @@ import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { Settings } from "../config/settings.ts";
 import { swarmId } from "../ids.ts";
+import { openTelemetry } from "../tracing/open-telemetry.ts";
 
 export interface JoinDeps {
   readonly settings: Settings;
@@ -19,5 +20,7 @@ export async function joinAgent(options: AgentOptions, { settings, logger, env }
   const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings, env });
   const server = { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
   const connection = { kind: "server", server } as const;
-  return await startAgent(options, { swarm: swarmId(settings.swarm), connection, logger });
+  const tracing = await openTelemetry();
+  const deps = { swarm: swarmId(settings.swarm), connection, logger };
+  return await startAgent(options, tracing === undefined ? deps : { ...deps, tracing });
 }

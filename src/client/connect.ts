@@ -11,6 +11,7 @@ import { programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { groupIdSchema, userIdSchema } from "../protocol/schemas.ts";
+import { openTelemetry } from "../tracing/open-telemetry.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
 import { logServerError } from "../transport/server-error.ts";
@@ -62,8 +63,10 @@ export async function connect(given?: ConnectOptions): Promise<Swarm> {
   const settings = settingsOf(options);
   const { swarm, project, user } = settings;
   argument(["connect", "project"], project, projectName, InvalidConfigError); // may come from the environment
+  const tracing = await openTelemetry();
   return new SwarmClient({
     ...(await openWire(options, settings, logger)),
+    ...(tracing === undefined ? {} : { tracing }),
     swarm: swarmId(swarm),
     project,
     user,

@@ -37,6 +37,7 @@ import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
 import { Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
@@ -72,6 +73,7 @@ import {
   type TaskDefaults,
   type TaskRequest,
   type TypedTaskRequest,
+  withTrace,
 } from "./task-request.ts";
 import {
   type AcceptedTaskStatus,
@@ -344,6 +346,8 @@ export interface SwarmDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Default: no spans. */
+  readonly tracing?: Tracing;
   /** Connection of the agents started here. Default: over `transport`, in this thread. */
   readonly agentConnection?: AgentConnection;
   /** Called once, after all other parts were closed. */
@@ -585,11 +589,11 @@ export class SwarmClient implements Swarm {
   }
 
   async agent(options: AgentOptions | TypedAgentOptions<TypedKind>): Promise<Agent> {
-    const { swarm, transport, clock, random, logger, group } = this.#deps;
+    const { swarm, transport, clock, random, logger, group, tracing } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
     return await this.#agents.start(
       { ...(group === undefined ? {} : { group }), ...readAgentOptions(options) },
-      { swarm, connection, clock, random, logger },
+      { swarm, connection, clock, random, logger, ...(tracing === undefined ? {} : { tracing }) },
     );
   }
 
@@ -739,6 +743,17 @@ export class SwarmClient implements Swarm {
 
   /** The errors of the checks before sending are thrown, all others rejections. */
   #send(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
+    const span = this.#deps.tracing?.submit(task);
+    if (span === undefined) return this.#sendPlain(task, terms);
+    const accepted = this.#sendPlain(withTrace(task, span.context), terms);
+    accepted.then(
+      () => span.accepted(),
+      (error: unknown) => span.refused(error),
+    );
+    return accepted;
+  }
+
+  #sendPlain(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
     const awaited = terms.notify === undefined ? undefined : this.#awaited.expect(task.id, task.project);
     try {
       return this.#submitter.submit(task, terms, awaited);

@@ -18,6 +18,7 @@ import {
   userIdSchema,
 } from "../protocol/schemas.ts";
 import { sentenceOf } from "../protocol/sentence.ts";
+import type { TraceContext } from "../tracing/tracing.ts";
 import { projectIn, type Scope } from "./scope.ts";
 import { type TaskWarning, timeWarnings } from "./task-warnings.ts";
 
@@ -53,6 +54,10 @@ export interface TaskRequest {
   readonly timeoutMs?: number;
   /** Maximum time without a progress report of an attempt, ms. Default: no limit. */
   readonly stallMs?: number;
+  /** W3C Trace Context, for a program that traces without `@opentelemetry/api`. Default: the span of the submission,
+   *  if a tracer records spans. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 /** A task of a kind made by `defineKind`: its payload is typed, checked and sent as JSON. */
@@ -161,6 +166,12 @@ function prepareAny(request: AnyTaskRequest, scope: Scope, defaults: TaskDefault
   return { id: taskId(id), project, input, leastBytes: leastBytesOf(input), kind: name, typed, warnings };
 }
 
+/** The task with the trace of its submission, unless the submitter gave one. */
+export function withTrace(task: PreparedTask, { traceparent, tracestate }: TraceContext): PreparedTask {
+  if ("traceparent" in task.input && task.input.traceparent !== undefined) return task;
+  return { ...task, input: { ...task.input, traceparent, tracestate } };
+}
+
 /** The texts without escapes. */
 function leastBytesOf({
   kind,
@@ -224,6 +235,8 @@ const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | 
     maxAttempts: shape.maxAttempts,
     timeoutMs: shape.timeoutMs,
     stallMs: shape.stallMs,
+    traceparent: shape.traceparent,
+    tracestate: shape.tracestate,
   },
   required: ["kind"],
   otherwise: { retries: "maxAttempts", type: "kind", data: "payload", model: weightOfModel },

@@ -9,7 +9,13 @@ import type { OpenAttempt, SwarmState } from "../state/state.ts";
 
 export type Effect =
   /** Without a specification, the attempt was revoked before the arrival: only the number still counts. */
-  | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec | undefined }
+  | {
+      readonly kind: "assign";
+      readonly attempt: OpenAttempt;
+      readonly spec: TaskSpec | undefined;
+      /** From the entry into the queue to the assignment. */
+      readonly waitedMs: number;
+    }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
   | {
       readonly kind: "tell";
@@ -150,7 +156,7 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
   const reason = "the attempt is no longer yours";
   return [
     { kind: "revoke", attempt, reason },
-    { kind: "assign", attempt, spec: undefined },
+    { kind: "assign", attempt, spec: undefined, waitedMs: 0 },
   ];
 }
 
@@ -163,7 +169,8 @@ export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
 export function assignEffect(state: SwarmState, ref: TaskRef): Effect {
   const row = state.taskById.get(ref);
   if (row?.open === undefined) throw new InvariantError(`task ${ref.task} has no open attempt`);
-  return { kind: "assign", attempt: row.open, spec: row.spec };
+  const { open: attempt, spec, queuedAt } = row;
+  return { kind: "assign", attempt, spec, waitedMs: attempt.assignedAt - queuedAt };
 }
 
 function endedEffect(state: SwarmState, event: Event & TaskRef): Effect {

@@ -52,6 +52,8 @@ const NOT_BEFORE = piece(',"notBefore":');
 const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const TIMEOUT_MS = piece(',"timeoutMs":');
 const STALL_MS = piece(',"stallMs":');
+const TRACEPARENT = piece(',"traceparent":');
+const TRACESTATE = piece(',"tracestate":');
 
 function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.text(ID, spec.id);
@@ -69,6 +71,8 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.number(MAX_ATTEMPTS, spec.maxAttempts);
   json.number(TIMEOUT_MS, spec.timeoutMs);
   if (spec.stallMs !== undefined) json.number(STALL_MS, spec.stallMs);
+  if (spec.traceparent !== undefined) json.text(TRACEPARENT, spec.traceparent);
+  if (spec.tracestate !== undefined) json.text(TRACESTATE, spec.tracestate);
   json.raw(END);
 }
 

@@ -42,6 +42,7 @@ const outcomes = [
   "lost",
   "timed-out",
   "stalled",
+  "revoked",
 ] as const satisfies readonly (FailureClass | "completed")[];
 type AttemptOutcome = (typeof outcomes)[number];
 

@@ -43,6 +43,9 @@ const TIMEOUT_MS = piece(',"timeoutMs":');
 const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const STALL_MS = piece(',"stallMs":');
 const REVOKED = piece(',"revoked":true');
+const TRACEPARENT = piece(',"traceparent":');
+const TRACESTATE = piece(',"tracestate":');
+const WAITED_MS = piece(',"waitedMs":');
 
 function writeAssignment(json: JsonWriter, begin: Piece, assignment: Assignment): void {
   json.number(begin, assignment.number);
@@ -58,6 +61,9 @@ function writeAssignment(json: JsonWriter, begin: Piece, assignment: Assignment)
   json.number(MAX_ATTEMPTS, assignment.maxAttempts);
   if (assignment.stallMs !== undefined) json.number(STALL_MS, assignment.stallMs);
   if (assignment.revoked !== undefined) json.raw(REVOKED);
+  if (assignment.traceparent !== undefined) json.text(TRACEPARENT, assignment.traceparent);
+  if (assignment.tracestate !== undefined) json.text(TRACESTATE, assignment.tracestate);
+  if (assignment.waitedMs !== undefined) json.number(WAITED_MS, assignment.waitedMs);
   json.raw(END);
 }
 

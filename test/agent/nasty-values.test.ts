@@ -22,6 +22,8 @@ async function endsOf(handler: Handler, log = silentLogger) {
   const ends: AttemptEnd[] = [];
   const reports: ProgressReport[] = [];
   const runner = new Runner({
+    agent: "a1",
+    tracing: undefined,
     handler,
     slots: new Slots({ clock, tell: () => undefined }),
     maxConcurrent: 1,

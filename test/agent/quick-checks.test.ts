@@ -50,6 +50,7 @@ function anAssignment(mutator: Mutator) {
     ...(mutator.below(3) === 0 ? { stallMs: 5_000 } : {}),
     maxAttempts: 3,
     ...(mutator.below(3) === 0 ? { revoked: true } : {}),
+    ...(mutator.below(3) === 0 ? { traceparent: "00-1-2-01", tracestate: "a=1", waitedMs: 1.5 } : {}),
   };
 }
 

@@ -44,6 +44,8 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
   const slotOrders: SessionOrder[] = [];
   const slots = new Slots({ clock, tell: (order) => slotOrders.push(order) });
   const runner = new Runner({
+    agent: "a1",
+    tracing: undefined,
     handler,
     slots,
     maxConcurrent,

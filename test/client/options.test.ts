@@ -121,6 +121,8 @@ const task: Values<TaskRequest> = {
   maxAttempts: [...wrong.whole, 0, 101],
   timeoutMs: [...wrong.whole, 0],
   stallMs: wrong.whole,
+  traceparent: [null, 5, "", "00-0-0-00", `00-${"0".repeat(32)}-${"1".repeat(16)}-01`],
+  tracestate: [null, 5, "", "ä=1", "x".repeat(513)],
 };
 
 const cancel = { ...ask, round: [...wrong.whole, 0] };

@@ -31,12 +31,14 @@ afterEach(() => swarm.stop());
 
 /** All inputs of decisions, from the leader and from the journal. */
 async function snapshot(): Promise<unknown> {
-  const { agents, counters: _, journal: __, ...rest } = await swarm.client.status();
+  const { agents, counters: _, journal: __, observed, ...rest } = await swarm.client.status();
+  const { timings: _____, ...seen } = observed; // every query takes a turn
   const lives = agents.map(
     ({ silentMs: ___, reported: ____, ...each }: { silentMs: number; reported: object }) => each,
   );
   return {
     rest,
+    seen,
     lives,
     journal: recordCount(swarm.store),
     state: fingerprint(swarm.watched.settled().state),

@@ -74,10 +74,20 @@ const strange: readonly unknown[] = [
     "_INBOX.*",
     "_INBOX",
   ],
+  ...[
+    `00-${"0".repeat(32)}-${"1".repeat(16)}-00`,
+    `ff-${"1".repeat(32)}-${"1".repeat(16)}-00`,
+    `00-${"A".repeat(32)}-${"1".repeat(16)}-00`,
+    `01-${"a".repeat(32)}-${"1".repeat(16)}-00`,
+    ...[" ".repeat(512), "~".repeat(513)],
+  ],
   ...[`_INBOX.${"x".repeat(limits.inboxCharactersMax)}`, "x".repeat(limits.errorCharactersMax + 1)],
 ];
 
 const mutator = new Mutator(30, strange);
+
+const traceparent = `00-${"4b".repeat(16)}-${"00f067aa".repeat(2)}-01`;
+const aTrace = { traceparent, tracestate: "vendor=1" };
 
 function aTask() {
   return {
@@ -91,6 +101,7 @@ function aTask() {
       timeoutMs: 60_000,
       stallMs: 5_000,
     }),
+    ...mutator.some(aTrace),
     ...mutator.some({ payload: mutator.oneOf(["", "AAAA", "{}"]), encoding: "base64" }),
   };
 }
@@ -107,6 +118,7 @@ function aResult() {
       encoding: "base64",
       error: "no",
       tokens: 7,
+      ...aTrace,
     }),
   };
 }

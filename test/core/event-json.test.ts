@@ -50,6 +50,8 @@ const spec = record<TaskSpec>(
     maxAttempts: number,
     timeoutMs: number,
     stallMs: number,
+    traceparent: text,
+    tracestate: text,
   },
   ["id", "kind", "project", "user", "weight", "priority", "payload", "maxAttempts", "timeoutMs"],
 );

@@ -32,6 +32,9 @@ const assignment = record<Assignment>(
     encoding,
     stallMs: count,
     revoked: fc.constant(true),
+    traceparent: text,
+    tracestate: text,
+    waitedMs: count,
   },
   ["number", "project", "task", "attempt", "token", "kind", "user", "payload", "timeoutMs", "maxAttempts"],
 );

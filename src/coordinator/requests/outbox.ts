@@ -247,7 +247,7 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
   else attempts.push(named);
 }
 
-function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
+function assignmentOf({ attempt, spec, waitedMs }: Extract<Effect, { kind: "assign" }>): Assignment {
   // Not by spreading: it costs as much as the JSON.
   const assignment: Assignment = {
     number: attempt.number,
@@ -264,6 +264,11 @@ function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): A
   if (spec?.encoding !== undefined) assignment.encoding = spec.encoding;
   if (spec?.stallMs !== undefined) assignment.stallMs = spec.stallMs;
   if (spec === undefined) assignment.revoked = true;
+  if (spec?.traceparent !== undefined) {
+    assignment.traceparent = spec.traceparent;
+    if (spec.tracestate !== undefined) assignment.tracestate = spec.tracestate;
+    assignment.waitedMs = waitedMs;
+  }
   return assignment;
 }
 

@@ -19,6 +19,8 @@ import {
   type resultRequestSchema,
   type submitRequestSchema,
   type TaskInput,
+  TRACEPARENT_PATTERN,
+  TRACESTATE_PATTERN,
 } from "../../protocol/schemas.ts";
 
 /** Reads a message by its quick check, or else by its schema. */
@@ -51,6 +53,8 @@ const isShare = numberOf(0, 1);
 const isEncoding = oneOf("base64");
 const isInbox: Check = (value) => isStringUpTo(value, limits.inboxCharactersMax) && INBOX_PATTERN.test(value);
 
+const traceContext = { traceparent: matching(TRACEPARENT_PATTERN), tracestate: matching(TRACESTATE_PATTERN) };
+
 const attempt = { project: isToken, task: isName, attempt: intOf(1) };
 
 const isTaskRecord = recordOf(
@@ -69,6 +73,7 @@ const isTaskRecord = recordOf(
     maxAttempts: intOf(1, limits.maxAttemptsMax),
     timeoutMs: intOf(1, limits.attemptTimeoutMsMax),
     stallMs: intOf(limits.stallMsMin, limits.stallMsMax),
+    ...traceContext,
   },
 );
 
@@ -83,6 +88,7 @@ const isResultRecord = recordOf(
     encoding: isEncoding,
     error: (value) => typeof value === "string",
     tokens: isTokens,
+    ...traceContext,
   },
 );
 
@@ -188,6 +194,10 @@ function oneOf(...words: readonly string[]): Check {
 
 function isStringUpTo(value: unknown, charactersMax: number): value is string {
   return typeof value === "string" && value.length <= charactersMax;
+}
+
+function matching(pattern: RegExp): Check {
+  return (value) => typeof value === "string" && pattern.test(value);
 }
 
 function isText(value: unknown): boolean {

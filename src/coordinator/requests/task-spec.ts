@@ -13,14 +13,16 @@ const DEFAULT_WEIGHT = 1;
 /** Fills in the defaults. The order of the fields is the journal's (core/event-json.ts): the leader's state and the
  *  folded journal are compared as JSON. @param freshId makes an id for a task without one */
 export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
-  const { role, encoding, tokens, deadline, notBefore, stallMs } = input;
+  const { role, encoding, tokens, deadline, notBefore, stallMs, traceparent, tracestate } = input;
   const isPlain =
     role === undefined &&
     encoding === undefined &&
     tokens === undefined &&
     deadline === undefined &&
     notBefore === undefined &&
-    stallMs === undefined;
+    stallMs === undefined &&
+    traceparent === undefined &&
+    tracestate === undefined;
   const id = input.id ?? freshId();
   const { kind } = input;
   const user = input.user ?? DEFAULT_USER;
@@ -47,6 +49,8 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     maxAttempts,
     timeoutMs,
     ...(stallMs === undefined ? {} : { stallMs }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(tracestate === undefined ? {} : { tracestate }),
   };
 }
 
@@ -64,7 +68,8 @@ export class ContentHasher {
   }
 }
 
-/** JSON of everything that is hashed beside the payload. */
+/** JSON of everything that is hashed beside the payload. The trace is left out: a submitter that asks again may be in
+ *  another span. */
 function headOf(spec: TaskSpec): string {
   const { role, encoding, tokens, deadline, notBefore, stallMs } = spec;
   return JSON.stringify([

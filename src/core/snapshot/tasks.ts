@@ -231,4 +231,6 @@ function lookAtSpec(spec: Fields): void {
   spec.whole("maxAttempts", { min: 1 });
   spec.whole("timeoutMs");
   spec.optionalWhole("stallMs");
+  spec.optionalText("traceparent");
+  spec.optionalText("tracestate");
 }

@@ -193,7 +193,7 @@ const defaults: Readonly<Record<string, unknown>> = {
 };
 const contentFields = [
   ...Object.keys(defaults),
-  ...["kind", "role", "encoding", "tokens", "deadline", "notBefore", "stallMs"],
+  ...["kind", "role", "encoding", "tokens", "deadline", "notBefore", "stallMs", "traceparent", "tracestate"],
 ];
 
 function isSameContent({ content, project }: SubmitObserved, spec: TaskSpec): boolean {
