@@ -111,7 +111,7 @@ async function checked(
       journal,
       clock: systemClock,
       signal,
-      onBatch: (idx, hash) => heads?.compare(idx, hash),
+      onBatch: ({ idx }, hash) => heads?.compare(idx, hash),
       onProgress: ({ segment, last, idx }) => {
         text = `segment ${segment} of ${last}, batch ${formatCount(idx)}`;
       },

@@ -19,6 +19,13 @@ import { closeAsLost } from "./decide-attempt.ts";
 import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 
+/** Errors of attempts that end with their agent's session. */
+export const departureErrors: Readonly<Record<LeaveReason, string>> = {
+  left: "the agent left before the attempt ended",
+  lapsed: "nothing was heard from the agent for too long",
+  fenced: "the agent was started again under the same id",
+};
+
 const noSlots: ListedSlots = { held: [], waiting: [] };
 
 type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
@@ -195,15 +202,10 @@ function endLife(
   reason: LeaveReason,
   at: Instant,
 ): { events: Event[]; isComplete: boolean } {
-  const errors: Readonly<Record<LeaveReason, string>> = {
-    left: "the agent left before the attempt ended",
-    lapsed: "nothing was heard from the agent for too long",
-    fenced: "the agent was started again under the same id",
-  };
   const slots = endSlotsOf(state, row.id, limits.closuresPerCommandMax);
   const room = Math.max(0, limits.closuresPerCommandMax - slots.events.length);
   const closing = [...row.open.values()].slice(0, room);
-  const closures = closing.map((attempt) => closeAsLost(state, attempt, errors[reason], at));
+  const closures = closing.map((attempt) => closeAsLost(state, attempt, departureErrors[reason], at));
   const events = [...slots.events, ...closures];
   const isComplete = slots.isComplete && closing.length === row.open.size;
   if (isComplete) events.push({ type: "AgentLeft", agent: row.id, incarnation: row.incarnation, reason });

@@ -49,8 +49,31 @@ function isImmediate(failureClass: FailureClass): boolean {
   return failureClass === "lost" || failureClass === "revoked";
 }
 
-/** `base · 2^(failures − 1)`, at most the maximum; the jitter spreads the upper half. */
+/**
+ * A jitter with which `decideRetry` decides the given retry again: a journal holds the retry, and not the jitter.
+ * @param retryAt as decided; undefined: any jitter will do
+ * @returns [0, 1)
+ */
+export function jitterOf(
+  row: Pick<TaskRow, "failures" | "infrastructureFailures">,
+  failureClass: FailureClass,
+  { failedAt, retryAt }: { readonly failedAt: Instant; readonly retryAt: Instant | undefined },
+): number {
+  if (retryAt === undefined) return 0;
+  const before = failureClass === "infrastructure" ? row.infrastructureFailures : row.failures;
+  const share = (retryAt - failedAt) / backOffMs(before + 1);
+  return Math.min(Math.max(0, (share - 0.5) * 2), JITTER_MAX);
+}
+
+/** The largest number below 1. */
+const JITTER_MAX = 1 - Number.EPSILON / 2;
+
+/** The jitter spreads the upper half. */
 function backOff(from: Instant, failures: number, jitter: number): Instant {
-  const fullMs = Math.min(limits.retryBackoffMs * 2 ** (failures - 1), limits.retryBackoffMsMax);
-  return (from + Math.round(fullMs * (0.5 + jitter / 2))) as Instant;
+  return (from + Math.round(backOffMs(failures) * (0.5 + jitter / 2))) as Instant;
+}
+
+/** `base · 2^(failures − 1)`, at most the maximum. */
+function backOffMs(failures: number): number {
+  return Math.min(limits.retryBackoffMs * 2 ** (failures - 1), limits.retryBackoffMsMax);
 }

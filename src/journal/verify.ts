@@ -12,6 +12,7 @@ import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
 import type { Event } from "../state/event.ts";
+import type { SwarmState } from "../state/state.ts";
 import { baseLines, readBase } from "./base.ts";
 import { type Difference, differencesOf } from "./difference.ts";
 import type { JournalReader, SegmentRecord } from "./journal.ts";
@@ -93,8 +94,10 @@ export interface VerifyDeps {
     readonly last: number;
     readonly idx: number;
   }) => void;
-  /** Called for each batch that continues the log, in order: to compare signed heads. */
-  readonly onBatch?: (idx: number, hash: string) => void;
+  /** Called for each batch that continues the log, in order. */
+  readonly onBatch?: (batch: Batch, hash: string) => void;
+  /** Called when the log continues from a base, because no batches before it are kept. The state changes afterwards. */
+  readonly onBase?: (state: Readonly<SwarmState>) => void;
 }
 
 /** Undefined if the journal has no live segment. @throws UnreachableError; the signal's reason */
@@ -230,6 +233,7 @@ class Verifier {
       readBase(this.#deps.journal.segment(segment.number), segment, this.#deps.clock),
     );
     this.#basesTaken += 1;
+    this.#deps.onBase?.(this.#log.state);
   }
 
   async #continueIn(segment: LiveSegment): Promise<void> {
@@ -397,7 +401,7 @@ class Verifier {
     this.#batches += 1;
     this.#events += batch.events.length;
     this.#last = { batch, segment, position };
-    this.#deps.onBatch?.(batch.idx, hash);
+    this.#deps.onBatch?.(batch, hash);
   }
 
   /** The next segment names the hashes of the last batches before it. */

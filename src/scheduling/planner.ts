@@ -134,6 +134,12 @@ export class Round {
     return false;
   }
 
+  /** Ends the round without the last assignment, which was not applied. */
+  abandon(): void {
+    this.#pending = undefined;
+    this.close();
+  }
+
   /** Ends the round early. */
   close(): void {
     this.#settle();

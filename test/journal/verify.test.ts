@@ -48,7 +48,7 @@ describe("a whole journal", () => {
     const log = await aCompactedLog();
     const named: number[] = [];
     const journal = new MemoryJournal(log.store);
-    await verifyJournal({ journal, clock: log.clock, onBatch: (idx) => void named.push(idx) });
+    await verifyJournal({ journal, clock: log.clock, onBatch: ({ idx }) => void named.push(idx) });
     expect(named).toEqual(Array.from({ length: log.tail.idx }, (_, at) => at + 1));
   });
 });
