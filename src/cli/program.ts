@@ -70,6 +70,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     events: async () => (await import("./events.ts")).eventsCommand,
     verify: async () => (await import("./verify.ts")).verifyCommand,
     export: async () => (await import("./export.ts")).exportCommand,
+    replay: async () => (await import("./replay.ts")).replayCommand,
     plan: async () => (await import("./plan.ts")).planCommand,
     simulate: async () => (await import("./simulate.ts")).simulateCommand,
     torture: async () => (await import("./torture.ts")).tortureCommand,

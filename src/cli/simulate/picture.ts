@@ -24,9 +24,32 @@ export async function drawPicture(
   reports: readonly RuleReport[],
   timelines: ReadonlyMap<string, Timeline>,
 ): Promise<string> {
+  if (timelines.size === 0) return await drawn(figureSpec(scenario, reports));
+  const seedText = ({ first, last }: SeedRange) => `seed ${first} of ${first}–${last}`;
+  const { name, summary } = scenario;
+  return await drawTimelines(
+    { title: name, lines: [summary, conditions(scenario, reports, seedText)] },
+    timelines,
+  );
+}
+
+/** The heading of a picture. */
+export interface Heading {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+/** Waterfall, shares and waits of each timeline, side by side. @returns an SVG document
+ *  @throws MissingPackageError if Vega is not installed */
+export async function drawTimelines(
+  heading: Heading,
+  timelines: ReadonlyMap<string, Timeline>,
+): Promise<string> {
+  return await drawn(timelineSpec(heading, timelines));
+}
+
+async function drawn(spec: Spec): Promise<string> {
   const { parse, View } = await loadVega();
-  const spec =
-    timelines.size > 0 ? timelineSpec(scenario, reports, timelines) : figureSpec(scenario, reports);
   const view = new View(parse(spec), { renderer: "none" });
   try {
     return rounded(await view.toSVG());
@@ -37,16 +60,18 @@ export async function drawPicture(
 
 /** Loaded only for a picture. Vega is an optional package: with its dependencies it is larger than all required
  *  packages.
+ *  @param flag that asks for the picture
  *  @throws MissingPackageError if Vega is not installed */
-export async function loadVega(): Promise<typeof import("vega")> {
+export async function loadVega(flag = "svg"): Promise<typeof import("vega")> {
   try {
     return await import("vega");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new MissingPackageError(
       "pictures are drawn by the package vega, which is not installed: run `npm install vega` in the folder where waggledance is " +
-        "installed (`npm install -g vega` for a global installation), or leave out --svg",
-      { field: "svg", cause },
+        "installed (`npm install -g vega` for a global installation), or leave out " +
+        `--${flag}`,
+      { field: flag, cause },
     );
   }
 }
@@ -58,18 +83,13 @@ function rounded(svg: string): string {
   );
 }
 
-function timelineSpec(
-  scenario: Scenario,
-  reports: readonly RuleReport[],
-  timelines: ReadonlyMap<string, Timeline>,
-): Spec {
+function timelineSpec(heading: Heading, timelines: ReadonlyMap<string, Timeline>): Spec {
   const series = seriesOf(timelines);
   const names = [...timelines.keys()];
   const panels = [waterfallPanel, sharePanel, waitPanel];
   const isRowARule = names.length > RULES_ABREAST;
-  const seedText = ({ first, last }: SeedRange) => `seed ${first} of ${first}–${last}`;
   return {
-    ...frame(scenario, conditions(scenario, reports, seedText)),
+    ...frame(heading),
     layout: { ...layout, columns: isRowARule ? panels.length : names.length },
     scales: [
       {
@@ -98,7 +118,7 @@ function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
   const seedText = ({ first, last, count }: SeedRange) =>
     `mean over ${count} seeds (${first}–${last}), 95 % confidence interval`;
   return {
-    ...frame(scenario, conditions(scenario, reports, seedText)),
+    ...frame({ title: scenario.name, lines: [scenario.summary, conditions(scenario, reports, seedText)] }),
     layout: { ...layout, columns: Math.min(3, charted.length) },
     scales: [
       { name: "color", type: "ordinal", domain: names, range: shown.map(({ color }) => color) },
@@ -147,14 +167,14 @@ function conditions(
   return `${isDeterministic === true ? "deterministic: every seed gives the same" : several}${alpha}`;
 }
 
-function frame({ name, summary }: Scenario, said: string): Spec {
+function frame({ title, lines }: Heading): Spec {
   return {
     $schema: "https://vega.github.io/schema/vega/v6.json",
     background: "white",
     padding: 16,
     title: {
-      text: name,
-      subtitle: [summary, said],
+      text: title,
+      subtitle: [...lines],
       anchor: "start",
       fontSize: 16,
       subtitleFontSize: 12,
