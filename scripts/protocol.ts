@@ -104,6 +104,14 @@ const messages: readonly WireMessage[] = [
     answer: explain.explainResponseSchema,
   },
   {
+    name: "query-slots",
+    subject: "project._.query.slots",
+    direction: "receive",
+    summary: "The requests that wait for slots of one resource, ranked.",
+    schema: explain.slotWaitsQuerySchema,
+    answer: explain.slotWaitsResponseSchema,
+  },
+  {
     name: "query-log",
     subject: "project.{project}.query.log",
     direction: "receive",
@@ -316,6 +324,7 @@ const parts: Readonly<Record<string, z.ZodType>> = {
   assignment: schemas.assignmentSchema,
   outcome: schemas.outcomeSchema,
   obstacle: explain.obstacleSchema,
+  "slot-standing": explain.slotStandingSchema,
   "agent-standing": explain.agentStandingSchema,
   error: schemas.codedErrorSchema,
 };

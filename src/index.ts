@@ -68,7 +68,7 @@ export type { TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-han
 export type { TaskFilterOptions, TaskListOptions, TaskPage, TaskStateName } from "./client/task-lists.ts";
 export type { TaskRequest, TypedTaskRequest } from "./client/task-request.ts";
 export type { TaskResult, TypedTaskResult } from "./client/task-result.ts";
-export type { ReplayOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
+export type { ReplayOptions, SlotWaitOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
 export type { SubmitWarning, TaskWarning } from "./client/task-warnings.ts";
 export type {
@@ -97,7 +97,13 @@ export {
   WaggleError,
   type WaggleErrorCode,
 } from "./errors.ts";
-export type { AgentStanding, TaskObstacle, TaskWait } from "./protocol/explain-schemas.ts";
+export type {
+  AgentStanding,
+  SlotStanding,
+  SlotWaits,
+  TaskObstacle,
+  TaskWait,
+} from "./protocol/explain-schemas.ts";
 export { LossError } from "./protocol/loss-error.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
 export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";

@@ -1,6 +1,6 @@
-// All agents with their scores at the moment of one assignment, found by replaying the journal from its first batch
-// up to the event. A receipt holds the winner and the next two. The replay gives the whole table, and proves that the
-// receipt follows from the journal.
+// All agents with their scores at the moment of one assignment, found by replaying the journal up to the event. The
+// replay begins at the first batch, or at a base. A receipt holds the winner and the next two. The replay gives the
+// whole table, and proves that the receipt follows from the journal.
 
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
@@ -41,18 +41,30 @@ export interface ReplayedBatch {
 }
 
 export class AssignmentReplay {
-  readonly #project: string;
+  /** Undefined: of any project. */
+  readonly #project: string | undefined;
   readonly #task: string;
-  readonly #attempt: number;
-  readonly #state: SwarmState = emptyState();
+  /** Undefined: every attempt. */
+  readonly #attempt: number | undefined;
+  #state: SwarmState = emptyState();
+  #firstIdx = 1;
 
-  constructor({ project, task }: { readonly project: string; readonly task: string }, attempt: number) {
+  constructor(
+    { project, task }: { readonly project: string | undefined; readonly task: string },
+    attempt: number | undefined,
+  ) {
     this.#project = project;
     this.#task = task;
     this.#attempt = attempt;
   }
 
-  /** Replays the next batch, from the first on. @returns the table once the assignment is found
+  /** Begins after the batch of a base. @param state is taken over */
+  startFrom(state: SwarmState): void {
+    this.#state = state;
+    this.#firstIdx = state.idx + 1;
+  }
+
+  /** Replays the next batch. @returns the table if the batch holds the assignment
    *  @throws JournalDamagedError if batches are missing, or a batch does not follow from the batches before */
   take(batch: ReplayedBatch): ReplayedAssignment | undefined {
     const idx = batchIndex(batch.idx);
@@ -74,20 +86,21 @@ export class AssignmentReplay {
     const isHere = events.some((event) => this.#isSought(event));
     // A round uses the backlogs of its start, before the batch's first assignment.
     let backlogs: Backlogs | undefined;
+    let found: ReplayedAssignment | undefined;
     for (const event of events) {
       if (isHere && event.type === "TaskAssigned") backlogs ??= backlogsOf(this.#state);
-      if (this.#isSought(event)) return this.#table(event, context, backlogs ?? new Map());
+      if (this.#isSought(event)) found = this.#table(event, context, backlogs ?? new Map());
       apply(this.#state, event, context);
     }
-    return undefined;
+    return found;
   }
 
   #isSought(event: Event): event is EventOf<"TaskAssigned"> {
     return (
       event.type === "TaskAssigned" &&
       event.task === this.#task &&
-      event.project === this.#project &&
-      event.attempt === this.#attempt
+      (this.#project === undefined || event.project === this.#project) &&
+      (this.#attempt === undefined || event.attempt === this.#attempt)
     );
   }
 
@@ -120,7 +133,7 @@ export class AssignmentReplay {
       receipt: event.receipt,
       agents,
       agrees: agreesWith(event, agents),
-      replayed: { from: 1, to: idx },
+      replayed: { from: this.#firstIdx, to: idx },
     };
   }
 }

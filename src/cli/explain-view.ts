@@ -47,7 +47,9 @@ export function renderReplayed(replayed: ReplayedAssignment, view: View): string
   const moment = `batch ${formatCount(idx)}, ${formatTime(at)}`;
   const table = agentTable(agents, agent, view);
   const verdict = agrees
-    ? colors.dim(`the receipt says the same; replayed from batch 1 to ${formatCount(replayed.replayed.to)}`)
+    ? colors.dim(
+        `the receipt says the same; replayed from batch ${formatCount(replayed.replayed.from)} to ${formatCount(replayed.replayed.to)}`,
+      )
     : colors.red(`the receipt differs: it names ${receipt.candidates.map((each) => each.agent).join(", ")}`);
   return [
     `${colors.bold(`${printable(task)} attempt ${attempt}`)} went to ${agent} as ${printable(kind)}${only} (${moment})`,

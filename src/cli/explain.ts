@@ -1,8 +1,13 @@
-// `waggle explain TASK`: why a task waits, or the reason for the chosen agent. Not here: the view (explain-view.ts).
+// `waggle explain TASK`: why a task waits, or the reason for the chosen agent; with --resource: which request for slots
+// comes next. Not here: the views (explain-view.ts, slot-waits-view.ts).
 
 import { Command } from "commander";
-import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
+import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
+import { copyOf, requireWhole } from "../audit/decision-replay.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { systemClock } from "../clock.ts";
+import { WaggleError } from "../errors.ts";
+import { verifyJournal } from "../journal/verify.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -11,12 +16,21 @@ import { aboutTask, findProject, typedProject } from "./find-project.ts";
 import { formatCount } from "./format.ts";
 import { firstKeptIdx, noteChanged } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
-import { wholeNumber } from "./values.ts";
+import { ProgressLine } from "./progress-line.ts";
+import { openJournal } from "./readable-journal.ts";
+import { slotWaitsText } from "./slot-waits-view.ts";
+import { UsageError } from "./usage-error.ts";
+import { plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface ExplainFlags {
   readonly full?: boolean;
   readonly attempt?: number;
+  /** True: the swarm's journal. */
+  readonly journal?: string | true;
+  readonly resource?: string;
+  readonly agent?: string;
+  readonly handle?: string;
 }
 
 export function explainCommand(program: Program): Command {
@@ -26,21 +40,51 @@ export function explainCommand(program: Program): Command {
       "Shows why a task waits: the reason and what would change it, each agent with its score or the reason why " +
         "it is not eligible, and when the task's turn comes. For a task that was assigned: the candidates and " +
         "what decided. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
-        "replaying the journal up to that assignment.",
+        "replaying the journal up to that assignment. With --resource: the requests that wait for slots, in the order " +
+        "of this moment, with L and its terms.",
     )
-    .argument("<id>", "id of the task")
+    .argument("[id]", "id of the task; required without --resource")
     .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
     .option(
       "--attempt <n>",
       "show every agent at the moment of the n-th assignment",
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
+    .option(
+      "--journal [source]",
+      "replay from the journal itself, which needs no coordinator: a folder, a file of `waggle export`; default: the swarm's",
+    )
+    .option(
+      "--resource <name>",
+      "show which requests for slots of this resource come next, and why",
+      plainName,
+    )
+    .option(
+      "--agent <id>",
+      "with --resource: only the requests up to the last one of this agent",
+      subjectToken,
+    )
+    .option("--handle <handle>", "with --agent: only the requests up to this one", subjectToken)
     .option("--full", "show every agent: as of now if the task waits, else as of its last assignment")
     .addHelpText("after", examples)
-    .action((id: string, flags: ExplainFlags, command: Command) =>
-      runVerb(program, command, (context) =>
-        explain(context, id, { ...flags, typed: typedProject(command) }),
-      ),
+    .action((id: string | undefined, flags: ExplainFlags, command: Command) =>
+      runVerb(program, command, async (context) => {
+        const { resource } = flags;
+        if (resource !== undefined) return await explainSlots(context, id, { ...flags, resource });
+        for (const field of ["agent", "handle"] as const)
+          if (flags[field] !== undefined)
+            throw new UsageError(`--${field} names a request for slots: name the resource with --resource`, {
+              field,
+            });
+        if (id === undefined)
+          throw new UsageError("name a task, or a resource with --resource: `waggle explain t1`", {
+            field: "id",
+          });
+        const asked = { ...flags, typed: typedProject(command) };
+        return await (flags.journal === undefined
+          ? explain(context, id, asked)
+          : explainFromJournal(context, id, asked));
+      }),
     );
 }
 
@@ -48,6 +92,8 @@ const examples = `
 Examples:
   $ waggle explain t1
   $ waggle explain t1 --attempt 1        every agent at the first assignment
+  $ waggle explain t1 --journal audit.ndjson             its last assignment, without a swarm
+  $ waggle explain --resource gpt-4o --agent a1          who comes before a1
   $ waggle explain t1 --json | jq '.waiting.obstacles[0]'
   $ waggle explain t1 --full --json | jq '.agents[] | {agent, standing}'`;
 
@@ -112,4 +158,92 @@ async function replayedAssignment(
   } finally {
     progress.stop();
   }
+}
+
+// --- from the journal itself ------------------------------------------------------------------------
+
+async function explainFromJournal(
+  context: VerbContext,
+  id: string,
+  { typed, attempt, journal }: ExplainFlags & { readonly typed: string | undefined },
+): Promise<ExitCode> {
+  const { output, signal } = context;
+  const { reader, where } = await openJournal(context, journal === true ? undefined : journal);
+  let text = "replaying the journal";
+  const progress = new ProgressLine(output, () => text);
+  const replay = new AssignmentReplay({ project: typed, task: id }, attempt);
+  const found: ReplayedAssignment[] = [];
+  try {
+    const verified = await verifyJournal({
+      journal: reader,
+      clock: systemClock,
+      signal,
+      onBase: (state) => replay.startFrom(copyOf(state)),
+      onBatch: (batch) => found.push(...[replay.take(batch) ?? []].flat()),
+      onProgress: ({ idx }) => {
+        text = `replaying the journal: batch ${formatCount(idx)}`;
+      },
+    }).finally(() => progress.end());
+    signal.throwIfAborted();
+    requireWhole(verified);
+    const projects = [...new Set(found.map(({ project }) => project))];
+    if (projects.length > 1)
+      throw new WaggleError(
+        "WAGGLE_AMBIGUOUS_TASK",
+        `the projects ${projects.join(", ")} each have a task ${id}: name one with --project`,
+      );
+    const last = found.at(-1);
+    if (last === undefined)
+      throw new WaggleError(
+        "WAGGLE_UNKNOWN_TASK",
+        notAssigned({ id, attempt, where, from: verified?.firstIdx }),
+      );
+    output.datum(last, () => renderReplayed(last, output));
+    return exitCodes.ok;
+  } finally {
+    await reader.close();
+  }
+}
+
+function notAssigned({
+  id,
+  attempt,
+  where,
+  from = 1,
+}: {
+  readonly id: string;
+  readonly attempt: number | undefined;
+  readonly where: string;
+  readonly from: number | undefined;
+}): string {
+  const what = attempt === undefined ? `no assignment of task ${id}` : `no attempt ${attempt} of task ${id}`;
+  const kept = from === 1 ? "" : `, which begins at batch ${formatCount(from)}`;
+  return `there is ${what} in the journal ${where}${kept}`;
+}
+
+// --- requests for slots -----------------------------------------------------------------------------
+
+async function explainSlots(
+  context: VerbContext,
+  id: string | undefined,
+  { resource, agent, handle, attempt, full, journal }: ExplainFlags & { readonly resource: string },
+): Promise<ExitCode> {
+  if (id !== undefined || attempt !== undefined || full !== undefined || journal !== undefined)
+    throw new UsageError("--resource explains requests for slots: leave out the task and its flags", {
+      field: "resource",
+    });
+  if (handle !== undefined && agent === undefined)
+    throw new UsageError("--handle names a request of an agent: name the agent with --agent", {
+      field: "agent",
+    });
+  const { output } = context;
+  return await withSwarm(context, async (swarm) => {
+    const wanted = {
+      ...(agent === undefined ? {} : { agent }),
+      ...(handle === undefined ? {} : { handle }),
+    };
+    const waits = await ask(context, (options) => swarm.explainSlots(resource, { ...wanted, ...options }));
+    output.datum(waits, () => slotWaitsText(waits, wanted, output));
+    return exitCodes.ok;
+  });
 }

@@ -22,6 +22,7 @@ import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
+import type { SlotWaits } from "../protocol/explain-schemas.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
 import {
@@ -78,7 +79,9 @@ import {
 import {
   type AcceptedTaskStatus,
   type ReplayOptions,
+  readSlotWaitOptions,
   readTaskOptions,
+  type SlotWaitOptions,
   type TaskExplanation,
   type TaskOptions,
   TaskStories,
@@ -275,6 +278,13 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws as `story`; InvalidValueError when the task did not have the attempt; AuditTrimmedError when the
    *    beginning of the journal was deleted */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
+
+  /** The requests that wait for slots of a resource, in the order of this moment, with L and its terms. With an agent:
+   *  only the requests up to the agent's, so all before it.
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`; `WAGGLE_UNKNOWN_HANDLE` when the request does not wait;
+   *    NoLeaderError; UnreachableError */
+  explainSlots(resource: string, options?: SlotWaitOptions): Promise<SlotWaits>;
 
   /** Drains the agents started here, and stops them after `limits.closeDrainMs`, 5 s; other agents rerun
    *  unfinished tasks. Handlers may use the connection meanwhile. Then pending waits reject with
@@ -665,6 +675,11 @@ export class SwarmClient implements Swarm {
 
   async replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment> {
     return await this.#stories.replayAssignment(idIn("replayAssignment", id), options);
+  }
+
+  async explainSlots(resource: string, options?: SlotWaitOptions): Promise<SlotWaits> {
+    const name = argument(["explainSlots", "resource"], resource, z.string());
+    return await this.#stories.slotWaits(name, readSlotWaitOptions("explainSlots", options));
   }
 
   readonly settings: Swarm["settings"] = (options) => this.#operations.settings(options);

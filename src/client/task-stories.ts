@@ -7,8 +7,13 @@ import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-r
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import { AuditTrimmedError, InvalidValueError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
-import { type ExplainedTask, explainResponseSchema } from "../protocol/explain-schemas.ts";
-import { type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
+import {
+  type ExplainedTask,
+  explainResponseSchema,
+  type SlotWaits,
+  slotWaitsResponseSchema,
+} from "../protocol/explain-schemas.ts";
+import { agentIdSchema, type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { type Asker, type AskOptions, askRules } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
@@ -64,6 +69,21 @@ const readReplayOptions = readerOf<ReplayOptions>({
   example: "{ attempt: 1 }",
 });
 
+/** Which requests for slots to explain. */
+export interface SlotWaitOptions extends AskOptions {
+  /** Id of an agent: only the requests up to the last one of this agent. Default: all waiting requests. */
+  readonly agent?: string;
+  /** Handle of a request of that agent: only the requests up to this one. */
+  readonly handle?: string;
+}
+
+/** @throws InvalidMessageError naming the option */
+export const readSlotWaitOptions = readerOf<SlotWaitOptions>({
+  each: { ...askRules.each, agent: agentIdSchema, handle: z.string() },
+  otherwise: askRules.otherwise,
+  example: '{ agent: "a1" }',
+});
+
 export interface TaskStoriesDeps extends EventSourceDeps {
   readonly asker: Asker;
   readonly subjects: Subjects;
@@ -116,6 +136,21 @@ export class TaskStories {
       ...(deadLetterReason === undefined ? {} : { deadLetterReason }),
       ...(changedBatches.length === 0 ? {} : { changedBatches }),
     };
+  }
+
+  async slotWaits(resource: string, { agent, handle, ...options }: SlotWaitOptions = {}): Promise<SlotWaits> {
+    const { asker, subjects } = this.#deps;
+    if (handle !== undefined && agent === undefined)
+      throw new InvalidValueError("handle: handles belong to agents: name the agent, too", {
+        field: "agent",
+      });
+    const subject = subjects.query(NO_PROJECT, "slots");
+    const message = { v: 1, resource, agent, handle };
+    const question = { kind: "query", subject, message, schema: slotWaitsResponseSchema } as const;
+    const answer = await asker.ask(question, options);
+    if (!answer.ok) throw errorFrom(answer);
+    const { ok: _, ...waits } = answer;
+    return waits;
   }
 
   /** @throws AuditTrimmedError when the beginning of the journal was deleted */

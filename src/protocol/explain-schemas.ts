@@ -1,9 +1,11 @@
-// The query `explain` and its answer: why a task waits, from scheduling/explain.ts. The journal's assignment holds
-// the agent of an assigned task, and the reason.
+// The queries `explain` and `slots` with their answers: why a task waits, from scheduling/explain.ts, and which request
+// for slots comes next, from scheduling/explain-slots.ts. The journal's assignment holds the agent of an assigned task,
+// and the reason.
 
 import { z } from "zod";
+import { NAME_PATTERN } from "../ids.ts";
 import { ineligibleReasons } from "../state/receipt.ts";
-import { acceptedTaskSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";
+import { acceptedTaskSchema, agentIdSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";
 
 export const explainQuerySchema = z.object({ v: version, task: taskIdSchema });
 
@@ -159,3 +161,55 @@ export const explainResponseSchema = z.union([
 ]);
 export type ExplainResponse = z.infer<typeof explainResponseSchema>;
 export type ExplainedTask = Extract<ExplainResponse, { ok: true }>;
+
+// --- requests for slots -----------------------------------------------------------------------------
+
+export const slotWaitsQuerySchema = z.object({
+  v: version,
+  resource: z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces"),
+  agent: agentIdSchema.optional().describe("only up to the last request of this agent"),
+  handle: z.string().max(64).optional().describe("only up to this request of the agent"),
+});
+
+export const slotStandingSchema = z.object({
+  place: z.int().describe("place in the order of this moment; 1 is next"),
+  agent: z.string(),
+  handle: z.string(),
+  holder: z.string().optional(),
+  weight: z.number(),
+  waitedMs: z.number(),
+  ageTicks: z.int().describe("releases of the resource since the request"),
+  limitTicks: z.number().optional().describe("age after which the request comes first; absent: no limit"),
+  by: z.enum(["starvation-limit", "load", "unreachable"]),
+  load: z.number().describe("L of the agent: the sum of the two terms; rounded to 4 decimals"),
+  depthTerm: z.number().describe("α · Q / max Q"),
+  ageTerm: z.number().describe("(1 − α) · D / max D"),
+  queueDepth: z.number().describe("Q: weights of all waiting requests of the agent"),
+  oldestAge: z.int().describe("D: age of the agent's oldest request, in ticks"),
+  needs: z.array(z.object({ resource: z.string(), wanted: z.int(), free: z.int() })),
+});
+export type SlotStanding = z.infer<typeof slotStandingSchema>;
+
+/** `omitted` counts requests that do not fit the answer. */
+const acceptedSlotWaitsSchema = z.object({
+  ok: z.literal(true),
+  term: z.int(),
+  idx: z.int(),
+  at: z.number(),
+  stale: z.literal(true).optional(),
+  resource: z.string(),
+  slots: z.int(),
+  inUse: z.int(),
+  waiting: z.int(),
+  alpha: z.number(),
+  alphaFrom: z.enum(["resource", "policy"]),
+  tick: z.int().describe("releases so far"),
+  maxQueueDepth: z.number().describe("max Q over the waiting agents"),
+  maxOldestAge: z.int().describe("max D over the waiting agents, in ticks"),
+  waiters: z.array(slotStandingSchema).describe("in the order of this moment"),
+  omitted: z.object({ waiters: z.int() }).optional(),
+});
+export const slotWaitsResponseSchema = z.union([acceptedSlotWaitsSchema, codedErrorSchema]);
+export type SlotWaitsResponse = z.infer<typeof slotWaitsResponseSchema>;
+/** The requests that wait for a resource, ranked. */
+export type SlotWaits = Omit<z.infer<typeof acceptedSlotWaitsSchema>, "ok">;

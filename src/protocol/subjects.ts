@@ -9,7 +9,7 @@ export function swarmPrefix(swarm: SwarmId): string {
 }
 
 export type ProjectVerb = "submit" | "cancel" | "retry" | "revoke" | "reschedule" | "await";
-export type QueryName = "status" | "task" | "tasks" | "explain" | "log" | "journal" | "settings";
+export type QueryName = "status" | "task" | "tasks" | "explain" | "slots" | "log" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
 const operatorVerbs = [

@@ -140,7 +140,7 @@ function* tunings(state: SwarmState, released: ReadonlySet<ResourceName>): Gener
   }
 }
 
-function freeSlots({ settings, inUse }: ResourceRow): number {
+export function freeSlots({ settings, inUse }: ResourceRow): number {
   return Math.max(0, settings.slots - inUse);
 }
 
@@ -168,11 +168,11 @@ function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, numbe
 }
 
 /** Excludes unresponsive agents: such an agent may be lost, and a slot granted to it would be blocked for H. */
-function isReachable(state: SwarmState, { agent }: SlotLeaseRow): boolean {
+export function isReachable(state: SwarmState, { agent }: SlotLeaseRow): boolean {
   return state.agentById.get(agent)?.unresponsive !== true;
 }
 
-function isPastStarvationLimit(state: SwarmState, slot: SlotLeaseRow): boolean {
+export function isPastStarvationLimit(state: SwarmState, slot: SlotLeaseRow): boolean {
   for (const resource of slot.needs.keys())
     if (isPastStarvationLimitAt(state, resourceRowOf(state, resource), slot)) return true;
   return false;
@@ -254,7 +254,7 @@ function atFirst(state: SwarmState, slot: SlotLeaseRow): Omit<SlotReceipt, "by" 
 }
 
 /** Q and D of every agent that waits for a resource, at its present tick. */
-function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
+export function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
   const queues = new Map<AgentId, Queue>();
   for (const slot of row.waiting.values()) {
     const { queueDepth, oldestAge } = queues.get(slot.agent) ?? nothingWaits;
@@ -266,6 +266,6 @@ function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
   return queues;
 }
 
-function ageAt(row: ResourceRow, slot: SlotLeaseRow): number {
+export function ageAt(row: ResourceRow, slot: SlotLeaseRow): number {
   return row.tick - (slot.requestedTicks.get(row.resource) ?? row.tick);
 }

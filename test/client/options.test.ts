@@ -27,7 +27,7 @@ import {
 import { SwarmTask, type TaskHandle, type WaitOptions } from "../../src/client/task-handle.ts";
 import type { TaskListOptions } from "../../src/client/task-lists.ts";
 import type { TaskRequest } from "../../src/client/task-request.ts";
-import type { ReplayOptions, TaskOptions } from "../../src/client/task-stories.ts";
+import type { ReplayOptions, SlotWaitOptions, TaskOptions } from "../../src/client/task-stories.ts";
 import { systemClock } from "../../src/clock.ts";
 import type {
   KindPatch,
@@ -328,6 +328,13 @@ const swarmCalls: Calls<Swarm> = {
       (of, given) => of.replayAssignment("t1", given),
     ),
     args: { id: [wrong.name, (of, given) => of.replayAssignment(given)] },
+  },
+  explainSlots: {
+    options: taking<SlotWaitOptions>()<Swarm>(
+      { ...ask, agent: wrong.name, handle: wrong.text },
+      (of, given) => of.explainSlots("gpu", given),
+    ),
+    args: { resource: [wrong.text, (of, given) => of.explainSlots(given)] },
   },
   settings: {
     options: taking<SettingsOptions>()<Swarm>(

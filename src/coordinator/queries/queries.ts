@@ -21,7 +21,7 @@ import type { RecentBatches } from "../../journal/recent-batches.ts";
 import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
-import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
+import { explainQuerySchema, slotWaitsQuerySchema } from "../../protocol/explain-schemas.ts";
 import {
   type CodedError,
   journalQuerySchema,
@@ -42,6 +42,7 @@ import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
 import type { AuditStatus } from "../verifying/audit-check.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { settingsOf } from "./settings-view.ts";
+import { slotWaitsOf } from "./slot-queries.ts";
 import { statusOf } from "./status.ts";
 import { explanationOf, taskNamed, taskStatusOf } from "./task-queries.ts";
 import { placeIn, type TaskPage, type TaskQuery, TaskScans } from "./task-scan.ts";
@@ -202,6 +203,8 @@ export class Queries {
         return this.#task(message, view);
       case "explain":
         return this.#explain(message, view);
+      case "slots":
+        return this.#slots(message, view);
       case "settings":
         return this.#settings(message, view);
       case "log":
@@ -281,6 +284,17 @@ export class Queries {
     const bytesMax = this.#deps.transport.maxPayloadBytes;
     const { tightUsage: tightJournal } = this.#deps.room;
     return encode(explanationOf(state, named.value, { now, isStale, within, bytesMax, tightJournal }));
+  }
+
+  #slots(message: Message, { state, isStale }: View): Uint8Array {
+    const query = decode(message.data, slotWaitsQuerySchema);
+    if (!query.ok) return encode(query);
+    if (projectOf(message) !== NO_PROJECT)
+      return encode(
+        invalid("project: resources belong to the whole swarm: ask without a project", "project"),
+      );
+    const bytesMax = this.#deps.transport.maxPayloadBytes;
+    return encode(slotWaitsOf(state, query.value, { now: this.#now(), isStale, bytesMax }));
   }
 
   #settings(message: Message, { state, isStale }: View): Uint8Array {

@@ -1,0 +1,102 @@
+// Requests that wait for slots of a resource, for people: who comes next, and by which terms.
+
+import { duration } from "../audit/describe.ts";
+import type { SlotStanding, SlotWaits } from "../protocol/explain-schemas.ts";
+import { counted, formatCount, labelled } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { type Cell, type Column, renderTable } from "./table.ts";
+
+type View = Pick<Output, "columns" | "colors">;
+
+/** The request that the user asked for; without an agent all requests are shown. */
+export interface AskedRequest {
+  readonly agent?: string;
+  readonly handle?: string;
+}
+
+const columnsOfWaits: readonly Column[] = [
+  { head: "  place", align: "right", whenNarrow: "whole" },
+  { head: "agent", whenNarrow: "whole" },
+  { head: "handle", whenNarrow: "drop" },
+  { head: "waited", align: "right" },
+  { head: "age", align: "right" },
+  { head: "by", whenNarrow: "whole" },
+  { head: "L", align: "right", whenNarrow: "whole" },
+  { head: "α·Q/max Q", align: "right", whenNarrow: "whole" },
+  { head: "(1−α)·D/max D", align: "right", whenNarrow: "whole" },
+  { head: "Q", align: "right", whenNarrow: "drop" },
+  { head: "D", align: "right", whenNarrow: "drop" },
+  { head: "lacks", whenNarrow: "below" },
+];
+
+export function slotWaitsText(waits: SlotWaits, asked: AskedRequest, view: View): string {
+  const { resource, slots, inUse, waiting, alpha, alphaFrom, tick, waiters, omitted, stale } = waits;
+  const { columns, colors } = view;
+  const head = [
+    `${colors.bold(printable(resource))}  ${formatCount(inUse)} of ${counted(slots, "slot")} in use, ${counted(waiting, "request")} waiting`,
+    ...(stale === true ? [colors.yellow("answered by a standby; the leader may know more")] : []),
+    labelled(
+      "rule",
+      `requests past the starvation limit first, in order of asking; then the highest L. α ${alpha} (${alphaFrom}), max Q ${waits.maxQueueDepth}, max D ${formatCount(waits.maxOldestAge)} of ${counted(tick, "tick")} so far`,
+      columns,
+    ),
+  ];
+  if (waiting === 0) return [...head, "no request waits: a new one gets a free slot at once"].join("\n");
+  const wanted = asked.agent === undefined ? undefined : waiters.at(-1);
+  const parts = [
+    head.join("\n"),
+    ...(wanted === undefined ? [] : [verdict(wanted, waits, view)]),
+    table(waiters, wanted, view),
+  ];
+  if (omitted !== undefined) parts.push(colors.dim(`and ${counted(omitted.waiters, "request")} more`));
+  return parts.join("\n\n");
+}
+
+/** One sentence about the requested wait. */
+function verdict(
+  { place, agent, handle, by, load }: SlotStanding,
+  waits: SlotWaits,
+  { columns }: View,
+): string {
+  const { waiters, waiting } = waits;
+  const before = waiters.slice(0, -1);
+  const late = before.filter((each) => each.by === "starvation-limit").length;
+  const reasons = [
+    ...(late > 0 ? [`${formatCount(late)} past the starvation limit`] : []),
+    ...(before.length - late > 0
+      ? [`${formatCount(before.length - late)} with a higher L, or as high and earlier`]
+      : []),
+  ];
+  const own =
+    by === "load"
+      ? `its L is ${load}`
+      : by === "starvation-limit"
+        ? "it is past the starvation limit"
+        : "its agent does not answer, so it is skipped";
+  const text =
+    place === 1 && by !== "unreachable"
+      ? `request ${handle} of ${agent} is next of ${formatCount(waiting)}: ${own}`
+      : `request ${handle} of ${agent} is number ${formatCount(place)} of ${formatCount(waiting)}: ${own}; before it: ${reasons.join(", ")}`;
+  return labelled("place", printable(text), columns);
+}
+
+function table(waiters: readonly SlotStanding[], wanted: SlotStanding | undefined, view: View): string {
+  const rows = waiters.map((row): Cell[] => [
+    `${row === wanted ? "→" : " "} ${formatCount(row.place)}`,
+    row.agent,
+    row.handle,
+    duration(row.waitedMs),
+    row.limitTicks === undefined ? `${row.ageTicks}` : `${row.ageTicks} of ${row.limitTicks}`,
+    row.by,
+    row.load.toFixed(4),
+    row.depthTerm.toFixed(4),
+    row.ageTerm.toFixed(4),
+    row.queueDepth,
+    row.oldestAge,
+    row.needs
+      .filter(({ wanted: count, free }) => free < count)
+      .map(({ resource, wanted: count, free }) => `${resource} (${free} of ${count} free)`)
+      .join(", "),
+  ]);
+  return renderTable(view, columnsOfWaits, rows);
+}
