@@ -1,0 +1,929 @@
+// The HTTP interface of the dashboard, as types: what the server answers and what the page sends. The page imports this
+// file, so it imports nothing. Not here: the checks of what the page sends (requests.ts), docs/dashboard.md.
+//
+// Conventions. Instants end in `At`: milliseconds since the Unix epoch, in journal time where the journal knows them.
+// Durations end in `Ms`: milliseconds. Shares and rates of success: 0 to 1. Tokens are whole numbers. An absent field
+// means "none" or "not known"; no answer contains null except inside the series of `History` and of `Series`.
+// Tables are records by id, so that a merge patch can change one row. Every text comes from users or agents unless
+// noted: show it as text, never as HTML.
+//
+//   GET  /                                        the page; also for /tasks, /agents/a1 and all other routes of the page
+//   GET  /assets/NAME                             app.js, app.css
+//   GET  /api/session                             Session
+//   GET  /api/live?view=VIEW&…                    Server-Sent Events; see LiveMessages
+//   GET  /api/history?window=15m|6h               History
+//   GET  /api/overview                            Overview
+//   GET  /api/agents                              Agents
+//   GET  /api/agents/ID                           AgentDetail
+//   GET  /api/tasks?…TaskQuery                    TaskPage
+//   GET  /api/tasks/ID?project=P                  TaskDetail
+//   GET  /api/tasks/ID/contents?project=P         TaskContents
+//   GET  /api/fairness                            Fairness
+//   GET  /api/resources                           Resources
+//   GET  /api/budgets                             Budgets
+//   GET  /api/events?…EventQuery                  EventPage
+//   GET  /api/system                              System
+//   POST /api/actions/VERB                        ActionBodies[VERB] → ActionAnswer; header `x-waggle-token`
+//
+// Every refusal is an ApiError with the fitting HTTP status: 400 input, 401 not signed in, 403 foreign Host or Origin,
+// read-only, forbidden, 404 unknown, 409 conflict, 413 body too large, 429 backpressure, 502 unreadable answer of a
+// coordinator, 503 no leader, no server, or too many live views (with the header Retry-After, seconds).
+
+export interface ApiError {
+  readonly error: {
+    /** Stable: `WAGGLE_UNKNOWN_TASK`. */
+    readonly code: string;
+    /** One or more sentences with the remedy. */
+    readonly message: string;
+    /** Query parameter, or path of the field in the body, that is wrong. */
+    readonly field?: string;
+    readonly retryAfterMs?: number;
+    /** With `WAGGLE_CONFLICT` of "all that match": the number that matches now. */
+    readonly count?: number;
+  };
+}
+
+/** What the page needs before anything else. */
+export interface Session {
+  readonly swarm: string;
+  /** Version of the package: `0.1.0`. */
+  readonly version: string;
+  /** Changes are refused, so the page offers none. */
+  readonly isReadOnly: boolean;
+  /** To be sent as the header `x-waggle-token` with each action; absent if read-only. */
+  readonly changeToken?: string;
+  /** Project of tasks that name none. */
+  readonly project: string;
+  readonly user?: string;
+  /** Clock of the server, to correct the browser's. */
+  readonly nowAt: number;
+  readonly limits: {
+    /** Live updates per second of one view, maximum. */
+    readonly updatesPerSecond: number;
+    readonly liveViewsMax: number;
+    readonly tasksPageMax: number;
+    /** Tasks that one action may touch. */
+    readonly actionTasksMax: number;
+    /** Bytes of a request body. */
+    readonly bodyBytesMax: number;
+  };
+  /** Action verbs that this server and swarm know. `revoke` and `reschedule` may be missing. */
+  readonly verbs: readonly ActionVerb[];
+}
+
+// --- live ---------------------------------------------------------------------------------------------
+
+/** Data of each view: the same as the answer of its GET. */
+export interface LiveViews {
+  readonly overview: Overview;
+  readonly agents: Agents;
+  /** `&id=ID` */
+  readonly agent: AgentDetail;
+  /** Only counts; the page asks for its rows again when `idx` grows, at most every 2 s. */
+  readonly tasks: TaskCounts;
+  /** `&id=ID&project=P` */
+  readonly task: TaskDetail;
+  readonly fairness: Fairness;
+  readonly resources: Resources;
+  readonly budgets: Budgets;
+  /** `&types=A,B&task=&agent=&project=&kind=&text=`: rows come as `events` messages. */
+  readonly events: EventsState;
+  readonly system: System;
+}
+export type LiveView = keyof LiveViews;
+
+/**
+ * Messages of `/api/live`: the name is the SSE event, the value its JSON data. At most four messages of a kind per
+ * second. The SSE id is opaque; the browser returns it as Last-Event-ID, or the page as `&last=ID`. A resume gets what it
+ * missed as one `delta`, and as `events`; if the server no longer knows the place, a whole `state`.
+ */
+export interface LiveMessages<View extends LiveView = LiveView> {
+  /** The whole data. First message, and again after a gap. */
+  readonly state: { readonly idx: number; readonly at: number; readonly data: LiveViews[View] };
+  /** A JSON Merge Patch (RFC 7396) to the data: null removes a key, arrays are replaced. */
+  readonly delta: { readonly idx: number; readonly at: number; readonly patch: unknown };
+  /** View `events` only, oldest first. `skipped`: events that did not fit, because more than 500 matched within 250 ms. */
+  readonly events: { readonly rows: readonly EventRow[]; readonly skipped: number };
+  /** One second of `History`, for the charts. All views. */
+  readonly point: HistoryPoint;
+  /** The leader or the server is gone. The data stays as it was. Comes once, until `back`. */
+  readonly lost: {
+    readonly what: "leader" | "server";
+    readonly sinceAt: number;
+    /** The server's words: what is wrong, and the remedy. */
+    readonly message: string;
+    /** Command to run next: `waggle up`. */
+    readonly next: string;
+  };
+  /** It answers again; a `state` or `delta` follows. */
+  readonly back: { readonly lostMs: number };
+  /** The subject of the view is gone: an unknown task or agent. The stream ends; do not reconnect. */
+  readonly refused: ApiError;
+}
+export type LiveMessageName = keyof LiveMessages;
+
+// --- history ------------------------------------------------------------------------------------------
+
+/** 1 s steps for 15 minutes, 10 s steps for 6 hours; since this dashboard began. */
+export type HistoryWindow = "15m" | "6h";
+
+/** One array per series, all as long as `times`, oldest first. Null: not known, shown as a gap. */
+export interface History {
+  readonly window: HistoryWindow;
+  readonly stepMs: number;
+  /** End of each step, ms since the Unix epoch. */
+  readonly times: readonly number[];
+  readonly series: { readonly [Name in HistorySeries]: readonly (number | null)[] };
+}
+
+/**
+ * - `submitted`, `completed`, `failed`, `cancelled`: tasks per second. `failed` sums failed, dead-lettered, expired.
+ * - `queued`, `delayed`, `running`: tasks at the end of the step. `running` sums assigned and running.
+ * - `waitP50Ms`, `waitP95Ms`, `waitP99Ms`: wait of the tasks assigned within the step, null without one.
+ * - `utilisation`: attempts in flight / capacity of online agents, 0 to 1.
+ */
+export type HistorySeries =
+  | "submitted"
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "queued"
+  | "delayed"
+  | "running"
+  | "waitP50Ms"
+  | "waitP95Ms"
+  | "waitP99Ms"
+  | "utilisation";
+
+export interface HistoryPoint {
+  /** End of the second. */
+  readonly at: number;
+  readonly values: { readonly [Name in HistorySeries]: number | null };
+}
+
+/** A small chart: equally long arrays, oldest first. */
+export interface Series<Name extends string> {
+  readonly times: readonly number[];
+  readonly series: { readonly [Each in Name]: readonly (number | null)[] };
+}
+
+// --- overview -----------------------------------------------------------------------------------------
+
+export type HealthLevel = "ok" | "note" | "attention" | "critical";
+export type HealthArea = "flow" | "execution" | "liveness";
+
+export interface HealthView {
+  readonly level: HealthLevel;
+  /** One sentence without its end. */
+  readonly verdict: string;
+  /** Command to run next; absent for a healthy swarm. */
+  readonly next?: string;
+  readonly areas: Readonly<Record<HealthArea, HealthLevel | "unknown">>;
+  /** The worst first. */
+  readonly findings: readonly {
+    readonly area: HealthArea;
+    /** `nobody-capable` */
+    readonly rule: string;
+    readonly level: Exclude<HealthLevel, "ok">;
+    readonly text: string;
+    readonly evidence: Readonly<Record<string, number | string | readonly string[]>>;
+    readonly next: string;
+  }[];
+}
+
+export interface Overview {
+  readonly health: HealthView;
+  readonly swarm: string;
+  /** Id of the leading coordinator. */
+  readonly leader: string;
+  /** Absent if a standby answered. */
+  readonly standbys?: readonly string[];
+  /** Answered by a standby: the leader may know more. */
+  readonly isStale: boolean;
+  readonly isPaused: boolean;
+  readonly term: number;
+  /** Live tasks by state, and ended tasks by outcome since the swarm began: `queued`, `delayed`, `assigned`, `running`,
+   *  `completed`, `failed`, `cancelled`, `expired`, `dead-lettered`. */
+  readonly tasks: Readonly<Record<string, number>>;
+  /** Wait of the oldest queued task; 0 without one. */
+  readonly oldestWaitMs: number;
+  /** Within the last 60 s, or since the dashboard began if `windowMs` is less. */
+  readonly lastMinute: {
+    readonly windowMs: number;
+    readonly submitted: number;
+    readonly completed: number;
+    readonly failed: number;
+    readonly cancelled: number;
+  };
+  /** Of online agents. */
+  readonly capacity: { readonly used: number; readonly total: number };
+  readonly agents: { readonly online: number; readonly busy: number; readonly offline: number };
+  /** By kind, or `kind (role)`. */
+  readonly queues: Readonly<Record<string, QueueRow>>;
+  /** The newest 10, newest first; since this dashboard began, and from the journal's last batches. */
+  readonly failures: readonly FailureRow[];
+  /** Durability in words: `page-cache`. */
+  readonly durability: string;
+}
+
+export interface QueueRow {
+  readonly kind: string;
+  readonly role?: string;
+  readonly waiting: number;
+  readonly oldestMs: number;
+  /** Online agents that serve the kind. */
+  readonly agents: number;
+}
+
+export interface FailureRow {
+  readonly at: number;
+  readonly idx: number;
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
+  readonly agent: string;
+  /** `failed`, `timed-out`, `lost`, … */
+  readonly failureClass: string;
+  readonly error: string;
+  /** The task ended with it. */
+  readonly isFinal: boolean;
+}
+
+// --- agents -------------------------------------------------------------------------------------------
+
+export interface Agents {
+  readonly agents: Readonly<Record<string, AgentRow>>;
+  /** Agents that did not fit: the server reads at most 2,000. */
+  readonly omitted: number;
+  /** Window of `share`, `assigned`, `failed`: up to 15 minutes, since the dashboard began. */
+  readonly windowMs: number;
+}
+
+export interface AgentRow {
+  readonly id: string;
+  readonly group?: string;
+  readonly role?: string;
+  readonly type?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The agent's chart state. */
+  readonly status: "ready" | "busy" | "offline";
+  readonly isSaturated: boolean;
+  readonly isDraining: boolean;
+  readonly isUnresponsive: boolean;
+  readonly inFlight: number;
+  readonly maxConcurrent: number;
+  readonly prefetch: number;
+  /** In flight / max concurrent. */
+  readonly load: number;
+  /** Attempts completed in total. */
+  readonly completed: number;
+  readonly kinds: Readonly<Record<string, AgentKind>>;
+  /** As the agent says of itself: never scored. */
+  readonly reported?: {
+    readonly status: "ready" | "busy" | "offline";
+    readonly successRate?: number;
+    readonly latencyMs?: number;
+    readonly inFlight: number;
+  };
+  /** Time since the last message of the agent: heartbeat age. Absent if offline, and on a standby. */
+  readonly silentMs?: number;
+  /** Score at its newest assignment; absent without one since the dashboard began. */
+  readonly score?: number;
+  /** Share of all assignments in the window. */
+  readonly share: number;
+  readonly assigned: number;
+  readonly failed: number;
+}
+
+export interface AgentKind {
+  readonly successRate: number;
+  readonly completed: number;
+  readonly attempts: number;
+  readonly latencyMs: number;
+  readonly suspendedUntilAt?: number;
+}
+
+export interface AgentDetail {
+  readonly agent: AgentRow;
+  /** Attempts in the window, oldest first, at most 500. */
+  readonly attempts: readonly AttemptBar[];
+  /** Beginning and end of the Gantt chart: at most 10 minutes. */
+  readonly fromAt: number;
+  readonly toAt: number;
+  /** Lanes of the Gantt chart; at least `maxConcurrent`. */
+  readonly lanes: number;
+  /** One point per assignment, at most 500. */
+  readonly scores: Series<"score" | "load" | "successRate">;
+  /** Newest first, at most 20. */
+  readonly failures: readonly FailureRow[];
+  readonly commands: {
+    readonly drain: string;
+    readonly undrain: string;
+    readonly events: string;
+  };
+}
+
+export interface AttemptBar {
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
+  /** Row of the chart, from 0. */
+  readonly lane: number;
+  readonly fromAt: number;
+  /** Absent while it runs. */
+  readonly toAt?: number;
+  /** `completed`, a class of failure, `cancelled`, `expired`; absent while it runs. */
+  readonly ended?: string;
+}
+
+// --- tasks --------------------------------------------------------------------------------------------
+
+export const taskStates = [
+  "queued",
+  "delayed",
+  "assigned",
+  "running",
+  "completed",
+  "failed",
+  "cancelled",
+  "expired",
+  "dead-lettered",
+] as const;
+export type TaskState = (typeof taskStates)[number];
+
+/** All given conditions must hold; of a list, any. In a query string lists are separated by commas. */
+export interface TaskFilter {
+  readonly state?: readonly TaskState[];
+  readonly kind?: readonly string[];
+  readonly project?: string;
+  readonly user?: readonly string[];
+  /** Agent of the last attempt. */
+  readonly agent?: readonly string[];
+  /** Minimum age, ms. */
+  readonly olderThanMs?: number;
+}
+
+export interface TaskQuery extends TaskFilter {
+  /** Part of the task's id, kind, user, project or agent, in any case. At most 128 characters. Not usable in actions on
+   *  all that match: those take the listed ids. */
+  readonly text?: string;
+  readonly sort?: "newest" | "oldest" | "submitted" | "attempts";
+  /** 1 to 1,024; default 50. */
+  readonly limit?: number;
+  /** `next` of the page before, with the same filter and sort. */
+  readonly after?: string;
+}
+
+export interface TaskPage {
+  readonly idx: number;
+  readonly at: number;
+  readonly isStale: boolean;
+  readonly rows: readonly TaskRow[];
+  /** Tasks that match the filter; with `text`, absent. */
+  readonly total?: number;
+  /** With `text`: tasks that were looked through for this page. */
+  readonly scanned?: number;
+  /** Absent on the last page. With `text`, a page may be short or empty and still have a next page. */
+  readonly next?: string;
+  /** `waggle tasks --state failed`; absent with `text`, which the command line does not know. */
+  readonly command?: string;
+}
+
+export interface TaskRow {
+  readonly task: string;
+  readonly project: string;
+  readonly user: string;
+  readonly kind: string;
+  readonly state: TaskState;
+  readonly round: number;
+  /** Of all rounds. */
+  readonly attempts: number;
+  /** Of the last attempt. */
+  readonly agent?: string;
+  /** End of the task or, for a live task, begin of its round. */
+  readonly sinceAt: number;
+  readonly ageMs: number;
+}
+
+export interface TaskCounts {
+  readonly tasks: Readonly<Record<string, number>>;
+  /** Names for the filters' menus, sorted; at most 200 of each. */
+  readonly kinds: readonly string[];
+  readonly projects: readonly string[];
+  readonly users: readonly string[];
+  readonly agents: readonly string[];
+}
+
+export interface TaskDetail {
+  readonly task: TaskRow;
+  /** Absent when the journal no longer has the submission. */
+  readonly spec?: {
+    readonly role?: string;
+    readonly weight: number;
+    readonly priority: number;
+    readonly tokens?: number;
+    readonly deadlineAt?: number;
+    readonly notBeforeAt?: number;
+    readonly maxAttempts: number;
+    readonly timeoutMs: number;
+    readonly stallMs?: number;
+    /** Size; the text itself comes from `/contents`. */
+    readonly payloadBytes: number;
+    readonly encoding?: "base64";
+  };
+  readonly submittedAt?: number;
+  /** Of the present round. */
+  readonly endedAt?: number;
+  /** Moment of the answer, for open bars. */
+  readonly nowAt: number;
+  /** In order of their beginning. */
+  readonly waterfall: readonly WaterfallBar[];
+  /** Oldest first. */
+  readonly attempts: readonly AttemptView[];
+  /** Attempts whose record the journal no longer keeps. */
+  readonly attemptsOmitted: number;
+  /** Present while queued or delayed. */
+  readonly wait?: WaitView;
+  readonly deadLetterReason?: string;
+  /** Actions that fit the state now. */
+  readonly can: {
+    readonly cancel: boolean;
+    readonly retry: boolean;
+    readonly revoke: boolean;
+    readonly reschedule: boolean;
+  };
+  readonly commands: {
+    readonly show: string;
+    readonly explain: string;
+    readonly events: string;
+    readonly cancel: string;
+    readonly retry: string;
+    readonly revoke?: string;
+    readonly reschedule?: string;
+  };
+}
+
+export interface WaterfallBar {
+  /** `held`: the task ended or was retried, and its attempt still occupies the agent. */
+  readonly what: "queued" | "delayed" | "starting" | "running" | "held";
+  readonly round: number;
+  readonly fromAt: number;
+  /** Absent while it lasts. */
+  readonly toAt?: number;
+  readonly attempt?: number;
+  readonly agent?: string;
+  /** Of an attempt: `completed`, a class of failure, `cancelled`, `expired`. */
+  readonly ended?: string;
+}
+
+export interface AttemptView {
+  readonly attempt: number;
+  readonly round: number;
+  readonly agent: string;
+  readonly runsAs?: string;
+  readonly assignedAt: number;
+  readonly assignedIdx: number;
+  readonly runningAt?: number;
+  readonly endedAt?: number;
+  readonly ended?: string;
+  readonly error?: string;
+  readonly latencyMs?: number;
+  readonly tokens?: number;
+  readonly tokensReserved?: number;
+  readonly tokensCharged?: number;
+  /** Ended, and still occupies the agent. */
+  readonly holdsPlace: boolean;
+  /** The receipt as one sentence: `highest score of 3 (7 agents; 4 not eligible); waited 20ms`. */
+  readonly why: string;
+  readonly receipt: {
+    /** Winner first, then at most two runners-up. */
+    readonly candidates: readonly {
+      readonly agent: string;
+      readonly score: number;
+      readonly successRate: number;
+      readonly load: number;
+      readonly backlog?: number;
+      readonly speed?: number;
+    }[];
+    readonly feasible: number;
+    /** Agents by the first reason against each. */
+    readonly ineligible: Readonly<Record<string, number>>;
+    readonly decidedBy: string;
+    readonly queue: string;
+    readonly waiting: number;
+    readonly waitedMs: number;
+    /** Absent where both went by the rule. */
+    readonly turn?: { readonly project: string; readonly user: string };
+  };
+}
+
+export interface WaitView {
+  /** The answer: the first obstacle, as one sentence with its remedy. */
+  readonly sentence: string;
+  /** All obstacles, the first to remove first. */
+  readonly obstacles: readonly { readonly reason: string; readonly sentence: string }[];
+  readonly ageMs: number;
+  /** Where it stands in its queue; absent while it cannot be assigned at all. 1 is next. */
+  readonly position?: {
+    readonly project: PlaceView;
+    readonly user: PlaceView;
+    readonly task: PlaceView;
+    /** Tasks of its queue. */
+    readonly waiting: number;
+    /** Task that the next free agent gets. */
+    readonly next?: { readonly task: string; readonly project: string; readonly user: string };
+  };
+  /** Agents and their standing, eligible first; at most 50. */
+  readonly agents: readonly {
+    readonly agent: string;
+    /** `feasible`, `probe`, `full`, `wrong-kind`, … */
+    readonly standing: string;
+    readonly servesKind: boolean;
+    readonly capacity: number;
+    readonly free: number;
+    readonly untilAt?: number;
+    readonly score?: number;
+  }[];
+}
+
+export interface PlaceView {
+  /** From 1. */
+  readonly place: number;
+  readonly of: number;
+  /** In the unit of the rule: ticks of the kind, turns of the project, turns of the user. */
+  readonly waited: number;
+  readonly starvationLimit?: number;
+}
+
+/** On demand. Texts longer than 256 KiB are cut; `bytes` is the whole size. */
+export interface TaskContents {
+  readonly payload?: TextContent;
+  readonly result?: TextContent;
+  /** Why one is absent: the journal no longer keeps it, or the task has no result. */
+  readonly missing: { readonly payload?: string; readonly result?: string };
+  /** Output of the newest attempts. */
+  readonly logs: readonly {
+    readonly attempt: number;
+    readonly agent: string;
+    readonly text?: string;
+    readonly missing?: string;
+  }[];
+}
+
+export interface TextContent {
+  readonly text: string;
+  readonly bytes: number;
+  readonly isCut: boolean;
+  /** `text` is base64. */
+  readonly encoding?: "base64";
+}
+
+// --- fairness, resources, budgets ---------------------------------------------------------------------
+
+export interface Fairness {
+  /** `waggle`, `lucio`, … */
+  readonly rules: string;
+  /** `clock`, `deficit`, … ; `none`: projects have no turns. */
+  readonly projectTurn: string;
+  readonly userTurn: string;
+  /** Window of shares and waits: up to 15 minutes, since the dashboard began. */
+  readonly windowMs: number;
+  readonly projects: Readonly<Record<string, FairnessProject>>;
+  /** By `project/user`; at most 200, the longest waits first by `waitMsMax`. */
+  readonly users: Readonly<Record<string, FairnessUser>>;
+  /** Share of assignments by project over time, one array per project; at most 8 projects, the rest as `other`. */
+  readonly past: {
+    readonly stepMs: number;
+    readonly times: readonly number[];
+    readonly shares: Readonly<Record<string, readonly (number | null)[]>>;
+  };
+  /** The newest 200 assignments, oldest first: the waterfall. */
+  readonly waterfall: readonly {
+    readonly at: number;
+    readonly project: string;
+    readonly user: string;
+    readonly task: string;
+    readonly agent: string;
+    readonly waitedMs: number;
+    /** `rule`, `guarantee`, `starvation-limit` */
+    readonly projectBy: string;
+    readonly userBy: string;
+  }[];
+}
+
+export interface FairnessProject {
+  readonly project: string;
+  readonly isPaused: boolean;
+  readonly creditWeight: number;
+  /** Weight over the weights of all projects that had work in the window; 0 for an idle project. */
+  readonly target: number;
+  /** Share of assigned cost in the window. */
+  readonly share: number;
+  /** `target - share`: above 0, the project got less than its part. */
+  readonly deficit: number;
+  readonly assigned: number;
+  readonly queued: number;
+  readonly running: number;
+  readonly waitP50Ms?: number;
+  readonly waitP95Ms?: number;
+}
+
+export interface FairnessUser {
+  readonly project: string;
+  readonly user: string;
+  readonly queued: number;
+  readonly running: number;
+  /** Tasks assigned at least once. */
+  readonly started: number;
+  /** Since the swarm began. */
+  readonly waitMsMean: number;
+  readonly waitMsMax: number;
+}
+
+export interface Resources {
+  readonly resources: Readonly<Record<string, ResourceRow>>;
+  readonly omitted: number;
+  readonly windowMs: number;
+}
+
+export interface ResourceRow {
+  readonly resource: string;
+  /** The limit. */
+  readonly slots: number;
+  /** What set the limit, as a command: `waggle resource set gpt-4o --slots 4`. */
+  readonly setBy: string;
+  readonly maxWaiters: number;
+  readonly inUse: number;
+  readonly waiting: number;
+  readonly waitingWeight: number;
+  /** Releases so far. */
+  readonly tick: number;
+  readonly grants: number;
+  readonly utilisation: number;
+  readonly alpha: number;
+  readonly isAutoTuned: boolean;
+  readonly alphaFrom: "resource" | "policy";
+  /** The oldest few. */
+  readonly holders: readonly SlotParty[];
+  /** In the order in which they would be granted, if `order` is present; else the oldest few. */
+  readonly waiters: readonly (SlotParty & {
+    /** From 1. */
+    readonly order?: number;
+    /** L and its two terms: L = α · waited + (1 − α) · backlog. */
+    readonly load?: number;
+    readonly waitedTerm?: number;
+    readonly backlogTerm?: number;
+  })[];
+  /** In the window. */
+  readonly granted: number;
+  readonly refused: number;
+  readonly delayP50Ms?: number;
+  readonly delayP95Ms?: number;
+  /** α over time: one point per change, at most 200. */
+  readonly alphas: Series<"alpha">;
+}
+
+export interface SlotParty {
+  readonly agent: string;
+  readonly handle: string;
+  readonly forMs: number;
+}
+
+export interface Budgets {
+  /** Absent without one. */
+  readonly swarm?: BudgetView;
+  readonly projects: Readonly<Record<string, BudgetView>>;
+  /** By `type window`. */
+  readonly rates: Readonly<Record<string, RateView>>;
+}
+
+export interface BudgetView {
+  readonly tokens: number;
+  readonly spent: number;
+  readonly reserved: number;
+  readonly windowMs: number;
+  readonly mode: "wait" | "reject" | "alert" | "downgrade";
+  /** Used up: spent + reserved reach the limit. */
+  readonly isUsedUp: boolean;
+  /** Used up, and tasks wait that it may hold. */
+  readonly isBinding: boolean;
+  readonly queued: number;
+  /** Command that raises it. */
+  readonly command: string;
+}
+
+export interface RateView {
+  readonly type: string;
+  readonly window: "per_minute" | "per_hour" | "per_day";
+  readonly isSliding: boolean;
+  readonly tokensMax: number;
+  readonly used: number;
+  readonly reserved: number;
+  /** Agents of the type get tasks again. Absent while open. */
+  readonly opensAt?: number;
+  readonly command: string;
+}
+
+// --- events, system -----------------------------------------------------------------------------------
+
+export interface EventQuery {
+  readonly types?: readonly string[];
+  readonly task?: string;
+  readonly agent?: string;
+  readonly project?: string;
+  readonly kind?: string;
+  /** Part of the sentence, in any case; at most 128 characters. */
+  readonly text?: string;
+  /** Events before this batch; default: the newest. */
+  readonly before?: number;
+  /** 1 to 500; default 100. */
+  readonly limit?: number;
+}
+
+export interface EventPage {
+  /** Newest last. */
+  readonly rows: readonly EventRow[];
+  /** `before` of the page of older events; absent at the journal's beginning. */
+  readonly before?: number;
+  readonly command: string;
+}
+
+export interface EventsState {
+  /** All types, for the filter's menu. */
+  readonly types: readonly string[];
+  /** The newest batch. */
+  readonly lastIdx: number;
+  /** The first batch that the journal keeps. */
+  readonly firstIdx: number;
+  /** Events per second, over the last 10 s. */
+  readonly perSecond: number;
+  readonly command: string;
+}
+
+export interface EventRow {
+  /** Unique: `idx.place`. */
+  readonly id: string;
+  readonly idx: number;
+  readonly term: number;
+  readonly at: number;
+  readonly type: string;
+  readonly project?: string;
+  readonly task?: string;
+  readonly agent?: string;
+  /** One line for people. */
+  readonly text: string;
+}
+
+export interface System {
+  readonly broker: {
+    /** Without credentials. */
+    readonly url: string;
+    readonly name?: string;
+    readonly version?: string;
+    readonly connection: "connected" | "reconnecting" | "closed";
+    /** Round trip of the last question. */
+    readonly answerMs?: number;
+  };
+  readonly journal: {
+    readonly id: string;
+    readonly durability: string;
+    /** A sentence of this package. */
+    readonly sentence: string;
+    readonly bytes: number;
+    readonly bytesMax?: number;
+    readonly firstIdx: number;
+    readonly lastIdx: number;
+    readonly base?: { readonly idx: number; readonly at: number; readonly bytes: number };
+    readonly baseFailure?: string;
+    readonly foreignRecords?: number;
+  };
+  readonly coordinators: {
+    readonly leader: string;
+    readonly term: number;
+    readonly standbys: readonly string[];
+    /** As far as the leader says so. */
+    readonly appendP50Ms?: number;
+    readonly appendP99Ms?: number;
+    readonly loopLagP99Ms?: number;
+    readonly rssBytes?: number;
+  };
+  /** Since the leader's term began: `refused`, … */
+  readonly counters: Readonly<Record<string, number>>;
+  /** The dashboard itself. */
+  readonly dashboard: {
+    readonly version: string;
+    readonly node: string;
+    readonly startedAt: number;
+    readonly liveViews: number;
+    readonly rssBytes: number;
+    readonly loopLagP99Ms: number;
+    readonly eventsPerSecond: number;
+  };
+  /** In the order of the policy, projects, kinds, resources, rates. `origin`: `set by an operator` or `default`. */
+  readonly settings: readonly {
+    readonly area: "policy" | "project" | "kind" | "resource" | "rate";
+    /** Name of the project, …; absent for the policy. */
+    readonly name?: string;
+    readonly setting: string;
+    readonly value: string;
+    readonly origin: string;
+    /** Command that changes it. */
+    readonly command: string;
+  }[];
+  readonly charts: readonly ChartView[];
+}
+
+/** A state chart, to be drawn, with where everything is now. */
+export interface ChartView {
+  /** `task`, `attempt`, `agent`, `coordinator`, … */
+  readonly id: string;
+  readonly title: string;
+  readonly states: readonly {
+    /** Path with dots: `online.busy`. */
+    readonly name: string;
+    /** Absent at the top. */
+    readonly parent?: string;
+    readonly isInitial: boolean;
+    readonly isFinal: boolean;
+    readonly isParallel: boolean;
+    /** How many are in the state now; absent if not known. */
+    readonly count?: number;
+  }[];
+  readonly edges: readonly { readonly from: string; readonly to: string; readonly event: string }[];
+}
+
+// --- actions ------------------------------------------------------------------------------------------
+
+/** Every body may have `dryRun: true`: nothing is changed, and the answer holds the command and the count. */
+export interface ActionBodies {
+  readonly submit: {
+    readonly task: {
+      readonly kind: string;
+      readonly id?: string;
+      readonly project?: string;
+      readonly user?: string;
+      readonly role?: string;
+      readonly payload?: string;
+      readonly encoding?: "base64";
+      readonly weight?: number;
+      readonly priority?: number;
+      readonly tokens?: number;
+      readonly deadlineAt?: number;
+      readonly notBeforeAt?: number;
+      readonly maxAttempts?: number;
+      readonly timeoutMs?: number;
+      readonly stallMs?: number;
+    };
+    readonly dryRun?: boolean;
+  };
+  readonly cancel: TasksAction;
+  readonly retry: TasksAction;
+  readonly drain: { readonly agent: string; readonly dryRun?: boolean };
+  readonly undrain: { readonly agent: string; readonly dryRun?: boolean };
+  /** Without `project`: the whole swarm. */
+  readonly pause: { readonly project?: string; readonly dryRun?: boolean };
+  readonly resume: { readonly project?: string; readonly dryRun?: boolean };
+  /** Takes the open attempt from its agent; the task is tried again. */
+  readonly revoke: { readonly task: string; readonly project: string; readonly dryRun?: boolean };
+  readonly reschedule: {
+    readonly task: string;
+    readonly project: string;
+    readonly notBeforeAt: number;
+    readonly dryRun?: boolean;
+  };
+}
+export type ActionVerb = keyof ActionBodies;
+
+/** Named tasks, at most 1,024; or all tasks that match: first with `dryRun`, then with the count as `expected`. */
+export type TasksAction =
+  | {
+      readonly tasks: readonly { readonly task: string; readonly project: string; readonly round?: number }[];
+      readonly dryRun?: boolean;
+    }
+  | { readonly filter: TaskFilter; readonly dryRun: true }
+  | {
+      readonly filter: TaskFilter;
+      /** Number that the user confirmed. If another number matches now, nothing is done: `WAGGLE_CONFLICT` with `count`. */
+      readonly expected: number;
+    };
+
+export interface ActionAnswer {
+  readonly ok: boolean;
+  readonly isDryRun: boolean;
+  /** The equal command line. */
+  readonly command: string;
+  /** Tasks, agents or projects that it touches or touched. */
+  readonly count: number;
+  /** One line for people: `cancelled 3 tasks; 1 refused`. */
+  readonly text: string;
+  /** With a dry run of a filter: the first 20 that match. */
+  readonly sample?: readonly TaskRow[];
+  /** Per task, at most 100, refusals first. Absent where no task is touched. */
+  readonly results?: readonly {
+    readonly task: string;
+    readonly project?: string;
+    readonly ok: boolean;
+    readonly text: string;
+    readonly code?: string;
+  }[];
+}
