@@ -1,6 +1,7 @@
-// `npm run build`: compiles src and machines to dist. Never in place: the compiler writes to a separate folder beside
-// dist, then a rename replaces each changed file. A process that runs from dist may load a file late (a worker
-// thread, a child process). The process then finds the old or the new file, always whole.
+// `npm run build`: compiles src and machines to dist, and bundles the dashboard's page to dist/dashboard. Never in place:
+// compiler and bundler write to a separate folder beside dist, then a rename replaces each changed file. A process that
+// runs from dist may load a file late (a worker thread, a child process). The process then finds the old or the new
+// file, always whole.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -17,6 +18,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildPage, isOfPage } from "./dashboard-page.ts";
 
 export interface Build {
   /** False if the compiler found errors. Files without errors are in dist all the same. */
@@ -40,8 +42,9 @@ export function build(root: string): Build {
       [compiler, "-p", "tsconfig.build.json", ...options],
       { cwd: root, encoding: "utf8" },
     );
+    const page = buildPage(root, draft);
     replaceFiles(draft, { root, dist });
-    return { ok: status === 0, printed: `${stdout}${stderr}` };
+    return { ok: status === 0 && page.ok, printed: `${stdout}${stderr}${page.printed}` };
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
@@ -73,7 +76,10 @@ function copyDist(dist: string, draft: string): void {
 /** Copies the draft's files with a source to dist. Unchanged files are not touched. */
 function replaceFiles(draft: string, { root, dist }: { readonly root: string; readonly dist: string }): void {
   const isNew = (file: string) => !existsSync(join(dist, file));
-  const files = filesIn(draft).filter((file) => file !== BUILD_INFO && hasSource(root, file));
+  // The bundler names its files itself.
+  const ofPage = new Set(filesIn(draft).filter(isOfPage));
+  const isMade = (file: string) => (isOfPage(file) ? ofPage.has(file) : hasSource(root, file));
+  const files = filesIn(draft).filter((file) => file !== BUILD_INFO && isMade(file));
   // New files first: a changed file may import a new file.
   for (const file of [...files.filter(isNew), ...files.filter((file) => !isNew(file)), BUILD_INFO]) {
     const target = join(dist, file);
@@ -82,7 +88,7 @@ function replaceFiles(draft: string, { root, dist }: { readonly root: string; re
     renameSync(join(draft, file), target);
   }
   for (const file of filesIn(dist))
-    if (file !== BUILD_INFO && !hasSource(root, file)) rmSync(join(dist, file), { force: true });
+    if (file !== BUILD_INFO && !isMade(file)) rmSync(join(dist, file), { force: true });
 }
 
 function isSame(one: string, other: string): boolean {

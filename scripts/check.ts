@@ -16,6 +16,8 @@ const stages: readonly Stage[] = [
   { name: "format", command: ["biome", "format", "."] },
   { name: "lint", command: ["biome", "check", "--formatter-enabled=false", "--error-on-warnings", "."] },
   { name: "types", command: ["tsc", "--noEmit"] },
+  // With the types of a browser instead of Node's.
+  { name: "page-types", command: ["tsc", "--noEmit", "-p", "src/dashboard/page"] },
   { name: "architecture", command: ["vitest", "run", "test/architecture"] },
   { name: "dead-code", command: ["knip"] },
   { name: "tests", command: ["vitest", "run"] },

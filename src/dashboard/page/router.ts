@@ -1,5 +1,5 @@
-// The page's address: a path and filters behind `#`, so that each view can be linked, and the server needs one page only.
-// `#/tasks?kind=ocr&state=failed`.
+// The page's address: a path and filters, so that each view can be linked: `/tasks?kind=ocr&state=failed`. The server
+// answers every path with the same page.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 
@@ -13,11 +13,15 @@ export interface Route {
 export type Filters = Readonly<Record<string, string | undefined>>;
 
 export class Router {
-  readonly #route = signal<Route>(read(location.hash));
+  readonly #route = signal<Route>(read(location));
 
   constructor() {
-    addEventListener("hashchange", () => {
-      this.#route.value = read(location.hash);
+    addEventListener("popstate", () => this.#follow());
+    document.addEventListener("click", (event) => {
+      const address = ownAddress(event);
+      if (address === undefined) return;
+      event.preventDefault();
+      this.go(address);
     });
   }
 
@@ -25,17 +29,22 @@ export class Router {
     return this.#route;
   }
 
-  /** Opens a view; the back button returns to the present one. */
-  open(path: readonly string[], filters: Filters = {}): void {
-    location.hash = href(path, filters);
+  /** Opens a view; the back button returns to the present one. @param address as `href` makes it */
+  go(address: string): void {
+    history.pushState(null, "", address);
+    this.#follow();
+    scrollTo(0, 0);
   }
 
   /** Changes filters of the present view, without an entry in the history for each keystroke. */
   filter(change: Filters): void {
     const { path, filters } = this.#route.peek();
-    const hash = href(path, { ...filters, ...change });
-    history.replaceState(null, "", hash);
-    this.#route.value = read(hash);
+    history.replaceState(null, "", href(path, { ...filters, ...change }));
+    this.#follow();
+  }
+
+  #follow(): void {
+    this.#route.value = read(location);
   }
 }
 
@@ -44,14 +53,13 @@ export function href(path: readonly string[], filters: Filters = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filters)) if (value) query.set(name, value);
   const text = query.toString();
-  return `#/${path.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`;
+  return `/${path.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
-function read(hash: string): Route {
-  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+function read({ pathname, search }: Location): Route {
   return {
-    path: path.split("/").filter(Boolean).map(decoded),
-    filters: Object.fromEntries(new URLSearchParams(query)),
+    path: pathname.split("/").filter(Boolean).map(decoded),
+    filters: Object.fromEntries(new URLSearchParams(search)),
   };
 }
 
@@ -62,4 +70,13 @@ function decoded(part: string): string {
   } catch {
     return part;
   }
+}
+
+/** The address behind a plain click on a link of this page; undefined for anything else. */
+function ownAddress(event: MouseEvent): string | undefined {
+  if (event.defaultPrevented || event.button !== 0) return undefined;
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  const address = link?.getAttribute("href");
+  return address?.startsWith("/") && link?.target === "" ? address : undefined;
 }

@@ -1,0 +1,31 @@
+// The last failed attempts, of the swarm or of one agent.
+
+import { h } from "preact";
+import type { FailureRow } from "../wire.ts";
+import { dateTime } from "./format.ts";
+import { href } from "./router.ts";
+import { html, type View } from "./ui/html.ts";
+import { Table } from "./ui/table.ts";
+import { badge } from "./ui/tone.ts";
+
+export function FailureTable({ failures }: { readonly failures: readonly FailureRow[] }): View {
+  return h(Table<FailureRow>, {
+    label: "Last failures",
+    rows: failures,
+    id: ({ idx, task, attempt }) => `${idx} ${task} ${attempt}`,
+    link: ({ project, task }) => href(["tasks", project, task]),
+    columns: [
+      {
+        title: "Task",
+        cell: ({ project, task, attempt }) => html`<div class="stack">
+          <a class="strong break" href=${href(["tasks", project, task])}>${task}</a>
+          <span class="muted small">${project}, attempt ${attempt}</span>
+        </div>`,
+      },
+      { title: "Failure", cell: ({ failureClass, isFinal }) => badge(isFinal ? `${failureClass}, final` : failureClass, isFinal ? "bad" : "warn") },
+      { title: "Error", rank: "mid", cell: ({ error }) => html`<span class="break muted">${error || "–"}</span>` },
+      { title: "Agent", rank: "mid", cell: ({ agent }) => html`<a href=${href(["agents", agent])}>${agent}</a>` },
+      { title: "When", numeric: true, rank: "wide", cell: ({ at }) => dateTime(at) },
+    ],
+  });
+}

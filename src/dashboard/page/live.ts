@@ -1,0 +1,207 @@
+// The live view: one stream of Server-Sent Events for the page that is looked at. Messages are collected and applied at
+// most four times a second. A hidden page closes its stream, and resumes from the last message when it is seen again.
+
+import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { ApiError, EventRow, HistoryPoint, LiveMessages, LiveView, LiveViews } from "../wire.ts";
+import { readSession } from "./api.ts";
+import { RECONNECT_MS, RECONNECT_MS_MAX, UPDATE_MS } from "./bounds.ts";
+import { mergePatch } from "./merge-patch.ts";
+import { type Filters, href } from "./router.ts";
+
+export interface Lost {
+  readonly what: "leader" | "server" | "dashboard";
+  readonly sinceAt: number;
+  readonly message: string;
+  readonly next: string;
+}
+
+export type Connection = "connecting" | "live" | "hidden" | "lost";
+
+/** What a view sees. Undefined: nothing has arrived yet. */
+export interface LiveState<View extends LiveView> {
+  readonly data: ReadonlySignal<LiveViews[View] | undefined>;
+  /** Why there is no such view. */
+  readonly refused: ReadonlySignal<ApiError["error"] | undefined>;
+}
+
+export interface LiveListener {
+  /** Oldest first. */
+  events?(rows: readonly EventRow[], skipped: number): void;
+  points?(points: readonly HistoryPoint[]): void;
+}
+
+type Message = { [Name in keyof LiveMessages]: { readonly name: Name; readonly body: LiveMessages[Name] } }[keyof LiveMessages];
+
+interface Followed {
+  readonly address: string;
+  readonly listener: LiveListener;
+  readonly data: Signal<unknown>;
+  readonly refused: Signal<ApiError["error"] | undefined>;
+}
+
+const names = ["state", "delta", "events", "point", "lost", "back", "refused"] as const;
+
+export class Live {
+  readonly #connection = signal<Connection>("connecting");
+  readonly #lost = signal<Lost | undefined>(undefined);
+  readonly #idx = signal(0);
+  #wanted: Followed | undefined;
+  #source: EventSource | undefined;
+  #lastId = "";
+  #waiting: Message[] = [];
+  #flushTimer: ReturnType<typeof setTimeout> | undefined;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = RECONNECT_MS;
+
+  constructor() {
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.#pause();
+      else this.#open();
+    });
+    addEventListener("online", () => this.#open());
+  }
+
+  get connection(): ReadonlySignal<Connection> {
+    return this.#connection;
+  }
+
+  /** The leader or the server is gone; undefined while both answer. */
+  get lost(): ReadonlySignal<Lost | undefined> {
+    return this.#lost;
+  }
+
+  /** The newest batch that the view has heard of. */
+  get idx(): ReadonlySignal<number> {
+    return this.#idx;
+  }
+
+  /** Follows a view until the next one is followed. @returns ends it */
+  follow<View extends LiveView>(
+    view: View,
+    query: Filters,
+    listener: LiveListener = {},
+  ): { readonly state: LiveState<View>; readonly stop: () => void } {
+    this.#close();
+    const address = href(["api", "live"], { view, ...query });
+    const wanted: Followed = { address, listener, data: signal(undefined), refused: signal(undefined) };
+    this.#wanted = wanted;
+    this.#lastId = "";
+    this.#waiting = [];
+    this.#open();
+    const stop = () => {
+      if (this.#wanted !== wanted) return;
+      this.#wanted = undefined;
+      this.#close();
+    };
+    return { state: wanted as unknown as LiveState<View>, stop };
+  }
+
+  /** Opens the stream at once, instead of after the pause. */
+  retryNow(): void {
+    this.#open();
+  }
+
+  #open(): void {
+    if (this.#wanted === undefined || document.hidden) return;
+    this.#close();
+    const { address } = this.#wanted;
+    const last = this.#lastId === "" ? "" : `&last=${encodeURIComponent(this.#lastId)}`;
+    const source = new EventSource(`${address}${last}`);
+    this.#source = source;
+    if (this.#connection.peek() !== "lost") this.#connection.value = "connecting";
+    for (const name of names)
+      source.addEventListener(name, (event) => {
+        if (source !== this.#source) return;
+        const { data, lastEventId } = event as MessageEvent<string>;
+        if (lastEventId !== "") this.#lastId = lastEventId;
+        this.#take({ name, body: JSON.parse(data) } as Message);
+      });
+    source.onerror = () => {
+      if (source === this.#source) void this.#fail();
+    };
+  }
+
+  #take(message: Message): void {
+    this.#waiting.push(message);
+    this.#flushTimer ??= setTimeout(() => this.#flush(), message.name === "state" ? 0 : UPDATE_MS);
+  }
+
+  #flush(): void {
+    this.#flushTimer = undefined;
+    const messages = this.#waiting;
+    this.#waiting = [];
+    const wanted = this.#wanted;
+    if (wanted === undefined) return;
+    batch(() => {
+      const points: HistoryPoint[] = [];
+      for (const message of messages) this.#apply(message, wanted, points);
+      if (points.length > 0) wanted.listener.points?.(points);
+    });
+  }
+
+  #apply(message: Message, { data, refused, listener }: Followed, points: HistoryPoint[]): void {
+    if (message.name !== "lost") this.#answered();
+    switch (message.name) {
+      case "state":
+        data.value = message.body.data;
+        this.#idx.value = message.body.idx;
+        return;
+      case "delta":
+        data.value = mergePatch(data.peek(), message.body.patch);
+        this.#idx.value = message.body.idx;
+        return;
+      case "events":
+        listener.events?.(message.body.rows, message.body.skipped);
+        return;
+      case "point":
+        points.push(message.body);
+        return;
+      case "lost":
+        this.#answered();
+        this.#lost.value = message.body;
+        return;
+      case "back":
+        this.#lost.value = undefined;
+        return;
+      case "refused":
+        refused.value = message.body.error;
+        this.#close();
+    }
+  }
+
+  /** The dashboard's own server answers. */
+  #answered(): void {
+    this.#pauseMs = RECONNECT_MS;
+    this.#connection.value = "live";
+    if (this.#lost.peek()?.what === "dashboard") this.#lost.value = undefined;
+  }
+
+  /** The stream broke. The browser does not say why, so a question tells whether the server is there. */
+  async #fail(): Promise<void> {
+    this.#close();
+    this.#connection.value = "lost";
+    const message = await readSession().then(
+      () => "The live view ended. Too many views may be open: close one in another window",
+      (error: unknown) => (error as Error).message,
+    );
+    if (this.#source !== undefined || this.#wanted === undefined) return;
+    if (this.#lost.peek()?.what !== "dashboard")
+      this.#lost.value = { what: "dashboard", sinceAt: Date.now(), message, next: "waggle up" };
+    this.#retryTimer = setTimeout(() => this.#open(), this.#pauseMs);
+    this.#pauseMs = Math.min(RECONNECT_MS_MAX, this.#pauseMs * 2);
+  }
+
+  #pause(): void {
+    this.#close();
+    this.#connection.value = "hidden";
+  }
+
+  #close(): void {
+    clearTimeout(this.#retryTimer);
+    clearTimeout(this.#flushTimer);
+    this.#flushTimer = undefined;
+    if (this.#waiting.length > 0) this.#flush();
+    this.#source?.close();
+    this.#source = undefined;
+  }
+}

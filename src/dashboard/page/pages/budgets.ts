@@ -1,0 +1,78 @@
+// Budgets and rates: what is spent, reserved and left, which one holds tasks up, and when it opens again.
+
+import { h } from "preact";
+import type { BudgetView, Budgets, RateView } from "../../wire.ts";
+import { count, counted, dateTime, percent, whole, window } from "../format.ts";
+import { href } from "../router.ts";
+import { Command } from "../ui/command.ts";
+import { html, type View } from "../ui/html.ts";
+import { empty, failure, head, loading, section } from "../ui/states.ts";
+import { badge, bar, plainBadge } from "../ui/tone.ts";
+import { useLive } from "../use-live.ts";
+
+export function BudgetsPage(): View {
+  const { data, refused } = useLive("budgets");
+  if (refused.value !== undefined) return failure(refused.value.message);
+  const budgets = data.value;
+  return html`
+    ${head({ title: "Budgets", note: "Tokens in a rolling window, and rates of agent types" })}
+    ${budgets === undefined ? html`<div class="card">${loading("Loading budgets")}</div>` : lists(budgets)}
+  `;
+}
+
+function lists({ swarm, projects, rates }: Budgets): View {
+  const own = Object.entries(projects).sort(([one], [other]) => one.localeCompare(other));
+  const types = Object.values(rates);
+  if (swarm === undefined && own.length === 0 && types.length === 0)
+    return html`<div class="card">
+      ${empty({
+        title: "No budget limits the swarm",
+        text: "With a budget, tasks wait, are refused, or run as a cheaper kind once its tokens are used up.",
+        command: "waggle project set acme --budget 1000000 --window 24h",
+      })}
+    </div>`;
+  return html`
+    ${(swarm !== undefined || own.length > 0) && html`<div class="columns">
+      ${swarm !== undefined && budgetView("The swarm", swarm, undefined)}
+      ${own.map(([project, budget]) => budgetView(`Project ${project}`, budget, project))}
+    </div>`}
+    ${types.length > 0 && section({ title: "Rates", note: "tokens of all agents of a type" }, html`<div class="columns">${types.map(rateView)}</div>`)}
+  `;
+}
+
+function budgetView(title: string, budget: BudgetView, project: string | undefined): View {
+  const { tokens, spent, reserved, windowMs, mode, isUsedUp, isBinding, queued, command } = budget;
+  const left = Math.max(0, tokens - spent - reserved);
+  const state = isBinding ? "holds tasks up" : isUsedUp ? "used up" : "open";
+  return html`<section class="card pad" key=${title}>
+    <div class="row"><h2>${title}</h2>${badge(state, isBinding ? "bad" : isUsedUp ? "warn" : "good")}${plainBadge(`mode ${mode}`)}</div>
+    <div style=${{ margin: "14px 0 8px" }}>
+      ${bar([{ share: spent / tokens, tone: isUsedUp ? "bad" : "accent" }, { share: reserved / tokens, tone: "soft" }], `${percent(spent / tokens)} spent, ${percent(reserved / tokens)} reserved`)}
+    </div>
+    <dl class="figures">
+      <div><dt>Spent</dt><dd title=${whole(spent)}>${count(spent)}</dd></div>
+      <div><dt>Reserved</dt><dd title=${whole(reserved)}>${count(reserved)}</dd></div>
+      <div><dt>Left</dt><dd title=${whole(left)}>${count(left)}</dd></div>
+      <div><dt>Limit</dt><dd title=${whole(tokens)}>${count(tokens)} in ${window(windowMs)}</dd></div>
+    </dl>
+    <div class="row" style=${{ marginTop: "12px" }}>
+      <a class="small" href=${href(["tasks"], { state: "queued", project })}>${counted(queued, "queued task")}</a>
+      <span class="grow"></span>${h(Command, { text: command })}
+    </div>
+  </section>`;
+}
+
+function rateView({ type, window: per, isSliding, tokensMax, used, reserved, opensAt, command }: RateView): View {
+  return html`<section class="card pad" key=${`${type} ${per}`}>
+    <div class="row">
+      <h2>${type}</h2>
+      ${opensAt === undefined ? badge("open", "good") : badge(`closed until ${dateTime(opensAt)}`, "warn")}
+      ${plainBadge(isSliding ? "sliding window" : "fixed window")}
+    </div>
+    <div class="bar-row" style=${{ margin: "14px 0 10px" }}>
+      ${bar([{ share: used / tokensMax, tone: opensAt === undefined ? "accent" : "warn" }, { share: reserved / tokensMax, tone: "soft" }], `${percent(used / tokensMax)} used`)}
+      <span class="nowrap">${count(used)} of ${count(tokensMax)} ${per.replace("_", " ")}</span>
+    </div>
+    <div class="row"><span class="muted small">${whole(reserved)} reserved for open attempts</span><span class="grow"></span>${h(Command, { text: command })}</div>
+  </section>`;
+}

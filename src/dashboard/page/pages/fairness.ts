@@ -1,0 +1,157 @@
+// Fairness: share against target by project, now and in the past, the waits of users, and the waterfall of the newest
+// assignments, one line a task, coloured by its user.
+
+import { useSignal } from "@preact/signals";
+import { h } from "preact";
+import type { Fairness, FairnessProject, FairnessUser } from "../../wire.ts";
+import { counted, duration, percent, whole } from "../format.ts";
+import { href } from "../router.ts";
+import { html, type View } from "../ui/html.ts";
+import { LineChart } from "../ui/line-chart.ts";
+import { empty, failure, head, loading, section, segments } from "../ui/states.ts";
+import { Table } from "../ui/table.ts";
+import { plainBadge } from "../ui/tone.ts";
+import { coloursOf, Waterfall } from "../ui/waterfall.ts";
+import { useLive } from "../use-live.ts";
+
+export function FairnessPage(): View {
+  const { data, refused } = useLive("fairness");
+  const by = useSignal<"user" | "project">("user");
+  if (refused.value !== undefined) return failure(refused.value.message);
+  const fairness = data.value;
+  if (fairness === undefined) return html`${head({ title: "Fairness", note: "…" })}<div class="card">${loading("Loading shares")}</div>`;
+  const projects = Object.values(fairness.projects);
+  const side = segments("Colours by", [["user", "By user"], ["project", "By project"]] as const, by.value, (value) => (by.value = value));
+  const note = `the newest ${counted(fairness.waterfall.length, "assignment")}, each from its submission to its agent`;
+  return html`
+    ${head({ title: "Fairness", note: noteOf(fairness) })}
+    ${projects.length === 0 ? nothing() : h(ProjectTable, { projects, windowMs: fairness.windowMs })}
+    ${past(fairness)}
+    ${section({ title: "Waterfall", note, side }, waterfall(fairness, by.value))}
+    ${section({ title: "Users", note: "waits since the swarm began, the longest first" }, users(Object.values(fairness.users)))}
+  `;
+}
+
+function noteOf({ rules, projectTurn, userTurn, windowMs }: Fairness): string {
+  const turn = projectTurn === "none" ? `users by ${userTurn}` : `projects by ${projectTurn}, users by ${userTurn}`;
+  return `Rules ${rules}: turns of ${turn}. Shares of the last ${duration(windowMs)}`;
+}
+
+function nothing(): View {
+  return html`<div class="card">
+    ${empty({ title: "No project had work", text: "Shares appear with the first assignment. A project gets its weight's part while other projects wait." })}
+  </div>`;
+}
+
+interface ProjectTableProps {
+  readonly projects: readonly FairnessProject[];
+  readonly windowMs: number;
+}
+
+function ProjectTable({ projects }: ProjectTableProps): View {
+  const rows = [...projects].sort((one, other) => other.target - one.target || one.project.localeCompare(other.project));
+  return h(Table<FairnessProject>, {
+    ...{ label: "Share by project", rows, id: ({ project }: FairnessProject) => project },
+    link: ({ project }) => href(["tasks"], { project }),
+    columns: [
+      {
+        title: "Project",
+        by: ({ project }) => project,
+        cell: ({ project, creditWeight, isPaused }) => html`<div class="stack">
+          <a class="strong break" href=${href(["tasks"], { project })}>${project}</a>
+          <span class="muted small">weight ${creditWeight} ${isPaused && plainBadge("paused", "warn")}</span>
+        </div>`,
+      },
+      { title: "Share against target", cell: shareView, by: ({ share }) => share },
+      { title: "Deficit", numeric: true, rank: "mid", cell: ({ deficit }) => deficitText(deficit), by: ({ deficit }) => deficit },
+      { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
+      { title: "Running", numeric: true, rank: "mid", cell: ({ running }) => whole(running), by: ({ running }) => running },
+      { title: "Wait p50", numeric: true, rank: "wide", cell: ({ waitP50Ms }) => optional(waitP50Ms), by: ({ waitP50Ms = -1 }) => waitP50Ms },
+      { title: "Wait p95", numeric: true, rank: "mid", cell: ({ waitP95Ms }) => optional(waitP95Ms), by: ({ waitP95Ms = -1 }) => waitP95Ms },
+    ],
+  });
+}
+
+function optional(ms: number | undefined): string {
+  return ms === undefined ? "–" : duration(ms);
+}
+
+/** The bar is the share; the mark above it is the target. */
+function shareView({ share, target }: FairnessProject): View {
+  const at = (value: number) => `${Math.min(100, Math.max(0, value * 100))}%`;
+  return html`<div class="pair">
+    <div class="share" role="img" aria-label=${`share ${percent(share)}, target ${percent(target)}`}>
+      <i style=${{ width: at(share) }}></i>
+      ${target > 0 && html`<b style=${{ left: at(target) }}></b>`}
+    </div>
+    <span class="small muted nowrap">${percent(share)} of ${percent(target)}</span>
+  </div>`;
+}
+
+function deficitText(deficit: number): string {
+  const points = Math.round(deficit * 100);
+  if (points === 0) return "even";
+  return points > 0 ? `${points} points short` : `${-points} points over`;
+}
+
+function past({ past: { times, shares } }: Fairness): View {
+  const names = Object.keys(shares);
+  if (times.length < 2 || names.length === 0) return null;
+  return section(
+    { title: "Shares over time" },
+    h(LineChart, {
+      ...{ title: "Share of assignments", text: percent, top: 1 },
+      lines: names.map((label, at) => ({ label, colour: (at % 8) + 1 })),
+      columns: [times.map((at) => at / 1_000), ...names.map((name) => shares[name] ?? [])],
+    }),
+  );
+}
+
+function waterfall({ waterfall: rows }: Fairness, by: "user" | "project"): View {
+  if (rows.length === 0)
+    return html`<div class="card">
+      ${empty({ title: "No assignment yet", text: "With a burst of one user, the colours of the others soon stand between its own." })}
+    </div>`;
+  const groupOf = (row: Fairness["waterfall"][number]) => (by === "project" ? row.project : `${row.project}/${row.user}`);
+  const colours = coloursOf(rows.map(groupOf));
+  const bars = rows.map((row) => ({
+    from: row.at - row.waitedMs,
+    to: row.at,
+    group: groupOf(row),
+    title: `${row.task} of ${row.project}/${row.user} waited ${duration(row.waitedMs)}, then ${row.agent}${why(row.projectBy, row.userBy)}`,
+  }));
+  return html`<div class="card pad">
+    ${h(Waterfall, { bars, colours })}
+    <p class="key">
+      ${[...colours].map(([group, at]) => html`<span key=${group}><i class=${`fill-${at}`}></i>${group}</span>`)}
+    </p>
+  </div>`;
+}
+
+function why(projectBy: string, userBy: string): string {
+  const reasons = [projectBy, userBy].filter((by) => by !== "rule");
+  return reasons.length === 0 ? "" : `, by ${[...new Set(reasons)].join(" and ").replaceAll("-", " ")}`;
+}
+
+function users(rows: readonly FairnessUser[]): View {
+  if (rows.length === 0) return html`<div class="card">${empty({ title: "No user has submitted a task" })}</div>`;
+  return h(Table<FairnessUser>, {
+    ...{ label: "Waits by user", id: ({ project, user }: FairnessUser) => `${project}/${user}` },
+    rows: [...rows].sort((one, other) => other.waitMsMax - one.waitMsMax),
+    link: ({ project, user }) => href(["tasks"], { project, user }),
+    columns: [
+      {
+        title: "User",
+        by: ({ user }) => user,
+        cell: ({ project, user }) => html`<div class="stack">
+          <a class="strong break" href=${href(["tasks"], { project, user })}>${user}</a><span class="muted small">${project}</span>
+        </div>`,
+      },
+      { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
+      { title: "Running", numeric: true, rank: "mid", cell: ({ running }) => whole(running), by: ({ running }) => running },
+      { title: "Started", numeric: true, rank: "mid", cell: ({ started }) => whole(started), by: ({ started }) => started },
+      { title: "Mean wait", numeric: true, cell: ({ waitMsMean }) => duration(waitMsMean), by: ({ waitMsMean }) => waitMsMean },
+      { title: "Longest", numeric: true, cell: ({ waitMsMax }) => duration(waitMsMax), by: ({ waitMsMax }) => waitMsMax },
+    ],
+  });
+}

@@ -1,0 +1,109 @@
+// Places the states and arrows of a chart (dagre). Loaded only when a chart is looked at.
+
+import * as dagre from "@dagrejs/dagre";
+import type { ChartView } from "../../wire.ts";
+
+export interface PlacedState {
+  readonly name: string;
+  readonly title: string;
+  /** Middle of the box. */
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly isGroup: boolean;
+  readonly isFinal: boolean;
+}
+
+export interface PlacedEdge {
+  readonly path: string;
+  readonly label: readonly string[];
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface ChartLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly states: readonly PlacedState[];
+  readonly edges: readonly PlacedEdge[];
+  /** Signals of outer states: `alive: LAPSED → closed`. */
+  readonly outer: readonly string[];
+}
+
+const LETTER = 6.4;
+const HEIGHT = 38;
+const LINE = 12;
+const MARGIN = 12;
+
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export function layoutOf({ states, edges }: ChartView): ChartLayout {
+  const graph = new dagre.graphlib.Graph({ compound: true, multigraph: true });
+  graph.setGraph({ rankdir: "TB", nodesep: 34, ranksep: 44, edgesep: 18, marginx: MARGIN, marginy: MARGIN });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const parents = new Set(states.flatMap(({ parent }) => (parent === undefined ? [] : [parent])));
+  const titles = new Map(states.map(({ name }) => [name, name.split(".").at(-1) ?? name]));
+  for (const { name } of states) {
+    const title = titles.get(name) ?? name;
+    graph.setNode(name, { label: title, width: Math.max(74, title.length * LETTER + 26), height: HEIGHT });
+  }
+  for (const { name, parent } of states) if (parent !== undefined) graph.setParent(name, parent);
+
+  const leafOf = (name: string): string => {
+    const first = states.find(({ parent, isInitial }) => parent === name && isInitial) ?? states.find(({ parent }) => parent === name);
+    return first === undefined ? name : leafOf(first.name);
+  };
+  const outer: string[] = [];
+  const labels = new Map<string, string[]>();
+  for (const { from, to, event } of edges) {
+    if (parents.has(from) || !titles.has(from)) {
+      outer.push(`${titles.has(from) ? from : "any"}: ${event} → ${to}`);
+      continue;
+    }
+    const key = JSON.stringify([from, leafOf(to)]);
+    labels.set(key, [...(labels.get(key) ?? []), event]);
+  }
+  for (const [key, label] of labels) {
+    const [from, to] = JSON.parse(key) as [string, string];
+    const width = Math.max(...label.map((line) => line.length)) * LETTER;
+    graph.setEdge(from, to, { label: label.join("\n"), width, height: label.length * LINE + 4, labelpos: "c" });
+  }
+  dagre.layout(graph);
+
+  const { width = 0, height = 0 } = graph.graph();
+  return {
+    width,
+    height,
+    outer: [...new Set(outer)],
+    states: states.map(({ name, isFinal }) => ({
+      ...(graph.node(name) as Point & { width: number; height: number }),
+      ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
+    })),
+    edges: graph.edges().map((edge) => {
+      const { points, label, x, y } = graph.edge(edge) as unknown as { points: Point[]; label: string } & Point;
+      return { path: pathOf(points), label: label.split("\n"), x, y: y + 4 };
+    }),
+  };
+}
+
+/** A curve through the points. */
+function pathOf(points: readonly Point[]): string {
+  const [first, ...rest] = points;
+  const last = rest.at(-1);
+  if (first === undefined || last === undefined) return "";
+  let path = `M${round(first)}`;
+  for (const [at, point] of rest.entries()) {
+    const next = rest[at + 1];
+    if (next === undefined) break;
+    path += `Q${round(point)} ${round({ x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 })}`;
+  }
+  return `${path}L${round(last)}`;
+}
+
+function round({ x, y }: Point): string {
+  return `${Math.round(x * 10) / 10} ${Math.round(y * 10) / 10}`;
+}

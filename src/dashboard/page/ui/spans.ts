@@ -1,0 +1,95 @@
+// Stretches of time as bars in rows: the slots of an agent, the attempts of a task.
+
+import { clockTime, duration } from "../format.ts";
+import { html, type View } from "./html.ts";
+import { useWidth } from "./width.ts";
+
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly tone: "accent" | "idle" | "good" | "warn" | "bad";
+  /** Read aloud, and shown by the pointer. */
+  readonly title: string;
+  readonly link?: string;
+  readonly text?: string;
+}
+
+export interface SpanRow {
+  readonly label: string;
+  readonly spans: readonly Span[];
+}
+
+export interface SpansProps {
+  readonly label: string;
+  readonly rows: readonly SpanRow[];
+  /** Instants at both ends, ms since the epoch. */
+  readonly from: number;
+  readonly to: number;
+  /** The axis shows times of day, or the time since `from`. */
+  readonly axis: "clock" | "since";
+}
+
+const ROW = 26;
+const BAR = 16;
+const AXIS = 24;
+const PIXELS_A_LETTER = 6.6;
+
+export function Spans({ label, rows, from, to, axis }: SpansProps): View {
+  const { box, width } = useWidth<HTMLDivElement>();
+  const wide = Math.max(240, width.value);
+  const left = wide < 520 ? 84 : 148;
+  const long = Math.max(1, to - from);
+  const x = (at: number) => left + ((Math.min(to, Math.max(from, at)) - from) / long) * (wide - left - 8);
+  const height = rows.length * ROW + AXIS;
+  const ticks = ticksOf(from, to, Math.max(2, Math.floor((wide - left) / 110)));
+  const letters = Math.floor((left - 12) / PIXELS_A_LETTER);
+  return html`<div ref=${box}>
+    <svg class="spans" width=${wide} height=${height} viewBox=${`0 0 ${wide} ${height}`} role="img" aria-label=${label}>
+      ${ticks.map(
+        (at) => html`<g key=${at}>
+          <line class="grid" x1=${x(at)} x2=${x(at)} y1="0" y2=${height - AXIS + 4}></line>
+          <text x=${x(at)} y=${height - 5} text-anchor=${at === to ? "end" : "middle"}>
+            ${axis === "clock" ? clockTime(at) : duration(at - from)}
+          </text>
+        </g>`,
+      )}
+      ${rows.map(({ label: name, spans }, at) => {
+        const y = at * ROW + (ROW - BAR) / 2;
+        return html`<g key=${`${at} ${name}`}>
+          <text class="label" x="0" y=${y + 12}>${cut(name, letters)}<title>${name}</title></text>
+          ${spans.map((span) => drawn(span, { x, y }))}
+        </g>`;
+      })}
+    </svg>
+  </div>`;
+}
+
+function drawn(
+  { from, to, tone, title, link, text }: Span,
+  { x, y }: { readonly x: (at: number) => number; readonly y: number },
+): View {
+  const width = Math.max(2, x(to) - x(from));
+  const rect = html`<rect class=${tone} x=${x(from)} y=${y} width=${width} height=${BAR} rx="3">
+    <title>${title}</title>
+  </rect>`;
+  const after =
+    text !== undefined && html`<text x=${x(from) + width + 6} y=${y + 12} class="after">${text}</text>`;
+  return link === undefined ? html`${rect}${after}` : html`<a href=${link}>${rect}</a>${after}`;
+}
+
+function cut(text: string, letters: number): string {
+  return text.length <= letters ? text : `${text.slice(0, Math.max(1, letters - 1))}…`;
+}
+
+const steps = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+  600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
+];
+
+/** Round distances from the beginning. */
+function ticksOf(from: number, to: number, most: number): number[] {
+  const step = steps.find((each) => (to - from) / each <= most) ?? to - from;
+  const ticks: number[] = [];
+  for (let at = from + step; at < to; at += Math.max(1, step)) ticks.push(at);
+  return ticks;
+}

@@ -1,0 +1,68 @@
+// A state chart, laid out in the browser: a box for each state, boxes in boxes for regions, arrows with their signals,
+// and the number of tasks, agents or slots in each state now. Signals of outer states stand below the drawing.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { ChartView } from "../../wire.ts";
+import { whole } from "../format.ts";
+import type { ChartLayout, PlacedState } from "./chart-layout.ts";
+import { html, type View } from "./html.ts";
+import { loading } from "./states.ts";
+
+export function StateChart({ chart }: { readonly chart: ChartView }): View {
+  const layout = useSignal<ChartLayout | undefined>(undefined);
+  const shape = JSON.stringify([chart.states.map(({ name }) => name), chart.edges]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the figures of a chart change without its shape.
+  useEffect(() => {
+    void import("./chart-layout.ts").then(({ layoutOf }) => {
+      layout.value = layoutOf(chart);
+    });
+  }, [shape]);
+  const placed = layout.value;
+  if (placed === undefined) return loading("Drawing the chart");
+  const counts = new Map(chart.states.map(({ name, count }) => [name, count]));
+  const tip = `tip-${chart.id}`;
+  return html`
+    <svg viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
+      <defs>
+        <marker id=${tip} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+          <path class="tip" d="M0 0 8 4 0 8z"></path>
+        </marker>
+      </defs>
+      ${placed.states.filter(({ isGroup }) => isGroup).map((state) => box(state, undefined))}
+      ${placed.edges.map(
+        ({ path, label, x, y }, at) => html`<g key=${at}>
+          <path class="edge" d=${path} marker-end=${`url(#${tip})`}></path>
+          ${label.map((line, row) => html`<text x=${x} y=${y + row * 12 - (label.length - 1) * 6} text-anchor="middle">${line}</text>`)}
+        </g>`,
+      )}
+      ${placed.states.filter(({ isGroup }) => !isGroup).map((state) => box(state, counts.get(state.name)))}
+    </svg>
+    ${
+      placed.outer.length > 0 &&
+      html`<ul class="small muted">
+        ${placed.outer.map((line) => html`<li key=${line}>${line}</li>`)}
+      </ul>`
+    }
+  `;
+}
+
+function box({ name, title, x, y, width, height, isGroup, isFinal }: PlacedState, count: number | undefined): View {
+  const isNow = count !== undefined && count > 0;
+  return html`<g key=${name}>
+    <rect
+      class=${isGroup ? "group" : `state ${isNow ? "now" : ""}`}
+      x=${x - width / 2}
+      y=${y - height / 2}
+      width=${width}
+      height=${height}
+      rx=${isFinal ? height / 2 : 8}
+    ></rect>
+    ${
+      isGroup
+        ? html`<text x=${x - width / 2 + 10} y=${y - height / 2 + 16}>${title}</text>`
+        : html`<text class="name" x=${x} y=${y + (count === undefined ? 4 : -2)} text-anchor="middle">${title}</text>
+            ${count !== undefined && html`<text class=${isNow ? "amount" : ""} x=${x} y=${y + 13} text-anchor="middle">${whole(count)}</text>`}`
+    }
+  </g>`;
+}

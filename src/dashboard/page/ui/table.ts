@@ -1,0 +1,103 @@
+// A table. Columns of lesser rank leave on narrower screens: `wide` below 1,080 px, `mid` below 760 px.
+
+import { useSignal } from "@preact/signals";
+import { useDashboard } from "../context.ts";
+import { html, type View } from "./html.ts";
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => View;
+  /** Sorts by it when the title is clicked. */
+  readonly by?: (row: Row) => number | string;
+  readonly rank?: "wide" | "mid";
+  readonly numeric?: boolean;
+}
+
+export interface TableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly id: (row: Row) => string;
+  /** Address of the row's own page. */
+  readonly link?: (row: Row) => string;
+}
+
+interface Order {
+  readonly title: string;
+  readonly isUp: boolean;
+}
+
+export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>): View {
+  const { router } = useDashboard();
+  const order = useSignal<Order | undefined>(undefined);
+  const sorted = sortedBy(rows, columns, order.value);
+  const sort = (title: string) => {
+    const now = order.peek();
+    order.value = now?.title === title ? { title, isUp: !now.isUp } : { title, isUp: false };
+  };
+  const direction = (title: string) => {
+    if (order.value?.title !== title) return undefined;
+    return order.value.isUp ? "ascending" : "descending";
+  };
+  return html`<div class="card table-card scroll-x">
+    <table aria-label=${label}>
+      <thead>
+        <tr>
+          ${columns.map(
+            (column) => html`<th class=${classOf(column)} aria-sort=${direction(column.title)} scope="col">
+              ${
+                column.by === undefined
+                  ? column.title
+                  : html`<button type="button" onClick=${() => sort(column.title)}>
+                    ${column.title}${arrow(direction(column.title))}
+                  </button>`
+              }
+            </th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${sorted.map(
+          (row) => html`<tr
+            key=${id(row)}
+            class=${link === undefined ? "" : "link"}
+            onClick=${(event: MouseEvent) => follow(event, link?.(row), (address) => router.go(address))}
+          >
+            ${columns.map((column) => html`<td class=${classOf(column)}>${column.cell(row)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function classOf<Row>({ rank, numeric }: Column<Row>): string {
+  return [rank ?? "", numeric ? "number" : ""].join(" ").trim();
+}
+
+function arrow(direction: string | undefined): string {
+  if (direction === undefined) return "";
+  return direction === "ascending" ? " ↑" : " ↓";
+}
+
+/** A click on a link or a button of the row does its own work. */
+function follow(event: MouseEvent, address: string | undefined, go: (address: string) => void): void {
+  if (address === undefined || (event.target as Element).closest("a, button, input") !== null) return;
+  go(address);
+}
+
+function sortedBy<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  order: Order | undefined,
+): readonly Row[] {
+  const by = columns.find(({ title }) => title === order?.title)?.by;
+  if (order === undefined || by === undefined) return rows;
+  const sign = order.isUp ? 1 : -1;
+  return [...rows].sort((one, other) => sign * compared(by(one), by(other)));
+}
+
+function compared(one: number | string, other: number | string): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return String(one).localeCompare(String(other));
+}
