@@ -23,6 +23,7 @@ export const longSuites = [
   "test/chaos/main.test.ts",
   "test/scheduling/planner-oracle.test.ts",
   "test/zoo/zoo.test.ts",
+  "test/dashboard/browser/pages.test.ts",
   "test/ground/one-server.test.ts",
   "test/ground/three-oldest.test.ts",
   "test/ground/three-middle.test.ts",

@@ -28,7 +28,10 @@ export interface Change<Verb extends ActionVerb = ActionVerb> {
   readonly done?: () => void;
 }
 
-export function ask<Verb extends ActionVerb>({ overlay }: Pick<Dashboard, "overlay">, change: Change<Verb>): void {
+export function ask<Verb extends ActionVerb>(
+  { overlay }: Pick<Dashboard, "overlay">,
+  change: Change<Verb>,
+): void {
   overlay.value = (close) => h(ActionDialog, { change: change as unknown as Change, close });
 }
 
@@ -59,7 +62,7 @@ function ActionDialog({ change, close }: ActionDialogProps): View {
   const prepare = async () => {
     plan.value = await run({ dryRun: true });
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each opened dialog.
+  // Once for each opened dialog.
   useEffect(() => void prepare(), []);
   const confirm = async () => {
     const answer = await run("filter" in body ? { expected: plan.peek()?.count ?? 0 } : {});

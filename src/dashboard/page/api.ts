@@ -20,8 +20,8 @@ export class ApiFailure extends Error {
   /** With `WAGGLE_CONFLICT` of an action on all that match: the number that matches now. */
   readonly matching: number | undefined;
 
-  constructor({ code, message, field, count }: ApiError["error"], cause?: unknown) {
-    super(message, { cause });
+  constructor({ code, message, field, count }: ApiError["error"], options: ErrorOptions = {}) {
+    super(message, options);
     this.code = code;
     this.field = field;
     this.matching = count;
@@ -82,13 +82,18 @@ async function asked<Answer>(path: string, options: RequestInit = {}): Promise<A
   } catch (error) {
     options.signal?.throwIfAborted();
     throw new ApiFailure(
-      { code: "WAGGLE_UNREACHABLE", message: "The dashboard's server does not answer. Is `waggle up` running?" },
-      error,
+      {
+        code: "WAGGLE_UNREACHABLE",
+        message: "The dashboard's server does not answer. Is `waggle up` running?",
+      },
+      { cause: error },
     );
   }
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok && answer !== undefined) return answer as Answer;
-  throw new ApiFailure(errorIn(answer) ?? { code: "WAGGLE_ERROR", message: `HTTP status ${response.status}` });
+  throw new ApiFailure(
+    errorIn(answer) ?? { code: "WAGGLE_ERROR", message: `HTTP status ${response.status}` },
+  );
 }
 
 function errorIn(answer: unknown): ApiError["error"] | undefined {

@@ -22,9 +22,21 @@ export function FailureTable({ failures }: { readonly failures: readonly Failure
           <span class="muted small">${project}, attempt ${attempt}</span>
         </div>`,
       },
-      { title: "Failure", cell: ({ failureClass, isFinal }) => badge(isFinal ? `${failureClass}, final` : failureClass, isFinal ? "bad" : "warn") },
-      { title: "Error", rank: "mid", cell: ({ error }) => html`<span class="break muted">${error || "–"}</span>` },
-      { title: "Agent", rank: "mid", cell: ({ agent }) => html`<a href=${href(["agents", agent])}>${agent}</a>` },
+      {
+        title: "Failure",
+        cell: ({ failureClass, isFinal }) =>
+          badge(isFinal ? `${failureClass}, final` : failureClass, isFinal ? "bad" : "warn"),
+      },
+      {
+        title: "Error",
+        rank: "mid",
+        cell: ({ error }) => html`<span class="break muted">${error || "–"}</span>`,
+      },
+      {
+        title: "Agent",
+        rank: "mid",
+        cell: ({ agent }) => html`<a href=${href(["agents", agent])}>${agent}</a>`,
+      },
       { title: "When", numeric: true, rank: "wide", cell: ({ at }) => dateTime(at) },
     ],
   });

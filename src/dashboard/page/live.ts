@@ -30,7 +30,9 @@ export interface LiveListener {
   points?(points: readonly HistoryPoint[]): void;
 }
 
-type Message = { [Name in keyof LiveMessages]: { readonly name: Name; readonly body: LiveMessages[Name] } }[keyof LiveMessages];
+type Message = {
+  [Name in keyof LiveMessages]: { readonly name: Name; readonly body: LiveMessages[Name] };
+}[keyof LiveMessages];
 
 interface Followed {
   readonly address: string;

@@ -25,7 +25,12 @@ function RescheduleDialog({ named, close }: { readonly named: NamedTask; readonl
     const notBeforeAt = new Date(chosen.peek()).getTime();
     if (Number.isNaN(notBeforeAt)) return;
     ask(dashboard, {
-      ...{ title: `Reschedule ${named.task}`, verb: "reschedule", body: { ...named, notBeforeAt }, button: "Reschedule" },
+      ...{
+        title: `Reschedule ${named.task}`,
+        verb: "reschedule",
+        body: { ...named, notBeforeAt },
+        button: "Reschedule",
+      },
       note: `It starts no earlier than ${dateTime(notBeforeAt)}.`,
     });
   };

@@ -78,5 +78,5 @@ function ownAddress(event: MouseEvent): string | undefined {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   const address = link?.getAttribute("href");
-  return address?.startsWith("/") && link?.target === "" ? address : undefined;
+  return address?.startsWith("/") && !link?.hasAttribute("target") ? address : undefined;
 }

@@ -98,7 +98,11 @@ function foundFor(text: string, tasks: readonly TaskRow[]): readonly Found[] {
   const word = text.trim().toLowerCase();
   const known = pages
     .filter(({ title }) => title.toLowerCase().includes(word))
-    .map(({ id, title, shortcut }) => ({ address: href(id === "" ? [] : [id]), text: title, note: `g ${shortcut}` }));
+    .map(({ id, title, shortcut }) => ({
+      address: href(id === "" ? [] : [id]),
+      text: title,
+      note: `g ${shortcut}`,
+    }));
   if (word === "") return known;
   const rows = tasks.map(({ task, project, state, kind }) => ({
     address: href(["tasks", project, task]),
@@ -108,7 +112,15 @@ function foundFor(text: string, tasks: readonly TaskRow[]): readonly Found[] {
   return [
     ...rows,
     ...known,
-    { address: href(["tasks"], { text: text.trim() }), text: `All tasks with “${text.trim()}”`, note: "Tasks" },
-    { address: href(["agents"], { text: text.trim() }), text: `All agents with “${text.trim()}”`, note: "Agents" },
+    {
+      address: href(["tasks"], { text: text.trim() }),
+      text: `All tasks with “${text.trim()}”`,
+      note: "Tasks",
+    },
+    {
+      address: href(["agents"], { text: text.trim() }),
+      text: `All agents with “${text.trim()}”`,
+      note: "Agents",
+    },
   ];
 }

@@ -2,10 +2,10 @@
 
 import { Component, type ComponentChildren, h } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Connection, Lost } from "./live.ts";
 import { type Dashboard, useDashboard } from "./context.ts";
 import { clockTime } from "./format.ts";
 import { icon } from "./icons.ts";
+import type { Connection, Lost } from "./live.ts";
 import { pageOf, pages } from "./pages.ts";
 import { href } from "./router.ts";
 import { openSearch } from "./search.ts";
@@ -29,7 +29,10 @@ export function Shell(): View {
       <a class="brand" href="/"><img src="/assets/icon.svg" alt="" /><span>Waggle<small>${session.swarm}</small></span></a>
       <nav class="nav" aria-label="Pages">
         ${pages.map(
-          ({ id, title }) => html`<a key=${id} href=${href(id === "" ? [] : [id])} aria-current=${id === place ? "page" : undefined}>
+          ({
+            id,
+            title,
+          }) => html`<a key=${id} href=${href(id === "" ? [] : [id])} aria-current=${id === place ? "page" : undefined}>
             ${icon(id === "" ? "overview" : id)}${title}
           </a>`,
         )}
@@ -102,7 +105,8 @@ function listenToKeys(dashboard: Dashboard): () => void {
   const last = { key: "" };
   const keys = (event: KeyboardEvent) => {
     const { target, key } = event;
-    const isTyping = target instanceof Element && target.closest("input, textarea, select, [role=dialog]") !== null;
+    const isTyping =
+      target instanceof Element && target.closest("input, textarea, select, [role=dialog]") !== null;
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = last.key === "g" ? pages.find(({ shortcut }) => shortcut === key) : undefined;
     last.key = key;
@@ -123,12 +127,14 @@ interface GuardProps {
 class Guard extends Component<GuardProps, { readonly error?: Error }> {
   override state: { readonly error?: Error } = {};
 
-  static getDerivedStateFromError(error: Error): { readonly error: Error } {
+  static override getDerivedStateFromError(error: Error): { readonly error: Error } {
     return { error };
   }
 
   override render(): ComponentChildren {
     const { error } = this.state;
-    return error === undefined ? this.props.children : failure(`This page could not be drawn: ${error.message}`, () => location.reload());
+    return error === undefined
+      ? this.props.children
+      : failure(`This page could not be drawn: ${error.message}`, () => location.reload());
   }
 }

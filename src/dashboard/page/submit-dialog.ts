@@ -38,7 +38,10 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
     isBusy.value = true;
     error.value = undefined;
     try {
-      const answer = await api.act("submit", { task: taskOf(fields.peek()), ...(isDryRun ? { dryRun: true } : {}) });
+      const answer = await api.act("submit", {
+        task: taskOf(fields.peek()),
+        ...(isDryRun ? { dryRun: true } : {}),
+      });
       if (isDryRun) {
         command.value = answer.command;
         return;
@@ -46,9 +49,13 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
       notices.say(answer.text, { isBad: !answer.ok });
       close();
       const [result] = answer.results ?? [];
-      if (result?.ok) router.go(href(["tasks", result.project ?? fields.peek().project ?? session.project, result.task]));
+      if (result?.ok)
+        router.go(href(["tasks", result.project ?? fields.peek().project ?? session.project, result.task]));
     } catch (thrown) {
-      error.value = thrown instanceof ApiFailure ? thrown : new ApiFailure({ code: "WAGGLE_ERROR", message: messageOf(thrown) });
+      error.value =
+        thrown instanceof ApiFailure
+          ? thrown
+          : new ApiFailure({ code: "WAGGLE_ERROR", message: messageOf(thrown) });
     } finally {
       isBusy.value = false;
     }
@@ -108,7 +115,9 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
         </details>
         ${
           error.value !== undefined &&
-          !Object.keys(fields.value).concat("kind").some((name) => isWrong(error.value, name)) &&
+          !Object.keys(fields.value)
+            .concat("kind")
+            .some((name) => isWrong(error.value, name)) &&
           html`<p class="error-text" role="alert">${error.value.message}</p>`
         }
         ${command.value !== undefined && h(Command, { text: command.value })}
@@ -128,6 +137,9 @@ function isWrong(error: ApiFailure | undefined, name: string): boolean {
 
 function taskOf(fields: Fields): NewTask {
   const given = Object.entries(fields).filter(([, value]) => value !== "");
-  const read = given.map(([name, value]) => [name, (numeric as readonly string[]).includes(name) ? Number(value) : value]);
+  const read = given.map(([name, value]) => [
+    name,
+    (numeric as readonly string[]).includes(name) ? Number(value) : value,
+  ]);
   return { kind: "", ...Object.fromEntries(read) };
 }

@@ -8,13 +8,18 @@ import { useDashboard } from "./context.ts";
 type Column = readonly (number | null)[];
 
 /** `times` in seconds since the epoch; one column as long for each series. */
-export type ChartColumns = { readonly times: readonly number[] } & { readonly [Name in HistorySeries]: Column };
+export type ChartColumns = { readonly times: readonly number[] } & {
+  readonly [Name in HistorySeries]: Column;
+};
 
 const seriesNames = [
   ...(["submitted", "completed", "failed", "cancelled", "queued", "delayed", "running"] as const),
   ...(["waitP50Ms", "waitP95Ms", "waitP99Ms", "utilisation"] as const),
 ];
-const none = Object.fromEntries([["times", []], ...seriesNames.map((name) => [name, []])]) as unknown as ChartColumns;
+const none = Object.fromEntries([
+  ["times", []],
+  ...seriesNames.map((name) => [name, []]),
+]) as unknown as ChartColumns;
 
 /** Points of the window of 15 minutes. */
 const POINTS = 900;

@@ -1,7 +1,6 @@
 // A view's live data, from its first drawing to its last.
 
-import { useMemo, useRef } from "preact/hooks";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { LiveView } from "../wire.ts";
 import { useDashboard } from "./context.ts";
 import type { LiveListener, LiveState } from "./live.ts";
@@ -17,7 +16,7 @@ export function useLive<View extends LiveView>(
   const latest = useRef(listener);
   latest.current = listener;
   const key = JSON.stringify([view, query]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for view and query.
+  // The key stands for view and query.
   const followed = useMemo(
     () =>
       live.follow(view, query, {

@@ -11,7 +11,7 @@ import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
 import { type Span, Spans } from "../ui/spans.ts";
-import { empty, failure, head, loading, section } from "../ui/states.ts";
+import { empty, head, loading, section } from "../ui/states.ts";
 import { Table } from "../ui/table.ts";
 import { tile } from "../ui/tile.ts";
 import { badge, type Tone } from "../ui/tone.ts";
@@ -28,14 +28,18 @@ export function AgentPage({ id }: { readonly id: string }): View {
     return html`${head({ title: id, crumb })}
       <div class="card">${empty({ title: `No agent ${id}`, text: refused.value.message })}</div>`;
   const detail = data.value;
-  if (detail === undefined) return html`${head({ title: id, crumb, note: "…" })}<div class="card">${loading("Loading the agent")}</div>`;
+  if (detail === undefined)
+    return html`${head({ title: id, crumb, note: "…" })}<div class="card">${loading("Loading the agent")}</div>`;
   const { agent } = detail;
   return html`
     ${head({ title: id, crumb, note: noteOf(agent), side: h(DrainButton, { detail }) })}
     <div class="row">${stateBadge(agent)}</div>
     ${figures(agent)}
     ${section(
-      { title: "Slots", note: `${counted(detail.attempts.length, "attempt")} in ${duration(detail.toAt - detail.fromAt)}` },
+      {
+        title: "Slots",
+        note: `${counted(detail.attempts.length, "attempt")} in ${duration(detail.toAt - detail.fromAt)}`,
+      },
       html`<div class="card pad">${gantt(detail)}</div>`,
     )}
     ${section({ title: "Score", note: "at each assignment: success / (1 + load)" }, scores(detail))}
@@ -66,11 +70,22 @@ function DrainButton({ detail }: { readonly detail: AgentDetail }): View {
   const open = () =>
     agent.isDraining
       ? ask(dashboard, {
-          ...{ title: `Give ${agent.id} tasks again`, verb: "undrain", body: { agent: agent.id }, button: "End the drain" },
+          ...{
+            title: `Give ${agent.id} tasks again`,
+            verb: "undrain",
+            body: { agent: agent.id },
+            button: "End the drain",
+          },
           note: "The agent takes new tasks from now on.",
         })
       : ask(dashboard, {
-          ...{ title: `Drain ${agent.id}`, verb: "drain", body: { agent: agent.id }, button: "Drain", isDangerous: true },
+          ...{
+            title: `Drain ${agent.id}`,
+            verb: "drain",
+            body: { agent: agent.id },
+            button: "Drain",
+            isDangerous: true,
+          },
           note: `It gets no new tasks. ${counted(agent.inFlight, "attempt")} in flight will finish.`,
         });
   return html`<button type="button" class="button" onClick=${open}>${agent.isDraining ? "End the drain" : "Drain…"}</button>`;
@@ -88,7 +103,11 @@ function figures(agent: AgentRow): View {
   </div>`;
 }
 
-const toneOfEnd: Readonly<Record<string, Span["tone"]>> = { completed: "good", cancelled: "idle", expired: "warn" };
+const toneOfEnd: Readonly<Record<string, Span["tone"]>> = {
+  completed: "good",
+  cancelled: "idle",
+  expired: "warn",
+};
 
 function spanOf(bar: AttemptBar, nowAt: number): Span {
   const to = bar.toAt ?? nowAt;
@@ -103,7 +122,8 @@ function spanOf(bar: AttemptBar, nowAt: number): Span {
 }
 
 function gantt({ attempts, lanes, fromAt, toAt }: AgentDetail): View {
-  if (attempts.length === 0) return empty({ title: "No attempt in this time", text: "Bars appear as the agent gets tasks." });
+  if (attempts.length === 0)
+    return empty({ title: "No attempt in this time", text: "Bars appear as the agent gets tasks." });
   const shown = Math.min(lanes, LANES);
   const rows = Array.from({ length: shown }, (_, lane) => ({
     label: `slot ${lane + 1}`,
@@ -142,14 +162,41 @@ function KindTable({ agent }: { readonly agent: AgentRow }): View {
     rows,
     id: ({ kind }) => kind,
     columns: [
-      { title: "Kind", by: ({ kind }) => kind, cell: ({ kind }) => html`<a class="strong break" href=${href(["tasks"], { kind, agent: agent.id })}>${kind}</a>` },
+      {
+        title: "Kind",
+        by: ({ kind }) => kind,
+        cell: ({ kind }) =>
+          html`<a class="strong break" href=${href(["tasks"], { kind, agent: agent.id })}>${kind}</a>`,
+      },
       {
         title: "Standing",
-        cell: (row) => badge(row.suspendedUntilAt === undefined ? "gets tasks" : `suspended until ${dateTime(row.suspendedUntilAt)}`, tone(row)),
+        cell: (row) =>
+          badge(
+            row.suspendedUntilAt === undefined
+              ? "gets tasks"
+              : `suspended until ${dateTime(row.suspendedUntilAt)}`,
+            tone(row),
+          ),
       },
-      { title: "Success", numeric: true, cell: ({ successRate }) => percent(successRate), by: ({ successRate }) => successRate },
-      { title: "Completed", numeric: true, cell: ({ completed, attempts }) => `${whole(completed)} of ${whole(attempts)}`, by: ({ completed }) => completed },
-      { title: "Latency", numeric: true, rank: "mid", cell: ({ latencyMs }) => duration(latencyMs), by: ({ latencyMs }) => latencyMs },
+      {
+        title: "Success",
+        numeric: true,
+        cell: ({ successRate }) => percent(successRate),
+        by: ({ successRate }) => successRate,
+      },
+      {
+        title: "Completed",
+        numeric: true,
+        cell: ({ completed, attempts }) => `${whole(completed)} of ${whole(attempts)}`,
+        by: ({ completed }) => completed,
+      },
+      {
+        title: "Latency",
+        numeric: true,
+        rank: "mid",
+        cell: ({ latencyMs }) => duration(latencyMs),
+        by: ({ latencyMs }) => latencyMs,
+      },
     ],
   });
 }

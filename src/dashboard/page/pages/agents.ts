@@ -17,7 +17,12 @@ export function AgentsPage(): View {
   const { data, refused } = useLive("agents");
   if (refused.value !== undefined) return failure(refused.value.message);
   const agents = data.value;
-  const shown = agents === undefined ? [] : Object.values(agents.agents).filter((agent) => fits(agent, filters)).sort(byRank);
+  const shown =
+    agents === undefined
+      ? []
+      : Object.values(agents.agents)
+          .filter((agent) => fits(agent, filters))
+          .sort(byRank);
   return html`
     ${head({ title: "Agents", note: agents === undefined ? "…" : noteOf(agents) })}
     <div class="filters">
@@ -33,8 +38,15 @@ export function AgentsPage(): View {
         aria-label="State"
         onChange=${(event: Event) => router.filter({ status: (event.target as HTMLSelectElement).value })}
       >
-        ${[["", "Any state"], ["ready", "ready"], ["busy", "busy"], ["draining", "draining"], ["offline", "offline"]].map(
-          ([value, text]) => html`<option value=${value} selected=${(filters["status"] ?? "") === value}>${text}</option>`,
+        ${[
+          ["", "Any state"],
+          ["ready", "ready"],
+          ["busy", "busy"],
+          ["draining", "draining"],
+          ["offline", "offline"],
+        ].map(
+          ([value, text]) =>
+            html`<option value=${value} selected=${(filters["status"] ?? "") === value}>${text}</option>`,
         )}
       </select>
     </div>
@@ -88,9 +100,27 @@ function body(agents: Agents | undefined, shown: readonly AgentRow[]): View {
       },
       { title: "Success", numeric: true, cell: successCell, by: observedSuccess },
       { title: "Latency", numeric: true, rank: "wide", cell: (agent) => latencyText(agent), by: meanLatency },
-      { title: "Score", numeric: true, rank: "mid", cell: ({ score }) => (score === undefined ? "–" : score.toFixed(2)), by: ({ score = -1 }) => score },
-      { title: "Share", numeric: true, rank: "mid", cell: ({ share }) => percent(share), by: ({ share }) => share },
-      { title: "Completed", numeric: true, rank: "wide", cell: ({ completed }) => whole(completed), by: ({ completed }) => completed },
+      {
+        title: "Score",
+        numeric: true,
+        rank: "mid",
+        cell: ({ score }) => (score === undefined ? "–" : score.toFixed(2)),
+        by: ({ score = -1 }) => score,
+      },
+      {
+        title: "Share",
+        numeric: true,
+        rank: "mid",
+        cell: ({ share }) => percent(share),
+        by: ({ share }) => share,
+      },
+      {
+        title: "Completed",
+        numeric: true,
+        rank: "wide",
+        cell: ({ completed }) => whole(completed),
+        by: ({ completed }) => completed,
+      },
       {
         title: "Heartbeat",
         numeric: true,
@@ -103,7 +133,9 @@ function body(agents: Agents | undefined, shown: readonly AgentRow[]): View {
 }
 
 export function stateBadge(agent: AgentRow): View {
-  const suspended = Object.values(agent.kinds).filter(({ suspendedUntilAt }) => suspendedUntilAt !== undefined).length;
+  const suspended = Object.values(agent.kinds).filter(
+    ({ suspendedUntilAt }) => suspendedUntilAt !== undefined,
+  ).length;
   return html`<span class="row">
     ${badge(agent.isSaturated && agent.status === "busy" ? "full" : agent.status, statusTone(agent))}
     ${agent.isDraining && plainBadge("draining", "warn")}
@@ -119,7 +151,8 @@ function statusTone({ status }: AgentRow): Tone {
 
 function kindsText({ kinds, role }: AgentRow): string {
   const names = Object.keys(kinds).sort();
-  const text = names.length > 5 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");
+  const text =
+    names.length > 5 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");
   return role === undefined ? text : `${text} · role ${role}`;
 }
 
@@ -151,7 +184,10 @@ function successCell(agent: AgentRow): View {
   </div>`;
 }
 
-function fits(agent: AgentRow, { text = "", status = "" }: Readonly<Record<string, string | undefined>>): boolean {
+function fits(
+  agent: AgentRow,
+  { text = "", status = "" }: Readonly<Record<string, string | undefined>>,
+): boolean {
   if (status === "draining" ? !agent.isDraining : status !== "" && agent.status !== status) return false;
   const labels = Object.entries(agent.labels).map(([name, value]) => `${name}=${value}`);
   const words = [agent.id, agent.role ?? "", agent.type ?? "", ...Object.keys(agent.kinds), ...labels];

@@ -1,7 +1,7 @@
 // Budgets and rates: what is spent, reserved and left, which one holds tasks up, and when it opens again.
 
 import { h } from "preact";
-import type { BudgetView, Budgets, RateView } from "../../wire.ts";
+import type { Budgets, BudgetView, RateView } from "../../wire.ts";
 import { count, counted, dateTime, percent, whole, window } from "../format.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
@@ -32,10 +32,13 @@ function lists({ swarm, projects, rates }: Budgets): View {
       })}
     </div>`;
   return html`
-    ${(swarm !== undefined || own.length > 0) && html`<div class="columns">
+    ${
+      (swarm !== undefined || own.length > 0) &&
+      html`<div class="columns">
       ${swarm !== undefined && budgetView("The swarm", swarm, undefined)}
       ${own.map(([project, budget]) => budgetView(`Project ${project}`, budget, project))}
-    </div>`}
+    </div>`
+    }
     ${types.length > 0 && section({ title: "Rates", note: "tokens of all agents of a type" }, html`<div class="columns">${types.map(rateView)}</div>`)}
   `;
 }
@@ -47,7 +50,13 @@ function budgetView(title: string, budget: BudgetView, project: string | undefin
   return html`<section class="card pad" key=${title}>
     <div class="row"><h2>${title}</h2>${badge(state, isBinding ? "bad" : isUsedUp ? "warn" : "good")}${plainBadge(`mode ${mode}`)}</div>
     <div style=${{ margin: "14px 0 8px" }}>
-      ${bar([{ share: spent / tokens, tone: isUsedUp ? "bad" : "accent" }, { share: reserved / tokens, tone: "soft" }], `${percent(spent / tokens)} spent, ${percent(reserved / tokens)} reserved`)}
+      ${bar(
+        [
+          { share: spent / tokens, tone: isUsedUp ? "bad" : "accent" },
+          { share: reserved / tokens, tone: "soft" },
+        ],
+        `${percent(spent / tokens)} spent, ${percent(reserved / tokens)} reserved`,
+      )}
     </div>
     <dl class="figures">
       <div><dt>Spent</dt><dd title=${whole(spent)}>${count(spent)}</dd></div>
@@ -62,7 +71,16 @@ function budgetView(title: string, budget: BudgetView, project: string | undefin
   </section>`;
 }
 
-function rateView({ type, window: per, isSliding, tokensMax, used, reserved, opensAt, command }: RateView): View {
+function rateView({
+  type,
+  window: per,
+  isSliding,
+  tokensMax,
+  used,
+  reserved,
+  opensAt,
+  command,
+}: RateView): View {
   return html`<section class="card pad" key=${`${type} ${per}`}>
     <div class="row">
       <h2>${type}</h2>
@@ -70,7 +88,13 @@ function rateView({ type, window: per, isSliding, tokensMax, used, reserved, ope
       ${plainBadge(isSliding ? "sliding window" : "fixed window")}
     </div>
     <div class="bar-row" style=${{ margin: "14px 0 10px" }}>
-      ${bar([{ share: used / tokensMax, tone: opensAt === undefined ? "accent" : "warn" }, { share: reserved / tokensMax, tone: "soft" }], `${percent(used / tokensMax)} used`)}
+      ${bar(
+        [
+          { share: used / tokensMax, tone: opensAt === undefined ? "accent" : "warn" },
+          { share: reserved / tokensMax, tone: "soft" },
+        ],
+        `${percent(used / tokensMax)} used`,
+      )}
       <span class="nowrap">${count(used)} of ${count(tokensMax)} ${per.replace("_", " ")}</span>
     </div>
     <div class="row"><span class="muted small">${whole(reserved)} reserved for open attempts</span><span class="grow"></span>${h(Command, { text: command })}</div>

@@ -8,7 +8,7 @@ import { messageOf } from "../api.ts";
 import { TAIL_MAX, TYPING_MS } from "../bounds.ts";
 import { useDashboard } from "../context.ts";
 import { counted, exactTime, figure, whole } from "../format.ts";
-import { type Filters, href } from "../router.ts";
+import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { empty, failure, head, loading } from "../ui/states.ts";
@@ -27,7 +27,9 @@ export function EventsPage(): View {
   const skipped = useSignal(0);
   const isPaused = useSignal(false);
   const held = useSignal<readonly EventRow[]>([]);
-  const older = useSignal<{ readonly before?: number; readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
+  const older = useSignal<{ readonly before?: number; readonly isBusy: boolean; readonly error?: string }>({
+    isBusy: false,
+  });
   const { data, refused } = useLive("events", query, {
     events: (fresh, lost) => {
       skipped.value += lost;
@@ -36,7 +38,7 @@ export function EventsPage(): View {
     },
   });
   const key = JSON.stringify(query);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other filters begin with an empty list.
+  // Other filters begin with an empty list.
   useLayoutEffect(() => {
     rows.value = [];
     held.value = [];
@@ -56,7 +58,10 @@ export function EventsPage(): View {
     older.value = { isBusy: true };
     try {
       const before = older.peek().before ?? last?.idx;
-      const page = await api.events({ ...query, limit: "200", ...(before === undefined ? {} : { before: String(before) }) }, new AbortController().signal);
+      const page = await api.events(
+        { ...query, limit: "200", ...(before === undefined ? {} : { before: String(before) }) },
+        new AbortController().signal,
+      );
       const known = new Set(rows.peek().map(({ id }) => id));
       rows.value = [...rows.peek(), ...[...page.rows].reverse().filter(({ id }) => !known.has(id))];
       older.value = { isBusy: false, ...(page.before === undefined ? {} : { before: page.before }) };
@@ -69,7 +74,10 @@ export function EventsPage(): View {
   return html`
     ${head({
       title: "Events",
-      note: state === undefined ? "…" : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second`,
+      note:
+        state === undefined
+          ? "…"
+          : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second`,
       side: html`<button type="button" class="button" aria-pressed=${String(isPaused.value)} onClick=${pause}>
         ${isPaused.value ? `Go on${held.value.length > 0 ? `, ${whole(held.value.length)} new` : ""}` : "Pause"}
       </button>`,
@@ -127,7 +135,10 @@ function EventFilters({ state }: { readonly state: EventsState | undefined }): V
 function list(rows: readonly EventRow[], state: EventsState | undefined): View {
   if (state === undefined) return loading("Loading events");
   if (rows.length === 0)
-    return empty({ title: "No event matches yet", text: "Events appear as the swarm decides. Older ones can be read below." });
+    return empty({
+      title: "No event matches yet",
+      text: "Events appear as the swarm decides. Older ones can be read below.",
+    });
   return html`
     <div class="vhead event-grid" aria-hidden="true">
       <span>Time</span><span class="mid number">Batch</span><span class="mid">Type</span><span>What happened</span>

@@ -19,9 +19,18 @@ export function FairnessPage(): View {
   const by = useSignal<"user" | "project">("user");
   if (refused.value !== undefined) return failure(refused.value.message);
   const fairness = data.value;
-  if (fairness === undefined) return html`${head({ title: "Fairness", note: "…" })}<div class="card">${loading("Loading shares")}</div>`;
+  if (fairness === undefined)
+    return html`${head({ title: "Fairness", note: "…" })}<div class="card">${loading("Loading shares")}</div>`;
   const projects = Object.values(fairness.projects);
-  const side = segments("Colours by", [["user", "By user"], ["project", "By project"]] as const, by.value, (value) => (by.value = value));
+  const side = segments(
+    "Colours by",
+    [
+      ["user", "By user"],
+      ["project", "By project"],
+    ] as const,
+    by.value,
+    (value) => (by.value = value),
+  );
   const note = `the newest ${counted(fairness.waterfall.length, "assignment")}, each from its submission to its agent`;
   return html`
     ${head({ title: "Fairness", note: noteOf(fairness) })}
@@ -33,7 +42,8 @@ export function FairnessPage(): View {
 }
 
 function noteOf({ rules, projectTurn, userTurn, windowMs }: Fairness): string {
-  const turn = projectTurn === "none" ? `users by ${userTurn}` : `projects by ${projectTurn}, users by ${userTurn}`;
+  const turn =
+    projectTurn === "none" ? `users by ${userTurn}` : `projects by ${projectTurn}, users by ${userTurn}`;
   return `Rules ${rules}: turns of ${turn}. Shares of the last ${duration(windowMs)}`;
 }
 
@@ -49,7 +59,9 @@ interface ProjectTableProps {
 }
 
 function ProjectTable({ projects }: ProjectTableProps): View {
-  const rows = [...projects].sort((one, other) => other.target - one.target || one.project.localeCompare(other.project));
+  const rows = [...projects].sort(
+    (one, other) => other.target - one.target || one.project.localeCompare(other.project),
+  );
   return h(Table<FairnessProject>, {
     ...{ label: "Share by project", rows, id: ({ project }: FairnessProject) => project },
     link: ({ project }) => href(["tasks"], { project }),
@@ -63,11 +75,35 @@ function ProjectTable({ projects }: ProjectTableProps): View {
         </div>`,
       },
       { title: "Share against target", cell: shareView, by: ({ share }) => share },
-      { title: "Deficit", numeric: true, rank: "mid", cell: ({ deficit }) => deficitText(deficit), by: ({ deficit }) => deficit },
+      {
+        title: "Deficit",
+        numeric: true,
+        rank: "mid",
+        cell: ({ deficit }) => deficitText(deficit),
+        by: ({ deficit }) => deficit,
+      },
       { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-      { title: "Running", numeric: true, rank: "mid", cell: ({ running }) => whole(running), by: ({ running }) => running },
-      { title: "Wait p50", numeric: true, rank: "wide", cell: ({ waitP50Ms }) => optional(waitP50Ms), by: ({ waitP50Ms = -1 }) => waitP50Ms },
-      { title: "Wait p95", numeric: true, rank: "mid", cell: ({ waitP95Ms }) => optional(waitP95Ms), by: ({ waitP95Ms = -1 }) => waitP95Ms },
+      {
+        title: "Running",
+        numeric: true,
+        rank: "mid",
+        cell: ({ running }) => whole(running),
+        by: ({ running }) => running,
+      },
+      {
+        title: "Wait p50",
+        numeric: true,
+        rank: "wide",
+        cell: ({ waitP50Ms }) => optional(waitP50Ms),
+        by: ({ waitP50Ms = -1 }) => waitP50Ms,
+      },
+      {
+        title: "Wait p95",
+        numeric: true,
+        rank: "mid",
+        cell: ({ waitP95Ms }) => optional(waitP95Ms),
+        by: ({ waitP95Ms = -1 }) => waitP95Ms,
+      },
     ],
   });
 }
@@ -100,7 +136,8 @@ function past({ past: { times, shares } }: Fairness): View {
   return section(
     { title: "Shares over time" },
     h(LineChart, {
-      ...{ title: "Share of assignments", text: percent, top: 1 },
+      // Another set of projects is another chart.
+      ...{ key: names.join(" "), title: "Share of assignments", text: percent, top: 1 },
       lines: names.map((label, at) => ({ label, colour: (at % 8) + 1 })),
       columns: [times.map((at) => at / 1_000), ...names.map((name) => shares[name] ?? [])],
     }),
@@ -112,7 +149,8 @@ function waterfall({ waterfall: rows }: Fairness, by: "user" | "project"): View 
     return html`<div class="card">
       ${empty({ title: "No assignment yet", text: "With a burst of one user, the colours of the others soon stand between its own." })}
     </div>`;
-  const groupOf = (row: Fairness["waterfall"][number]) => (by === "project" ? row.project : `${row.project}/${row.user}`);
+  const groupOf = (row: Fairness["waterfall"][number]) =>
+    by === "project" ? row.project : `${row.project}/${row.user}`;
   const colours = coloursOf(rows.map(groupOf));
   const bars = rows.map((row) => ({
     from: row.at - row.waitedMs,
@@ -134,7 +172,8 @@ function why(projectBy: string, userBy: string): string {
 }
 
 function users(rows: readonly FairnessUser[]): View {
-  if (rows.length === 0) return html`<div class="card">${empty({ title: "No user has submitted a task" })}</div>`;
+  if (rows.length === 0)
+    return html`<div class="card">${empty({ title: "No user has submitted a task" })}</div>`;
   return h(Table<FairnessUser>, {
     ...{ label: "Waits by user", id: ({ project, user }: FairnessUser) => `${project}/${user}` },
     rows: [...rows].sort((one, other) => other.waitMsMax - one.waitMsMax),
@@ -148,10 +187,32 @@ function users(rows: readonly FairnessUser[]): View {
         </div>`,
       },
       { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-      { title: "Running", numeric: true, rank: "mid", cell: ({ running }) => whole(running), by: ({ running }) => running },
-      { title: "Started", numeric: true, rank: "mid", cell: ({ started }) => whole(started), by: ({ started }) => started },
-      { title: "Mean wait", numeric: true, cell: ({ waitMsMean }) => duration(waitMsMean), by: ({ waitMsMean }) => waitMsMean },
-      { title: "Longest", numeric: true, cell: ({ waitMsMax }) => duration(waitMsMax), by: ({ waitMsMax }) => waitMsMax },
+      {
+        title: "Running",
+        numeric: true,
+        rank: "mid",
+        cell: ({ running }) => whole(running),
+        by: ({ running }) => running,
+      },
+      {
+        title: "Started",
+        numeric: true,
+        rank: "mid",
+        cell: ({ started }) => whole(started),
+        by: ({ started }) => started,
+      },
+      {
+        title: "Mean wait",
+        numeric: true,
+        cell: ({ waitMsMean }) => duration(waitMsMean),
+        by: ({ waitMsMean }) => waitMsMean,
+      },
+      {
+        title: "Longest",
+        numeric: true,
+        cell: ({ waitMsMax }) => duration(waitMsMax),
+        by: ({ waitMsMax }) => waitMsMax,
+      },
     ],
   });
 }

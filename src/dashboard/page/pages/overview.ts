@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { Fragment, h } from "preact";
 import type { HealthLevel, HealthView, HistoryWindow, Overview, QueueRow } from "../../wire.ts";
 import { useDashboard } from "../context.ts";
+import { FailureTable } from "../failure-table.ts";
 import { count, counted, duration, figure, percent, whole } from "../format.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
@@ -14,7 +15,6 @@ import { empty, failure, head, loading, section, segments } from "../ui/states.t
 import { Table } from "../ui/table.ts";
 import { tile } from "../ui/tile.ts";
 import { badge, type Tone } from "../ui/tone.ts";
-import { FailureTable } from "../failure-table.ts";
 import { type ChartColumns, useHistory } from "../use-history.ts";
 import { useLive } from "../use-live.ts";
 
@@ -35,7 +35,8 @@ export function OverviewPage(): View {
 
 function noteOf({ swarm, leader, standbys, term, isStale }: Overview): string {
   const led = isStale ? "answered by a standby" : `led by ${leader}, term ${term}`;
-  const behind = standbys === undefined || standbys.length === 0 ? "no standby" : counted(standbys.length, "standby");
+  const behind =
+    standbys === undefined || standbys.length === 0 ? "no standby" : counted(standbys.length, "standby");
   return `Swarm ${swarm}, ${led}, ${behind}`;
 }
 
@@ -46,7 +47,12 @@ const levelTone: Readonly<Record<HealthLevel | "unknown", Tone>> = {
   critical: "bad",
   unknown: "idle",
 };
-const levelMark: Readonly<Record<HealthLevel, string>> = { ok: "✓", note: "✓", attention: "!", critical: "✕" };
+const levelMark: Readonly<Record<HealthLevel, string>> = {
+  ok: "✓",
+  note: "✓",
+  attention: "!",
+  critical: "✕",
+};
 
 /** The verdict on the swarm, and the one command to run next. */
 function verdict({ level, verdict: sentence, next, areas, findings }: HealthView): View {
@@ -110,7 +116,15 @@ function Charts({ columns, range }: { readonly columns: ChartColumns; readonly r
       zoom.value !== undefined &&
       html`<button class="button quiet" type="button" onClick=${() => (zoom.value = undefined)}>Reset zoom</button>`
     }
-    ${segments("Range", [["15m", "15 min"], ["6h", "6 h"]] as const, range, choose)}
+    ${segments(
+      "Range",
+      [
+        ["15m", "15 min"],
+        ["6h", "6 h"],
+      ] as const,
+      range,
+      choose,
+    )}
   </div>`;
   const note = "Point at one chart and the others follow; drag to zoom";
   return section(
@@ -183,15 +197,29 @@ function queueTable(rows: readonly QueueRow[]): View {
     columns: [
       {
         title: "Kind",
-        cell: ({ kind, role }) => html`<a class="strong" href=${href(["tasks"], { state: "queued", kind, sort: "oldest" })}>${kind}</a>
+        cell: ({
+          kind,
+          role,
+        }) => html`<a class="strong" href=${href(["tasks"], { state: "queued", kind, sort: "oldest" })}>${kind}</a>
           ${role !== undefined && html` <span class="muted">role ${role}</span>`}`,
       },
-      { title: "Waiting", numeric: true, cell: ({ waiting: tasks }) => whole(tasks), by: (row) => row.waiting },
-      { title: "Oldest", numeric: true, cell: ({ oldestMs }) => duration(oldestMs), by: (row) => row.oldestMs },
+      {
+        title: "Waiting",
+        numeric: true,
+        cell: ({ waiting: tasks }) => whole(tasks),
+        by: (row) => row.waiting,
+      },
+      {
+        title: "Oldest",
+        numeric: true,
+        cell: ({ oldestMs }) => duration(oldestMs),
+        by: (row) => row.oldestMs,
+      },
       {
         title: "Agents",
         numeric: true,
-        cell: ({ agents }) => (agents === 0 ? html`<span class="bad-text">none serves it</span>` : whole(agents)),
+        cell: ({ agents }) =>
+          agents === 0 ? html`<span class="bad-text">none serves it</span>` : whole(agents),
         by: (row) => row.agents,
       },
     ],

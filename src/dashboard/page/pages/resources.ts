@@ -43,7 +43,8 @@ function listOf({ resources, windowMs, omitted }: Resources, only: string | unde
 }
 
 function resourceView(row: ResourceRow, windowMs: number): View {
-  const { resource, slots, inUse, waiting, maxWaiters, setBy, utilisation, alpha, isAutoTuned, alphaFrom } = row;
+  const { resource, slots, inUse, waiting, maxWaiters, setBy, utilisation, alpha, isAutoTuned, alphaFrom } =
+    row;
   const isFull = inUse >= slots;
   return html`
     <div class="row">

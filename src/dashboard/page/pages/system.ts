@@ -17,7 +17,8 @@ export function SystemPage(): View {
   const { data, refused } = useLive("system");
   if (refused.value !== undefined) return failure(refused.value.message);
   const system = data.value;
-  if (system === undefined) return html`${head({ title: "System", note: "…" })}<div class="card">${loading("Loading the system")}</div>`;
+  if (system === undefined)
+    return html`${head({ title: "System", note: "…" })}<div class="card">${loading("Loading the system")}</div>`;
   return html`
     ${head({ title: "System", note: `Waggle ${system.dashboard.version}; journal ${system.journal.durability}` })}
     <div class="columns">${broker(system)}${coordinators(system)}${journal(system)}${dashboard(system)}</div>
@@ -32,7 +33,11 @@ export function SystemPage(): View {
   `;
 }
 
-function facts(title: string, side: View, rows: readonly (readonly [name: string, value: View | undefined])[]): View {
+function facts(
+  title: string,
+  side: View,
+  rows: readonly (readonly [name: string, value: View | undefined])[],
+): View {
   return html`<section class="card pad">
     <div class="row" style=${{ marginBottom: "12px" }}><h2>${title}</h2>${side}</div>
     <dl class="facts">
@@ -52,27 +57,66 @@ function broker({ broker: { url, name, version, connection, answerMs } }: System
 
 function coordinators({ coordinators: of }: System): View {
   const { leader, term, standbys } = of;
-  const optional = (value: number | undefined, text: (value: number) => string) => (value === undefined ? undefined : text(value));
-  return facts("Coordinators", standbys.length === 0 ? badge("no standby", "warn") : badge(counted(standbys.length, "standby"), "good"), [
-    ["Leader", leader === "" ? html`<span class="bad-text">none</span>` : leader],
-    ["Term", whole(term)],
-    ["Standbys", standbys.length === 0 ? html`none; ${h(Command, { text: "waggle up" })} starts one` : standbys.join(", ")],
-    ["Append p50, p99", of.appendP50Ms === undefined ? undefined : `${duration(of.appendP50Ms)}, ${duration(of.appendP99Ms ?? 0)}`],
-    ["Loop lag p99", optional(of.loopLagP99Ms, duration)],
-    ["Memory", optional(of.rssBytes, bytes)],
-  ]);
+  const optional = (value: number | undefined, text: (value: number) => string) =>
+    value === undefined ? undefined : text(value);
+  return facts(
+    "Coordinators",
+    standbys.length === 0 ? badge("no standby", "warn") : badge(counted(standbys.length, "standby"), "good"),
+    [
+      ["Leader", leader === "" ? html`<span class="bad-text">none</span>` : leader],
+      ["Term", whole(term)],
+      [
+        "Standbys",
+        standbys.length === 0
+          ? html`none; ${h(Command, { text: "waggle up" })} starts one`
+          : standbys.join(", "),
+      ],
+      [
+        "Append p50, p99",
+        of.appendP50Ms === undefined
+          ? undefined
+          : `${duration(of.appendP50Ms)}, ${duration(of.appendP99Ms ?? 0)}`,
+      ],
+      ["Loop lag p99", optional(of.loopLagP99Ms, duration)],
+      ["Memory", optional(of.rssBytes, bytes)],
+    ],
+  );
 }
 
 function journal({ journal: of }: System): View {
-  const { durability, sentence, bytes: size, bytesMax, base, baseFailure, foreignRecords, firstIdx, lastIdx, id } = of;
+  const {
+    durability,
+    sentence,
+    bytes: size,
+    bytesMax,
+    base,
+    baseFailure,
+    foreignRecords,
+    firstIdx,
+    lastIdx,
+    id,
+  } = of;
   const isBad = baseFailure !== undefined;
   return facts("Journal", badge(isBad ? "not compacted" : durability, isBad ? "warn" : "good"), [
     ["Durability", sentence],
-    ["Size", bytesMax === undefined ? bytes(size) : html`${bar([{ share: size / bytesMax }], "journal size")} ${bytes(size)} of ${bytes(bytesMax)}`],
+    [
+      "Size",
+      bytesMax === undefined
+        ? bytes(size)
+        : html`${bar([{ share: size / bytesMax }], "journal size")} ${bytes(size)} of ${bytes(bytesMax)}`,
+    ],
     ["Batches", `${whole(firstIdx)} to ${whole(lastIdx)}`],
-    ["Base", base === undefined ? "none yet" : `batch ${whole(base.idx)}, ${bytes(base.bytes)}, ${dateTime(base.at)}`],
+    [
+      "Base",
+      base === undefined
+        ? "none yet"
+        : `batch ${whole(base.idx)}, ${bytes(base.bytes)}, ${dateTime(base.at)}`,
+    ],
     ["Trouble", baseFailure === undefined ? undefined : html`<span class="warn-text">${baseFailure}</span>`],
-    ["Foreign records", foreignRecords === undefined || foreignRecords === 0 ? undefined : whole(foreignRecords)],
+    [
+      "Foreign records",
+      foreignRecords === undefined || foreignRecords === 0 ? undefined : whole(foreignRecords),
+    ],
     ["Id", html`<span class="mono">${id}</span>`],
     ["Check it", h(Command, { text: "waggle verify" })],
   ]);
@@ -102,12 +146,17 @@ function counters({ counters: all }: System): View {
 
 /** `staleResults` → `stale results`. */
 function spoken(name: string): string {
-  return name.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("-", " ").toLowerCase();
+  return name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replaceAll("-", " ")
+    .toLowerCase();
 }
 
 function Settings({ settings }: Pick<System, "settings">): View {
   const text = useSignal("");
-  const found = settings.filter(({ area, name = "", setting }) => `${area} ${name} ${setting}`.toLowerCase().includes(text.value.toLowerCase()));
+  const found = settings.filter(({ area, name = "", setting }) =>
+    `${area} ${name} ${setting}`.toLowerCase().includes(text.value.toLowerCase()),
+  );
   return html`
     <div class="filters">
       <input
@@ -123,15 +172,27 @@ function Settings({ settings }: Pick<System, "settings">): View {
       found.length === 0
         ? html`<div class="card">${empty({ title: "No setting matches" })}</div>`
         : h(Table<System["settings"][number]>, {
-            ...{ label: "Settings", rows: found, id: ({ area, name = "", setting }) => `${area} ${name} ${setting}` },
+            ...{
+              label: "Settings",
+              rows: found,
+              id: ({ area, name = "", setting }: System["settings"][number]) => `${area} ${name} ${setting}`,
+            },
             columns: [
               {
                 title: "Setting",
-                cell: ({ area, name, setting }) => html`<div class="stack"><span class="strong">${setting}</span>
+                cell: ({
+                  area,
+                  name,
+                  setting,
+                }) => html`<div class="stack"><span class="strong">${setting}</span>
                   <span class="muted small break">${area}${name === undefined ? "" : ` ${name}`}</span></div>`,
               },
               { title: "Value", cell: ({ value }) => html`<span class="break">${value}</span>` },
-              { title: "Origin", rank: "mid", cell: ({ origin }) => html`<span class="muted">${origin}</span>` },
+              {
+                title: "Origin",
+                rank: "mid",
+                cell: ({ origin }) => html`<span class="muted">${origin}</span>`,
+              },
               { title: "Changed by", rank: "wide", cell: ({ command }) => h(Command, { text: command }) },
             ],
           })

@@ -31,7 +31,8 @@ export function TaskDetailPage({ id, project }: TaskPageProps): View {
     return html`${head({ title: id, crumb })}
       <div class="card">${empty({ title: `No task ${id} in project ${project}`, text: refused.value.message })}</div>`;
   const detail = data.value;
-  if (detail === undefined) return html`${head({ title: id, crumb, note: "…" })}<div class="card">${loading("Loading the task")}</div>`;
+  if (detail === undefined)
+    return html`${head({ title: id, crumb, note: "…" })}<div class="card">${loading("Loading the task")}</div>`;
   return html`
     ${head({ title: id, crumb, note: noteOf(detail), side: h(Actions, { detail }) })}
     ${outcome(detail)}
@@ -80,18 +81,50 @@ function Actions({ detail }: { readonly detail: TaskDetail }): View {
       ...{ kind: task.kind, project, user: task.user },
       ...(payload === undefined || payload.isCut ? {} : { payload: payload.text }),
       ...(payload?.encoding === undefined ? {} : { encoding: payload.encoding }),
-      ...(spec === undefined ? {} : { weight: spec.weight, priority: spec.priority, maxAttempts: spec.maxAttempts }),
+      ...(spec === undefined
+        ? {}
+        : { weight: spec.weight, priority: spec.priority, maxAttempts: spec.maxAttempts }),
       ...(spec?.role === undefined ? {} : { role: spec.role }),
     });
   };
   return html`
-    ${can.retry && html`<button type="button" class="button primary" onClick=${() =>
-      ask(dashboard, { ...{ title: `Retry ${name}`, verb: "retry", body: one, button: "Retry" }, note: `Opens round ${round + 1}, with the same payload. Failures count from 0.` })}>Retry…</button>`}
+    ${
+      can.retry &&
+      html`<button type="button" class="button primary" onClick=${() =>
+        ask(dashboard, {
+          ...{ title: `Retry ${name}`, verb: "retry", body: one, button: "Retry" },
+          note: `Opens round ${round + 1}, with the same payload. Failures count from 0.`,
+        })}>Retry…</button>`
+    }
     ${can.reschedule && html`<button type="button" class="button" onClick=${() => openReschedule(dashboard, { task: name, project })}>Reschedule…</button>`}
-    ${can.revoke && html`<button type="button" class="button" onClick=${() =>
-      ask(dashboard, { ...{ title: `Revoke the attempt of ${name}`, verb: "revoke", body: { task: name, project }, button: "Revoke", isDangerous: true }, note: "Takes the open attempt from its agent. The task is tried again." })}>Revoke…</button>`}
-    ${can.cancel && html`<button type="button" class="button danger" onClick=${() =>
-      ask(dashboard, { ...{ title: `Cancel ${name}`, verb: "cancel", body: one, button: "Cancel the task", isDangerous: true }, note: "The task ends. An attempt in flight is taken back." })}>Cancel…</button>`}
+    ${
+      can.revoke &&
+      html`<button type="button" class="button" onClick=${() =>
+        ask(dashboard, {
+          ...{
+            title: `Revoke the attempt of ${name}`,
+            verb: "revoke",
+            body: { task: name, project },
+            button: "Revoke",
+            isDangerous: true,
+          },
+          note: "Takes the open attempt from its agent. The task is tried again.",
+        })}>Revoke…</button>`
+    }
+    ${
+      can.cancel &&
+      html`<button type="button" class="button danger" onClick=${() =>
+        ask(dashboard, {
+          ...{
+            title: `Cancel ${name}`,
+            verb: "cancel",
+            body: one,
+            button: "Cancel the task",
+            isDangerous: true,
+          },
+          note: "The task ends. An attempt in flight is taken back.",
+        })}>Cancel…</button>`
+    }
     <button type="button" class="button" onClick=${copy}>Copy…</button>
   `;
 }
@@ -103,7 +136,11 @@ function spanText({ waterfall, nowAt }: TaskDetail): string {
   return `${duration(end - first.fromAt)} in total`;
 }
 
-const toneOfEnd: Readonly<Record<string, Span["tone"]>> = { completed: "good", cancelled: "idle", expired: "warn" };
+const toneOfEnd: Readonly<Record<string, Span["tone"]>> = {
+  completed: "good",
+  cancelled: "idle",
+  expired: "warn",
+};
 
 function timeline({ waterfall, nowAt }: TaskDetail): View {
   const [first] = waterfall;
@@ -156,13 +193,32 @@ function attempts({ attempts: all, nowAt, wait }: TaskDetail): View {
   return h(
     Fragment,
     null,
-    [...all].reverse().map((attempt) => html`<article class="card pad" key=${attempt.attempt} style=${{ marginBottom: "10px" }}>${attemptView(attempt, nowAt)}</article>`),
+    [...all]
+      .reverse()
+      .map(
+        (attempt) =>
+          html`<article class="card pad" key=${attempt.attempt} style=${{ marginBottom: "10px" }}>${attemptView(attempt, nowAt)}</article>`,
+      ),
   );
 }
 
 function attemptView(attempt: AttemptView, nowAt: number): View {
-  const { attempt: number, agent, ended, endedAt, assignedAt, error, why, tokens, tokensCharged, receipt, runsAs, holdsPlace } = attempt;
-  const tone = ended === undefined ? "accent" : ended === "completed" ? "good" : ended === "cancelled" ? "warn" : "bad";
+  const {
+    attempt: number,
+    agent,
+    ended,
+    endedAt,
+    assignedAt,
+    error,
+    why,
+    tokens,
+    tokensCharged,
+    receipt,
+    runsAs,
+    holdsPlace,
+  } = attempt;
+  const tone =
+    ended === undefined ? "accent" : ended === "completed" ? "good" : ended === "cancelled" ? "warn" : "bad";
   return html`
     <div class="row">
       <strong>Attempt ${number}</strong>
@@ -183,7 +239,9 @@ function attemptView(attempt: AttemptView, nowAt: number): View {
 }
 
 function candidates({ candidates: all, ineligible }: AttemptView["receipt"]): View {
-  const reasons = Object.entries(ineligible).map(([reason, number]) => `${number} ${reason.replaceAll("-", " ")}`);
+  const reasons = Object.entries(ineligible).map(
+    ([reason, number]) => `${number} ${reason.replaceAll("-", " ")}`,
+  );
   return html`<details style=${{ marginTop: "6px" }}>
     <summary>Receipt: ${counted(all.length, "candidate")}${reasons.length > 0 ? `; not eligible: ${reasons.join(", ")}` : ""}</summary>
     <div class="scroll-x">
@@ -225,7 +283,8 @@ function Contents({ id, project }: ContentsProps): View {
     }
   };
   const found = contents.value;
-  if (error.value !== undefined) return html`<div class="card">${failure(error.value, () => void read())}</div>`;
+  if (error.value !== undefined)
+    return html`<div class="card">${failure(error.value, () => void read())}</div>`;
   if (found === undefined)
     return html`<div class="card pad row">
       <button type="button" class="button" disabled=${isBusy.value} onClick=${read}>${isBusy.value ? "Reading…" : "Show"}</button>
@@ -244,7 +303,10 @@ function Contents({ id, project }: ContentsProps): View {
 }
 
 function content(title: string, found: TextContent | undefined, missing: string | undefined): View {
-  const size = found === undefined ? "" : `${bytes(found.bytes)}${found.encoding === undefined ? "" : ", base64"}${found.isCut ? ", its beginning" : ""}`;
+  const size =
+    found === undefined
+      ? ""
+      : `${bytes(found.bytes)}${found.encoding === undefined ? "" : ", base64"}${found.isCut ? ", its beginning" : ""}`;
   return html`<div class="stack">
     <h3>${title} <span class="muted small">${size}</span></h3>
     ${found === undefined ? html`<p class="muted">${missing ?? "none"}</p>` : html`<pre class="text" data-content=${title.toLowerCase()}>${found.text}</pre>`}

@@ -35,12 +35,12 @@ export function TasksPage(): View {
   const { data: counts, refused } = useLive("tasks");
   const query = Object.fromEntries(filterNames.map((name) => [name, filters[name]]));
   const key = JSON.stringify(query);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the query.
+  // The key stands for the query.
   const list = useMemo(() => new TaskList(api, query), [key, api]);
   const chosen = useSignal<ReadonlyMap<string, TaskRow>>(new Map());
   const { value: idx } = live.idx;
   useEffect(() => () => list.stop(), [list]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new batch is the occasion.
+  // A new batch is the occasion.
   useEffect(() => list.changed(), [idx, list]);
   if (refused.value !== undefined) return failure(refused.value.message);
 
@@ -54,7 +54,9 @@ export function TasksPage(): View {
     ${head({
       title: "Tasks",
       note: noteOf(state, counts.value),
-      side: session.isReadOnly ? undefined : html`<button type="button" class="button primary" onClick=${submit}>New task</button>`,
+      side: session.isReadOnly
+        ? undefined
+        : html`<button type="button" class="button primary" onClick=${submit}>New task</button>`,
     })}
     ${h(FilterBar, { counts: counts.value })}
     ${actions(dashboard, { state, filters: query, chosen: chosen.value, done, clear: () => (chosen.value = new Map()) })}
@@ -81,8 +83,12 @@ export function TasksPage(): View {
 }
 
 function noteOf({ total, rows, isLoading }: TaskListState, counts: TaskCounts | undefined): string {
-  const live = ["queued", "delayed", "assigned", "running"].reduce((sum, state) => sum + (counts?.tasks[state] ?? 0), 0);
-  const match = total === undefined ? `${counted(rows.length, "task")} read` : `${counted(total, "task")} match`;
+  const live = ["queued", "delayed", "assigned", "running"].reduce(
+    (sum, state) => sum + (counts?.tasks[state] ?? 0),
+    0,
+  );
+  const match =
+    total === undefined ? `${counted(rows.length, "task")} read` : `${counted(total, "task")} match`;
   return isLoading && rows.length === 0 ? "…" : `${match}; ${whole(live)} in the swarm have not ended`;
 }
 
@@ -175,17 +181,39 @@ function actions(dashboard: Dashboard, { state, filters, chosen, done, clear }: 
   if (dashboard.session.isReadOnly) return null;
   const rows = [...chosen.values()];
   if (rows.length > 0) {
-    const tasks = (of: readonly string[]) => rows.filter((row) => of.includes(row.state)).map(({ task, project, round }) => ({ task, project, round }));
+    const tasks = (of: readonly string[]) =>
+      rows
+        .filter((row) => of.includes(row.state))
+        .map(({ task, project, round }) => ({ task, project, round }));
     const live = tasks(liveStates);
     const ended = tasks(retryable);
     return html`<div class="row" data-bar="chosen" style=${{ minHeight: "46px" }}>
       <strong>${counted(rows.length, "task")} chosen</strong>
       <button type="button" class="button danger" disabled=${live.length === 0} onClick=${() =>
-        ask(dashboard, { ...{ title: `Cancel ${counted(live.length, "task")}`, verb: "cancel", body: { tasks: live }, button: "Cancel them", isDangerous: true, done }, note: "Their attempts are taken back." })}>
+        ask(dashboard, {
+          ...{
+            title: `Cancel ${counted(live.length, "task")}`,
+            verb: "cancel",
+            body: { tasks: live },
+            button: "Cancel them",
+            isDangerous: true,
+            done,
+          },
+          note: "Their attempts are taken back.",
+        })}>
         Cancel ${live.length}
       </button>
       <button type="button" class="button" disabled=${ended.length === 0} onClick=${() =>
-        ask(dashboard, { ...{ title: `Retry ${counted(ended.length, "task")}`, verb: "retry", body: { tasks: ended }, button: "Retry them", done }, note: "Each opens its next round, with the same payload." })}>
+        ask(dashboard, {
+          ...{
+            title: `Retry ${counted(ended.length, "task")}`,
+            verb: "retry",
+            body: { tasks: ended },
+            button: "Retry them",
+            done,
+          },
+          note: "Each opens its next round, with the same payload.",
+        })}>
         Retry ${ended.length}
       </button>
       <button type="button" class="button quiet" onClick=${clear}>Choose none</button>
@@ -200,11 +228,24 @@ function actions(dashboard: Dashboard, { state, filters, chosen, done, clear }: 
           </span>`
         : html`<span class="muted small">All that match:</span>
             <button type="button" class="button danger" disabled=${state.total === 0} onClick=${() =>
-              ask(dashboard, { ...{ title: "Cancel all that match", verb: "cancel", body: { filter }, button: "Cancel", isDangerous: true, done }, note: `Live tasks with ${words(filters)}.` })}>
+              ask(dashboard, {
+                ...{
+                  title: "Cancel all that match",
+                  verb: "cancel",
+                  body: { filter },
+                  button: "Cancel",
+                  isDangerous: true,
+                  done,
+                },
+                note: `Live tasks with ${words(filters)}.`,
+              })}>
               Cancel all…
             </button>
             <button type="button" class="button" disabled=${state.total === 0} onClick=${() =>
-              ask(dashboard, { ...{ title: "Retry all that match", verb: "retry", body: { filter }, button: "Retry", done }, note: `Ended tasks with ${words(filters)}, completed ones excepted.` })}>
+              ask(dashboard, {
+                ...{ title: "Retry all that match", verb: "retry", body: { filter }, button: "Retry", done },
+                note: `Ended tasks with ${words(filters)}, completed ones excepted.`,
+              })}>
               Retry all…
             </button>`
     }
@@ -246,7 +287,10 @@ function rowsOf(state: TaskListState, deps: RowDeps): View {
   if (isLoading && rows.length === 0) return loading("Loading tasks");
   if (rows.length === 0)
     return Object.values(deps.query).some(Boolean)
-      ? empty({ title: "No task matches", text: "Ended tasks are listed for as long as the policy remembers them." })
+      ? empty({
+          title: "No task matches",
+          text: "Ended tasks are listed for as long as the policy remembers them.",
+        })
       : empty({
           title: "No task was submitted yet",
           text: "Submit one here, or in a terminal:",
@@ -268,7 +312,10 @@ function listPixels(): number {
   return Math.max(8 * ROW, innerHeight - 330);
 }
 
-function taskRow(row: TaskRow, { style, chosen, choose, open }: RowDeps & { readonly style: Placement }): View {
+function taskRow(
+  row: TaskRow,
+  { style, chosen, choose, open }: RowDeps & { readonly style: Placement },
+): View {
   const address = href(["tasks", row.project, row.task]);
   const isChosen = chosen.has(keyOf(row));
   const click = (event: MouseEvent) => {

@@ -54,7 +54,9 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
   for (const { name, parent } of states) if (parent !== undefined) graph.setParent(name, parent);
 
   const leafOf = (name: string): string => {
-    const first = states.find(({ parent, isInitial }) => parent === name && isInitial) ?? states.find(({ parent }) => parent === name);
+    const first =
+      states.find(({ parent, isInitial }) => parent === name && isInitial) ??
+      states.find(({ parent }) => parent === name);
     return first === undefined ? name : leafOf(first.name);
   };
   const outer: string[] = [];
@@ -70,7 +72,12 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
   for (const [key, label] of labels) {
     const [from, to] = JSON.parse(key) as [string, string];
     const width = Math.max(...label.map((line) => line.length)) * LETTER;
-    graph.setEdge(from, to, { label: label.join("\n"), width, height: label.length * LINE + 4, labelpos: "c" });
+    graph.setEdge(from, to, {
+      label: label.join("\n"),
+      width,
+      height: label.length * LINE + 4,
+      labelpos: "c",
+    });
   }
   dagre.layout(graph);
 
@@ -84,7 +91,10 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
       ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
     })),
     edges: graph.edges().map((edge) => {
-      const { points, label, x, y } = graph.edge(edge) as unknown as { points: Point[]; label: string } & Point;
+      const { points, label, x, y } = graph.edge(edge) as unknown as {
+        points: Point[];
+        label: string;
+      } & Point;
       return { path: pathOf(points), label: label.split("\n"), x, y: y + 4 };
     }),
   };

@@ -15,7 +15,9 @@ export function Dialog({ title, note, close, children, kind }: DialogProps): Vie
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    const first = box.current?.querySelector<HTMLElement>("[autofocus], input, select, textarea, .primary, button");
+    const first = box.current?.querySelector<HTMLElement>(
+      "[autofocus], input, select, textarea, .primary, button",
+    );
     first?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
@@ -41,7 +43,9 @@ export function Dialog({ title, note, close, children, kind }: DialogProps): Vie
 }
 
 function keepInside(event: KeyboardEvent, box: HTMLElement | null): void {
-  const stops = [...(box?.querySelectorAll<HTMLElement>("a[href], button:not(:disabled), input, select, textarea") ?? [])];
+  const stops = [
+    ...(box?.querySelectorAll<HTMLElement>("a[href], button:not(:disabled), input, select, textarea") ?? []),
+  ];
   const [first] = stops;
   const last = stops.at(-1);
   if (event.shiftKey && document.activeElement === first) {

@@ -12,7 +12,7 @@ import { loading } from "./states.ts";
 export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const layout = useSignal<ChartLayout | undefined>(undefined);
   const shape = JSON.stringify([chart.states.map(({ name }) => name), chart.edges]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the figures of a chart change without its shape.
+  // The figures of a chart change without its shape.
   useEffect(() => {
     void import("./chart-layout.ts").then(({ layoutOf }) => {
       layout.value = layoutOf(chart);
@@ -47,7 +47,10 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
   `;
 }
 
-function box({ name, title, x, y, width, height, isGroup, isFinal }: PlacedState, count: number | undefined): View {
+function box(
+  { name, title, x, y, width, height, isGroup, isFinal }: PlacedState,
+  count: number | undefined,
+): View {
   const isNow = count !== undefined && count > 0;
   return html`<g key=${name}>
     <rect

@@ -17,5 +17,7 @@ export function tile({
 }): View {
   const body = html`<span class="label">${label}</span><span class=${`value ${tone}`}>${value}</span>
     <span class="sub">${sub ?? ""}</span>`;
-  return to === undefined ? html`<div class="tile">${body}</div>` : html`<a class="tile" href=${to}>${body}</a>`;
+  return to === undefined
+    ? html`<div class="tile">${body}</div>`
+    : html`<a class="tile" href=${to}>${body}</a>`;
 }

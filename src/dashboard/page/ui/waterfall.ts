@@ -30,9 +30,14 @@ const COLOURS = 8;
 export function coloursOf(groups: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const group of groups) counts.set(group, (counts.get(group) ?? 0) + 1);
-  const largest = [...counts].sort(([a, one], [b, other]) => other - one || a.localeCompare(b)).map(([group]) => group);
+  const largest = [...counts]
+    .sort(([a, one], [b, other]) => other - one || a.localeCompare(b))
+    .map(([group]) => group);
   if (largest.length <= COLOURS) return new Map(largest.map((group, at) => [group, at + 1]));
-  return new Map([...largest.slice(0, COLOURS - 1).map((group, at) => [group, at + 1] as const), ["others", COLOURS]]);
+  return new Map([
+    ...largest.slice(0, COLOURS - 1).map((group, at) => [group, at + 1] as const),
+    ["others", COLOURS],
+  ]);
 }
 
 export function Waterfall({ bars, colours }: WaterfallProps): View {

@@ -5,7 +5,7 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Measured<Kind extends Element> {
-  readonly box: RefObject<Kind>;
+  readonly box: RefObject<Kind | null>;
   /** Pixels; 0 before the first layout. */
   readonly width: Signal<number>;
 }

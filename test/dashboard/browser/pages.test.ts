@@ -1,0 +1,285 @@
+// The dashboard in a real browser, beside a swarm of real processes on a real nats-server.
+
+import { request } from "node:http";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { natsServersFor } from "../../support/nats-server.ts";
+import { skipSuite } from "../../support/programs.ts";
+import { chromiumPath, type Look, type OpenedPage, openPage, startBrowser } from "./browser.ts";
+import { type LivelySwarm, startLivelySwarm } from "./lively-swarm.ts";
+
+const [server] = natsServersFor("the dashboard in a browser");
+if (chromiumPath === undefined)
+  skipSuite("the dashboard in a browser", "there is no Chromium: install chromium");
+
+const pages = [
+  ["/", "Overview"],
+  ["/agents", "Agents"],
+  ["/agents/scribe-1", "scribe-1"],
+  ["/tasks", "Tasks"],
+  ["/fairness", "Fairness"],
+  ["/resources", "Resources"],
+  ["/budgets", "Budgets"],
+  ["/events", "Events"],
+  ["/system", "System"],
+] as const;
+
+/** Every name that NAME_PATTERN allows in place of a word. */
+const MARKUP = "<img/src=x/onerror=window.isHacked=1>";
+
+describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboard in a browser", () => {
+  let lively: LivelySwarm;
+  let browser: Browser;
+  let origin: string;
+
+  beforeAll(async () => {
+    lively = await startLivelySwarm({ server: server?.path ?? "", speed: 2 });
+    origin = new URL(lively.url).origin;
+    browser = await startBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await lively?.stop();
+  });
+
+  /** Signed in, at a page of the dashboard. */
+  async function opened(path: string, look: Look = { theme: "light", width: 1_400 }): Promise<OpenedPage> {
+    const result = await openPage(browser, look);
+    await result.page.goto(lively.url);
+    await result.page.goto(`${origin}${path}`);
+    await result.page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+    return result;
+  }
+
+  describe.each([
+    { theme: "light", width: 1_400 },
+    { theme: "dark", width: 1_400 },
+    { theme: "light", width: 400 },
+    { theme: "dark", width: 400 },
+  ] as const)("in the $theme theme, $width px wide", (look) => {
+    it("shows each page with its figures, without a complaint and without a scroll bar below", async () => {
+      const { page, context, complaints } = await opened("/", look);
+      expect(await page.locator("html").getAttribute("data-theme")).toBe(look.theme);
+      for (const [path, title] of pages) {
+        await page.goto(`${origin}${path}`);
+        await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+        await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+        await expect
+          .poll(async () => await page.locator("main .skeleton").count(), { timeout: 15_000 })
+          .toBe(0);
+        expect(await page.locator("main [role=alert]").allTextContents(), path).toEqual([]);
+        const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        expect(tooWide, `${path} is too wide`).toBeLessThanOrEqual(0);
+      }
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+  });
+
+  it("leads from a figure of the overview to its list, and keeps filters in the address", async () => {
+    const { page, context, complaints } = await opened("/");
+    await page.locator("a.tile", { hasText: "Done per minute" }).click();
+    await page.getByRole("heading", { level: 1, name: "Tasks" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?state=completed");
+    await page.getByLabel("kind", { exact: true }).selectOption("embed");
+    await page.getByLabel("Search tasks").fill("bob");
+    await expect
+      .poll(() => new URL(page.url()).searchParams.toString())
+      .toBe("state=completed&kind=embed&text=bob");
+    await page.reload();
+    const row = page.getByRole("list", { name: "Tasks" }).getByRole("listitem").first();
+    await row.waitFor();
+    expect(await row.textContent()).toMatch(/embed-bob-.*completed/);
+    await row.getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: /^embed-bob-/ }).waitFor();
+    await page.goBack();
+    await page.getByRole("list", { name: "Tasks" }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("links the charts: pointing at one moves the others, and a drag zooms all", async () => {
+    const { page, context } = await opened("/");
+    const chart = (title: string) => page.locator(`[data-chart="${title}"] .u-over`);
+    await chart("Throughput").waitFor();
+    await expect
+      .poll(async () => await page.locator('[data-chart="Depth"] .u-value').allTextContents())
+      .not.toEqual([]);
+    const box = await chart("Throughput").boundingBox();
+    if (box === null) throw new Error("the chart has no box");
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+    const cursor = page.locator('[data-chart="Utilisation"] .u-cursor-x');
+    await expect.poll(async () => await cursor.getAttribute("style")).toContain("translate");
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.getByRole("button", { name: "Reset zoom" }).click();
+    await expect.poll(async () => await page.getByRole("button", { name: "Reset zoom" }).count()).toBe(0);
+    await context.close();
+  });
+
+  it("submits a task, says why it waits, cancels it and retries it", async () => {
+    const { page, context, complaints } = await opened("/tasks");
+    await page.getByRole("button", { name: "New task" }).click();
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await page.locator(".dialog .error-text").first().waitFor();
+    await page.locator("input[name=kind]").fill("paint");
+    await page.locator("input[name=id]").fill("from-the-page");
+    await page.locator("textarea[name=payload]").fill("a hive in June");
+    await page.getByRole("button", { name: "Show the command" }).click();
+    await page.locator(".dialog code", { hasText: "waggle submit" }).waitFor();
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+
+    await page.getByRole("heading", { level: 1, name: "from-the-page" }).waitFor();
+    const why = page.locator("[data-part=wait]");
+    await why.waitFor();
+    expect(await why.textContent()).toContain("paint");
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await page.locator("[data-content=payload]", { hasText: "a hive in June" }).waitFor();
+
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.locator(".dialog code", { hasText: "waggle cancel from-the-page" }).waitFor();
+    await page.getByRole("button", { name: "Cancel the task" }).click();
+    await page.locator("main .badge", { hasText: "cancelled" }).first().waitFor();
+    await page.getByRole("button", { name: "Retry…" }).click();
+    await page.getByRole("button", { name: "Retry", exact: true }).click();
+    await page.locator("main .badge", { hasText: "queued" }).first().waitFor();
+    expect((await lively.swarm.taskStatus("from-the-page")).round).toBe(2);
+    await lively.swarm.cancel("from-the-page");
+    expect(complaints.filter((text) => !text.includes("400"))).toEqual([]);
+    await context.close();
+  });
+
+  it("cancels all that match once their count is confirmed", async () => {
+    const ids = Array.from({ length: 7 }, (_, at) => `stuck-${at}`);
+    for (const id of ids) await lively.swarm.submit({ id, kind: "unserved", user: "frida" });
+    const { page, context } = await opened("/tasks?kind=unserved");
+    await page.getByRole("button", { name: "Cancel all…" }).click();
+    await page.getByRole("button", { name: "Cancel 7 tasks" }).click();
+    await page.locator(".toast", { hasText: "7" }).waitFor();
+    const states = await Promise.all(ids.map(async (id) => (await lively.swarm.taskStatus(id)).state));
+    expect(new Set(states)).toEqual(new Set(["cancelled"]));
+    await context.close();
+  });
+
+  it("finds a task and a page by keyboard", async () => {
+    await lively.swarm.submit({ id: "needle-in-the-hive", kind: "unserved" });
+    const { page, context } = await opened("/");
+    await page.keyboard.press("/");
+    await page.keyboard.type("needle");
+    await page
+      .getByRole("option", { name: /needle-in-the-hive/ })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "needle-in-the-hive" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("s");
+    await page.getByRole("heading", { level: 1, name: "System" }).waitFor();
+    await lively.swarm.cancel("needle-in-the-hive");
+    await context.close();
+  });
+
+  it("shows markup in names, payloads and results as text", async () => {
+    const { swarm } = lively;
+    const agent = await swarm.agent({
+      ...{
+        id: "inert-1",
+        kinds: [MARKUP],
+        role: MARKUP,
+        type: MARKUP,
+        labels: { note: "<script>isHacked=1</script>" },
+      },
+      handler: (task) => {
+        if (task.attempt === 1) throw new Error(`<svg onload="window.isHacked=1">${MARKUP}`);
+        return `<script>window.isHacked=1</script>${MARKUP}`;
+      },
+    });
+    await swarm.setResource(MARKUP, { slots: 1 });
+    const id = `${MARKUP}${MARKUP}`;
+    const task = {
+      id,
+      kind: MARKUP,
+      user: MARKUP,
+      role: MARKUP,
+      payload: `<iframe onload="window.isHacked=1">`,
+    };
+    await (await swarm.submit(task)).result();
+
+    const { page, context, complaints } = await opened("/");
+    const seen = [
+      ...pages.map(([path]) => path),
+      `/tasks/default/${encodeURIComponent(id)}`,
+      "/agents/inert-1",
+      `/tasks?text=${encodeURIComponent(MARKUP)}`,
+    ];
+    for (const path of seen) {
+      await page.goto(`${origin}${path}`);
+      await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+      await expect.poll(async () => await page.locator("main .skeleton").count()).toBe(0);
+      if (path.startsWith("/tasks/")) {
+        await page.getByRole("button", { name: "Show", exact: true }).click();
+        await page.locator("[data-content=result]", { hasText: "<script>" }).waitFor();
+      }
+      expect(await page.evaluate("'isHacked' in window"), path).toBe(false);
+      expect(
+        await page.locator("img:not(.brand img), main script, main iframe, svg[onload]").count(),
+        path,
+      ).toBe(0);
+    }
+    expect(complaints).toEqual([]);
+    await agent.stop();
+    await context.close();
+  });
+
+  it("answers neither a foreign Host nor a foreign Origin", async () => {
+    const cookie = await signedIn();
+    expect(await statusOf("/api/overview", { cookie })).toBe(200);
+    expect(await statusOf("/api/overview", { cookie, host: "evil.example" })).toBe(403);
+    expect(await statusOf("/api/actions/pause", { cookie, origin: "http://evil.example" }, "POST")).toBe(403);
+    expect(await statusOf("/api/actions/pause", { cookie, origin }, "POST")).toBe(403);
+    expect(await statusOf("/api/overview", {})).toBe(401);
+  });
+
+  it("says when the leader is gone, and comes back with the next one", async () => {
+    const { page, context } = await opened("/");
+    await lively.leader.kill("SIGKILL");
+    await page.locator("[data-lost=leader]").waitFor();
+    await page.locator("[data-lost]").waitFor({ state: "detached", timeout: 30_000 });
+    await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+    await expect
+      .poll(async () => await page.locator(".head p").first().textContent(), { timeout: 15_000 })
+      .toContain("term 2");
+    await context.close();
+  });
+
+  /** The cookie of the dashboard, as a browser gets it. */
+  async function signedIn(): Promise<string> {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(lively.url);
+    const cookies = await context.cookies();
+    await context.close();
+    return cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
+  }
+
+  /** `fetch` allows no Host header of one's own. */
+  async function statusOf(
+    path: string,
+    headers: Record<string, string>,
+    method = "GET",
+  ): Promise<number | undefined> {
+    return await new Promise((resolve, reject) => {
+      const asked = request(
+        new URL(path, origin),
+        { method, headers: { "content-type": "application/json", ...headers } },
+        (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        },
+      );
+      asked.on("error", reject);
+      asked.end(method === "POST" ? "{}" : undefined);
+    });
+  }
+});
