@@ -767,6 +767,98 @@ export const limits = {
    *  microseconds. */
   baseStepRows: 1_024,
 
+  // --- the dashboard ----------------------------------------------------------------------------
+  /** Port of the dashboard; the next free port if it is taken. */
+  dashboardPort: 4_280,
+  /** Ports that are tried, from `dashboardPort` on. */
+  dashboardPortsTried: 20,
+  /** Interval of the questions for the status, and of the points of the history. */
+  dashboardPollMs: 1_000,
+  /** Maximum wait for a status: a leader answers within milliseconds, and the page must report a lost leader soon. */
+  dashboardAskMs: 2_500,
+  /** Age of a status that still counts as present. */
+  dashboardStatusMs: 1_500,
+  /** Maximum wait of a request for a page, and of an action. */
+  dashboardActionMs: 10_000,
+  /** Without viewers, polls until one asks for the whole status: the others ask for the totals alone. */
+  dashboardIdlePolls: 10,
+  /** Minimum time between two live messages of a kind: at most four per second. */
+  dashboardUpdateMs: 250,
+  /** Time between two looks at a watched task that changes by itself: its place in the queue. */
+  dashboardTaskLookMs: 2_000,
+  /** Time for which settings are kept: they change by operators' hands. */
+  dashboardSettingsMs: 5_000,
+  /** Live views at once. A view costs a copy of each update. */
+  dashboardLiveViewsMax: 32,
+  /** When a refused viewer tries again. */
+  dashboardRetryAfterMs: 5_000,
+  /** Open connections, live views included: a browser opens six. */
+  dashboardConnectionsMax: 1_024,
+  /** Bytes that may wait for a slow viewer; then the viewer gets a whole state instead of what it missed. */
+  dashboardPendingBytesMax: 1024 * 1024,
+  /** Time for which a view's last state is kept for a viewer that comes back. */
+  dashboardResumeMs: 60_000,
+  /** Time for which events are still followed after the last viewer has left. */
+  dashboardFollowMs: 60_000,
+  /** Bytes of a request's body: the largest payload, escaped as JSON. */
+  dashboardBodyBytesMax: 2 * 1024 * 1024,
+  /** Characters of a token that a user chooses, at least. */
+  dashboardTokenCharactersMin: 16,
+  /** Characters of a random token: 36³² values. */
+  dashboardTokenCharacters: 32,
+  /** Events kept for the live view. */
+  dashboardEventsKept: 5_000,
+  /** Events of one live message, and of a page. */
+  dashboardEventsShown: 500,
+  /** …without a number in the request. */
+  dashboardEventsShownDefault: 100,
+  /** Batches that one request for older events looks through. */
+  dashboardEventBatchesMax: 10_000,
+  /** Batches that are read when the first viewer comes, for the newest failures and attempts. */
+  dashboardBackfillBatchesMax: 500,
+  /** Points of the history: 15 minutes of seconds, 6 hours of ten seconds. */
+  dashboardSecondsKept: 900,
+  dashboardTenSecondsKept: 2_160,
+  dashboardTenSecondsMs: 10_000,
+  /** Waits that quantiles of one step are taken from, the newest. */
+  dashboardWaitsKept: 1_000,
+  /** Window of shares, delays and counts per agent, project and resource… */
+  dashboardWindowMs: 15 * 60_000,
+  /** …in steps of this length. */
+  dashboardStepMs: 10_000,
+  /** Width of an agent's chart of attempts. */
+  dashboardGanttMs: 10 * 60_000,
+  /** Attempts kept per agent, and agents, projects and resources with a record. */
+  dashboardAttemptsKept: 200,
+  dashboardRecordsKept: 1_000,
+  /** Assignments of the waterfall. */
+  dashboardAssignmentsShown: 200,
+  /** Failures kept of all agents together; the overview shows the newest few. */
+  dashboardFailuresKept: 500,
+  dashboardFailuresShown: 10,
+  /** …and the page of an agent. */
+  dashboardAgentFailuresShown: 20,
+  /** Tasks whose kind, user and weight are remembered for their later events. */
+  dashboardTasksKept: 20_000,
+  /** Agents that the page of agents lists. */
+  dashboardAgentsShown: 2_000,
+  /** Users of the page about fairness, candidates of a waiting task, names in a menu, points of α. */
+  dashboardRowsShown: 200,
+  dashboardCandidatesShown: 50,
+  /** Projects with a line of their own in the chart of shares. */
+  dashboardSharesShown: 8,
+  /** Pages of tasks that one search looks through. */
+  dashboardSearchPagesMax: 8,
+  /** Tasks that one action touches. */
+  dashboardActionTasksMax: 10_000,
+  /** Tasks of a dry run, and results of an action, that the answer lists. */
+  dashboardSampleShown: 20,
+  dashboardResultsShown: 100,
+  /** Bytes of a payload or result that the page shows. */
+  dashboardContentBytesMax: 256 * 1024,
+  /** Characters of a search. */
+  dashboardSearchCharactersMax: 128,
+
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
   verbAskTimeoutMs: 10_000,

@@ -8,7 +8,7 @@
 // noted: show it as text, never as HTML.
 //
 //   GET  /                                        the page; also for /tasks, /agents/a1 and all other routes of the page
-//   GET  /assets/NAME                             app.js, app.css
+//   GET  /assets/NAME                             any file of dist/dashboard: app.js, app.css, icon.svg, chunks
 //   GET  /api/session                             Session
 //   GET  /api/live?view=VIEW&…                    Server-Sent Events; see LiveMessages
 //   GET  /api/history?window=15m|6h               History
@@ -591,7 +591,7 @@ export interface Fairness {
   readonly projects: Readonly<Record<string, FairnessProject>>;
   /** By `project/user`; at most 200, the longest waits first by `waitMsMax`. */
   readonly users: Readonly<Record<string, FairnessUser>>;
-  /** Share of assignments by project over time, one array per project; at most 8 projects, the rest as `other`. */
+  /** Share of assignments by project over time, one array per project; at most 8 projects, the rest as `(other)`. */
   readonly past: {
     readonly stepMs: number;
     readonly times: readonly number[];

@@ -53,7 +53,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "src/journal",
     "src/audit",
   ],
-  "src/dashboard": ["src/state", "src/core", "src/protocol", "src/client", "src/audit", "src/metrics"],
+  "src/dashboard": [
+    "src/state",
+    "src/core",
+    "machines",
+    "src/protocol",
+    "src/transport",
+    "src/client",
+    "src/audit",
+    "src/metrics",
+  ],
   "src/sim": [
     "src/state",
     "src/core",

@@ -1,0 +1,157 @@
+// One task that viewers watch: its history read once from the journal, then folded on with the events that come, so that
+// a long life is not read again. Why it waits is asked for every two seconds at most.
+
+import { agentOf, taskOf } from "../audit/filter.ts";
+import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { StoryFold } from "../audit/story.ts";
+import type { Swarm } from "../client/swarm.ts";
+import type { AcceptedTaskStatus } from "../client/task-stories.ts";
+import type { Clock } from "../clock.ts";
+import { projectOf } from "../core/effect.ts";
+import { limits } from "../limits.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import { explainResponseSchema, type TaskWait } from "../protocol/explain-schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Transport } from "../transport/transport.ts";
+import { defined } from "./defined.ts";
+import type { EventTap } from "./event-tap.ts";
+import { taskView } from "./views/task.ts";
+import type { ActionVerb, TaskDetail } from "./wire.ts";
+
+export interface TaskRefQuery {
+  readonly task: string;
+  readonly project: string | undefined;
+}
+
+export interface TaskDeps {
+  readonly swarm: Pick<Swarm, "story">;
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly clock: Clock;
+  readonly verbs: readonly ActionVerb[];
+  /** Journal time as far as known. */
+  readonly nowAt: () => number;
+}
+
+/** The page of a task at this moment. @throws WaggleError WAGGLE_UNKNOWN_TASK, WAGGLE_AMBIGUOUS_TASK; as `story` */
+export async function taskNow(deps: TaskDeps, { task, project }: TaskRefQuery): Promise<TaskDetail> {
+  const story = await deps.swarm.story(task, {
+    ...defined({ project }),
+    timeoutMs: limits.dashboardActionMs,
+  });
+  const { status, ...line } = story;
+  const wait = isWaiting(line.state ?? status.state) ? await waitOf(deps, status) : undefined;
+  return taskView({ status, line, wait, nowAt: Math.max(status.at, deps.nowAt()), verbs: deps.verbs });
+}
+
+/** Undefined when the answer does not come, or the task waits no more. */
+async function waitOf(
+  { transport, subjects }: TaskDeps,
+  { task, project }: AcceptedTaskStatus,
+): Promise<TaskWait | undefined> {
+  const timeoutMs = limits.dashboardAskMs;
+  const outcome = await transport.request(subjects.query(project, "explain"), encode({ v: 1, task }), {
+    timeoutMs,
+  });
+  if (outcome.kind !== "answered") return undefined;
+  const answer = decode(outcome.data, explainResponseSchema);
+  return answer.ok && "task" in answer.value ? answer.value.waiting : undefined;
+}
+
+function isWaiting(state: string): boolean {
+  return state === "queued" || state === "delayed";
+}
+
+export class TaskFollower {
+  readonly #deps: TaskDeps;
+  readonly #ref: TaskRefQuery;
+  readonly #stop: () => void;
+  readonly #listeners = new Set<() => void>();
+  #fold: StoryFold | undefined;
+  #status: AcceptedTaskStatus | undefined;
+  /** Events of the task that came while its history was read. */
+  #held: JournaledEvent[] = [];
+  /** The history was read up to this batch. Later events of one batch may come in several messages. */
+  #readIdx = 0;
+  #lastIdx = 0;
+  #wait: TaskWait | undefined;
+  #waitAskedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: TaskDeps & { readonly tap: EventTap }, ref: TaskRefQuery) {
+    this.#deps = deps;
+    this.#ref = ref;
+    this.#stop = deps.tap.on((events) => this.#take(events));
+  }
+
+  get lastIdx(): number {
+    return this.#lastIdx;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** @throws as `taskNow` */
+  async compute(): Promise<TaskDetail> {
+    const fold = this.#fold ?? (await this.#read());
+    const status = this.#status;
+    if (status === undefined) throw new Error("a story that was read has a status");
+    const { line } = fold;
+    if (!isWaiting(line.state ?? status.state)) this.#wait = undefined;
+    else await this.#askWait(status);
+    const { verbs, nowAt } = this.#deps;
+    return taskView({ status, line, wait: this.#wait, nowAt: Math.max(status.at, nowAt()), verbs });
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  async #read(): Promise<StoryFold> {
+    const { task, project } = this.#ref;
+    this.#held = [];
+    const asked = { ...defined({ project }), timeoutMs: limits.dashboardActionMs };
+    const { status, events } = await this.#deps.swarm.story(task, asked);
+    const fold = new StoryFold(status);
+    for (const event of events) fold.add(event);
+    this.#readIdx = Math.max(status.idx, events.at(-1)?.idx ?? 0);
+    this.#lastIdx = this.#readIdx;
+    this.#status = status;
+    this.#fold = fold;
+    this.#take(this.#held);
+    this.#held = [];
+    return fold;
+  }
+
+  #take(events: readonly JournaledEvent[]): void {
+    const { task, project } = this.#status ?? this.#ref;
+    const own = events.filter(({ event }) => {
+      if (event.type === "AssignmentsConfirmed") return this.#isAgent(agentOf(event));
+      return taskOf(event) === task && (project === undefined || projectOf(event) === project);
+    });
+    const fold = this.#fold;
+    if (fold === undefined) {
+      this.#held.push(...own);
+      return;
+    }
+    const next = own.filter(({ idx }) => idx > this.#readIdx);
+    if (next.length === 0) return;
+    for (const event of next) fold.add(event);
+    this.#lastIdx = next.at(-1)?.idx ?? this.#lastIdx;
+    this.#waitAskedMs = Number.NEGATIVE_INFINITY;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Before the history is known, any agent may be the task's. */
+  #isAgent(agent: string | undefined): boolean {
+    return this.#fold === undefined || this.#fold.line.attempts.at(-1)?.agent === agent;
+  }
+
+  async #askWait(status: AcceptedTaskStatus): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#waitAskedMs < limits.dashboardTaskLookMs) return;
+    this.#waitAskedMs = nowMs;
+    this.#wait = await waitOf(this.#deps, status);
+  }
+}

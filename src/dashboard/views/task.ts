@@ -1,0 +1,182 @@
+// The page of one task: its life as bars, its attempts with their receipts, and why it waits. Payload and result come
+// only by request (contents.ts).
+
+import { describeReceipt } from "../../audit/describe.ts";
+import { describeObstacle, describeWait } from "../../audit/describe-wait.ts";
+import type { AttemptStory, StoryLine } from "../../audit/story.ts";
+import type { AcceptedTaskStatus } from "../../client/task-stories.ts";
+import { limits } from "../../limits.ts";
+import type { TaskWait } from "../../protocol/explain-schemas.ts";
+import { taskCommand } from "../command-text.ts";
+import { defined } from "../defined.ts";
+import type {
+  ActionVerb,
+  AttemptView,
+  PlaceView,
+  TaskDetail,
+  TaskState,
+  WaitView,
+  WaterfallBar,
+} from "../wire.ts";
+
+export interface TaskFacts {
+  readonly status: AcceptedTaskStatus;
+  readonly line: StoryLine;
+  /** Present while it waits. */
+  readonly wait: TaskWait | undefined;
+  /** Journal time, or later. */
+  readonly nowAt: number;
+  /** Verbs that the swarm knows. */
+  readonly verbs: readonly ActionVerb[];
+}
+
+const liveStates: ReadonlySet<string> = new Set(["queued", "delayed", "assigned", "running"]);
+const retryableStates: ReadonlySet<string> = new Set(["failed", "cancelled", "expired", "dead-lettered"]);
+
+export function taskView({ status, line, wait, nowAt, verbs }: TaskFacts): TaskDetail {
+  const { task, project, user, kind, round } = status;
+  const state = (line.state ?? status.state) as TaskState;
+  const attempts = Math.max(status.attempts, line.attempts.at(-1)?.attempt ?? 0);
+  const agent = line.attempts.at(-1)?.agent ?? status.agent;
+  const sinceAt = line.endedAt ?? line.retriedAt ?? line.submittedAt ?? status.at;
+  const name = { task, project, user, kind, state, round: line.round ?? round, attempts };
+  const ref = { task, project };
+  const isOpen = state === "assigned" || state === "running";
+  return {
+    task: { ...name, ...defined({ agent }), sinceAt, ageMs: Math.max(0, nowAt - sinceAt) },
+    ...(line.spec === undefined ? {} : { spec: specOf(line.spec) }),
+    ...defined({ submittedAt: line.submittedAt, endedAt: line.endedAt }),
+    nowAt,
+    waterfall: waterfallOf(line),
+    attempts: line.attempts.map(attemptView),
+    attemptsOmitted: Math.max(0, attempts - line.attempts.length),
+    ...(wait === undefined || !(state === "queued" || state === "delayed") ? {} : { wait: waitView(wait) }),
+    ...defined({ deadLetterReason: line.deadLetterReason }),
+    can: {
+      cancel: liveStates.has(state),
+      retry: retryableStates.has(state),
+      revoke: isOpen && verbs.includes("revoke"),
+      reschedule: (state === "queued" || state === "delayed") && verbs.includes("reschedule"),
+    },
+    commands: {
+      show: taskCommand("task", ref),
+      explain: taskCommand("explain", ref),
+      events: eventsCommand(ref),
+      cancel: taskCommand("cancel", ref),
+      retry: taskCommand("retry", ref),
+      ...(verbs.includes("revoke") ? { revoke: taskCommand("revoke", ref) } : {}),
+      ...(verbs.includes("reschedule")
+        ? { reschedule: taskCommand("reschedule", ref, "--not-before", "+10m") }
+        : {}),
+    },
+  };
+}
+
+function eventsCommand({ task, project }: { readonly task: string; readonly project: string }): string {
+  return taskCommand("events", { task: "", project }, "--task", task).replace(" ''", "");
+}
+
+function specOf(spec: NonNullable<StoryLine["spec"]>): NonNullable<TaskDetail["spec"]> {
+  const { role, weight, priority, tokens, deadline, notBefore, maxAttempts, timeoutMs, stallMs } = spec;
+  const { payload, encoding } = spec;
+  return {
+    ...defined({ role, tokens, deadlineAt: deadline, notBeforeAt: notBefore, stallMs, encoding }),
+    ...{ weight, priority, maxAttempts, timeoutMs },
+    payloadBytes: sizeOf(payload, encoding),
+  };
+}
+
+/** Of the content: base64 is a third longer. */
+export function sizeOf(text: string, encoding: "base64" | undefined): number {
+  return encoding === undefined ? Buffer.byteLength(text) : Buffer.byteLength(text, "base64");
+}
+
+function waterfallOf(line: StoryLine): readonly WaterfallBar[] {
+  const roundAt = (at: number) =>
+    line.retriedAt !== undefined && at >= line.retriedAt ? (line.round ?? 1) : 1;
+  const waits = line.waits.map(({ state, from, to }): WaterfallBar => {
+    return { what: state, round: roundAt(from), fromAt: from, ...defined({ toAt: to }) };
+  });
+  return [...waits, ...line.attempts.flatMap(attemptBars)].sort((one, other) => one.fromAt - other.fromAt);
+}
+
+function attemptBars(attempt: AttemptStory): WaterfallBar[] {
+  const { assignedAt, runningAt, endedAt, ended, agent, holdsPlace, round = 1 } = attempt;
+  const of = { round, attempt: attempt.attempt, agent };
+  const begun = runningAt === undefined ? endedAt : Math.min(runningAt, endedAt ?? runningAt);
+  const starting: WaterfallBar = { what: "starting", ...of, fromAt: assignedAt, ...defined({ toAt: begun }) };
+  const bars = [runningAt === undefined ? { ...starting, ...defined({ ended }) } : starting];
+  if (runningAt !== undefined)
+    bars.push({
+      ...{ what: "running", ...of, fromAt: Math.min(runningAt, endedAt ?? runningAt) },
+      ...defined({ toAt: endedAt, ended }),
+    });
+  if (holdsPlace === true && endedAt !== undefined) bars.push({ what: "held", ...of, fromAt: endedAt });
+  return bars;
+}
+
+function attemptView(attempt: AttemptStory): AttemptView {
+  const { runsAs, runningAt, endedAt, ended, error, latencyMs, tokens, tokensReserved, tokensCharged } =
+    attempt;
+  const { feasible, candidates, ineligible, decidedBy, queue, waiting, waitedMs, turn } = attempt.receipt;
+  return {
+    ...{ attempt: attempt.attempt, round: attempt.round ?? 1, agent: attempt.agent },
+    ...{ assignedAt: attempt.assignedAt, assignedIdx: attempt.assignedIdx },
+    ...defined({
+      runsAs,
+      runningAt,
+      endedAt,
+      ended,
+      error,
+      latencyMs,
+      tokens,
+      tokensReserved,
+      tokensCharged,
+    }),
+    holdsPlace: attempt.holdsPlace === true,
+    why: describeReceipt(attempt.receipt),
+    receipt: {
+      ...{ candidates, feasible, ineligible, decidedBy, queue, waiting, waitedMs },
+      ...defined({ turn }),
+    },
+  };
+}
+
+/** Eligible agents first, then agents that serve the kind. */
+function waitView(wait: TaskWait): WaitView {
+  const rankOf = ({ standing, servesKind }: TaskWait["agents"][number]) =>
+    standing === "feasible" ? 0 : standing === "probe" ? 1 : servesKind ? 2 : 3;
+  const agents = [...wait.agents].sort((one, other) => rankOf(one) - rankOf(other));
+  const { position } = wait;
+  return {
+    sentence: describeWait(wait),
+    obstacles: wait.obstacles.map((obstacle) => ({
+      reason: obstacle.reason,
+      sentence: describeObstacle(obstacle, wait),
+    })),
+    ageMs: Math.round(wait.ageMs),
+    ...(position === undefined
+      ? {}
+      : {
+          position: {
+            project: placeView(position.project),
+            user: placeView(position.user),
+            task: placeView(position.task),
+            waiting: position.waiting,
+            ...defined({ next: position.next }),
+          },
+        }),
+    agents: agents
+      .slice(0, limits.dashboardCandidatesShown)
+      .map(({ agent, standing, servesKind, capacity, free, until, terms }) => ({
+        ...{ agent, standing, servesKind, capacity, free },
+        ...defined({ untilAt: until, score: terms?.score }),
+      })),
+  };
+}
+
+type Place = NonNullable<TaskWait["position"]>["task"];
+
+function placeView({ place, of, waited, starvationLimit }: Place): PlaceView {
+  return { place, of, waited, ...defined({ starvationLimit }) };
+}
