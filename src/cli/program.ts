@@ -67,6 +67,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
   Look: {
     status: async () => (await import("./status.ts")).statusCommand,
     health: async () => (await import("./health.ts")).healthCommand,
+    dashboard: async () => (await import("./dashboard.ts")).dashboardCommand,
     events: async () => (await import("./events.ts")).eventsCommand,
     verify: async () => (await import("./verify.ts")).verifyCommand,
     export: async () => (await import("./export.ts")).exportCommand,

@@ -10,6 +10,7 @@ import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { ListenAddress } from "../metrics/listen-address.ts";
 import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
 import { reportActivity } from "./activity.ts";
+import { startDashboardProcess } from "./dashboard-process.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { roomWarning } from "./room-warning.ts";
@@ -19,6 +20,12 @@ import { UsageError } from "./usage-error.ts";
 import { listenAddress } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { packageVersion } from "./version.ts";
+
+interface UpFlags {
+  readonly dashboard: boolean;
+  readonly metrics?: ListenAddress;
+  readonly metricsByAgent?: boolean;
+}
 
 export function upCommand(program: Program): Command {
   return new Command("up")
@@ -52,6 +59,10 @@ export function upCommand(program: Program): Command {
       listenAddress,
     )
     .option("--metrics-by-agent", "with --metrics: a series per agent where agents are measured")
+    .option(
+      "--no-dashboard",
+      "serve no page (`waggle dashboard`); default: serve it at 127.0.0.1, and print its URL",
+    )
     .addHelpText("after", examples)
     .action((flags: UpFlags, command: Command) =>
       runVerb(program, command, (context) => upWithMetrics(context, flags), {
@@ -75,39 +86,50 @@ Examples:
   $ waggle up --metrics 127.0.0.1:9464     metrics for Prometheus (docs/metrics.md)
   $ waggle up --json > up.ndjson`;
 
-interface UpFlags {
-  readonly metrics?: ListenAddress;
-  readonly metricsByAgent?: boolean;
-}
-
 /** An address that cannot be served ends the verb before anything else is started. */
-async function upWithMetrics(
-  context: VerbContext,
-  { metrics: address, metricsByAgent }: UpFlags,
-): Promise<ExitCode> {
+async function upWithMetrics(context: VerbContext, flags: UpFlags): Promise<ExitCode> {
+  const { metrics: address, metricsByAgent } = flags;
   if (address === undefined) {
     if (metricsByAgent === true) throw new UsageError("--metrics-by-agent needs --metrics HOST:PORT");
-    return await up(context, undefined);
+    return await up(context, flags, undefined);
   }
   const metrics = new CoordinatorMetrics({ version: packageVersion(), byAgent: metricsByAgent === true });
   const server = await serveMetrics(address, () => metrics.text());
   try {
     tellMetrics(server, context);
-    return await up(context, metrics);
+    return await up(context, flags, metrics);
   } finally {
     await server.close();
   }
 }
 
-async function up(context: VerbContext, metrics: CoordinatorMetrics | undefined): Promise<ExitCode> {
+async function up(
+  context: VerbContext,
+  { dashboard }: UpFlags,
+  metrics: CoordinatorMetrics | undefined,
+): Promise<ExitCode> {
+  let stopDashboard: (() => void) | undefined;
+  const onBroker = (broker: FoundBroker) => {
+    tellBroker(broker, context);
+    if (dashboard) stopDashboard = startDashboardProcess(context);
+  };
+  try {
+    return await lead(context, { metrics, onBroker });
+  } finally {
+    stopDashboard?.();
+  }
+}
+
+interface Watchers {
+  readonly metrics: CoordinatorMetrics | undefined;
+  onBroker(broker: FoundBroker): void;
+}
+
+async function lead(context: VerbContext, { metrics, onBroker }: Watchers): Promise<ExitCode> {
   const { settings, logger, shell, signal } = context;
   const running = await runCoordinator({
-    settings,
-    logger,
-    env: shell.env,
-    signal,
+    ...{ settings, logger, env: shell.env, signal, onBroker },
     ...(metrics === undefined ? {} : { metrics }),
-    onBroker: (broker) => tellBroker(broker, context),
   });
   const { recovery, coordinator } = running;
   tellDurability(running, context);
