@@ -31,17 +31,17 @@ const agents = [
   { id: "scribe-3", kinds: ["summarize"], maxConcurrent: 2, ms: 900, type: "small" },
   { id: "reader-1", kinds: ["ocr"], maxConcurrent: 6, ms: 700, type: "small" },
   { id: "reader-2", kinds: ["ocr", "embed"], maxConcurrent: 3, ms: 620, type: "small" },
-  { id: "embedder-1", kinds: ["embed"], maxConcurrent: 8, ms: 240, type: "small" },
-  { id: "reviewer-1", kinds: ["review"], maxConcurrent: 2, ms: 1_400, type: "large" },
+  { id: "embedder-1", kinds: ["embed"], maxConcurrent: 4, ms: 240, type: "small" },
+  { id: "reviewer-1", kinds: ["review"], maxConcurrent: 2, ms: 800, type: "large" },
 ] as const;
 
 /** Of each user: the pause between two bursts, ms, and the size of a burst. */
 const users = [
   { project: "acme", user: "ann", kinds: ["summarize", "ocr"], everyMs: 700, burst: 4 },
-  { project: "acme", user: "bob", kinds: ["embed"], everyMs: 500, burst: 5 },
-  { project: "globex", user: "carol", kinds: ["summarize", "review"], everyMs: 900, burst: 3 },
+  { project: "acme", user: "bob", kinds: ["embed"], everyMs: 6_000, burst: 60 },
+  { project: "globex", user: "carol", kinds: ["summarize", "embed", "review"], everyMs: 1_000, burst: 3 },
   { project: "globex", user: "dave", kinds: ["translate"], everyMs: 650, burst: 2 },
-  { project: "initech", user: "erin", kinds: ["ocr", "embed"], everyMs: 1_100, burst: 4 },
+  { project: "initech", user: "erin", kinds: ["embed", "ocr"], everyMs: 900, burst: 3 },
 ] as const;
 
 const TOKENS = 820;

@@ -20,6 +20,8 @@ import { observedSuccess, stateBadge } from "./agents.ts";
 
 /** More lanes make a chart nobody reads. */
 const LANES = 24;
+/** Older ones are in the agent's events. */
+const FAILURES = 8;
 
 export function AgentPage({ id }: { readonly id: string }): View {
   const { data, refused } = useLive("agent", { id });
@@ -42,13 +44,13 @@ export function AgentPage({ id }: { readonly id: string }): View {
       },
       html`<div class="card pad">${gantt(detail)}</div>`,
     )}
-    ${section({ title: "Score", note: "at each assignment: success / (1 + load)" }, scores(detail))}
+    ${section({ title: "Score over time", note: "at each assignment: success / (1 + load)" }, scores(detail))}
     ${section({ title: "Kinds" }, h(KindTable, { agent }))}
     ${section(
       { title: "Last failures" },
       detail.failures.length === 0
         ? html`<div class="card">${empty({ title: "No attempt of this agent failed" })}</div>`
-        : h(FailureTable, { failures: detail.failures }),
+        : h(FailureTable, { failures: detail.failures.slice(0, FAILURES) }),
     )}
     ${section({ title: "Facts" }, facts(agent, detail))}
   `;
@@ -143,7 +145,7 @@ function scores({ scores: { times, series } }: AgentDetail): View {
   if (times.length < 2)
     return html`<div class="card">${empty({ title: "Too few assignments for a chart", text: "A point is drawn for each assignment." })}</div>`;
   return h(LineChart, {
-    ...{ title: "Score", text: (value: number) => value.toFixed(2), top: 1 },
+    ...{ title: "Score, success and load", text: (value: number) => value.toFixed(2), top: 1 },
     lines: [
       { label: "score", colour: 1, fill: true },
       { label: "success", colour: 2 },

@@ -156,27 +156,29 @@ function timeline({ waterfall, nowAt }: TaskDetail): View {
   `;
 }
 
-function labelOf({ what, attempt, agent }: WaterfallBar): string {
-  if (attempt === undefined) return what;
-  return what === "running" ? `${attempt}: ${agent ?? ""}` : `${attempt}: ${what}`;
+function labelOf({ what, attempt, agent = "" }: WaterfallBar): string {
+  return attempt === undefined ? what : `${attempt}: ${agent}`;
 }
 
 function spanOf({ what, fromAt, toAt, ended, agent, attempt }: WaterfallBar, nowAt: number): Span {
   const to = toAt ?? nowAt;
+  const took = duration(to - fromAt);
   const who = agent === undefined ? "" : ` at ${agent}`;
   const number = attempt === undefined ? "" : `, attempt ${attempt}`;
   return {
     from: fromAt,
     to,
     tone: toneOf(what, ended),
-    title: `${what}${who}${number}: ${duration(to - fromAt)}${ended === undefined ? "" : `, ${ended}`}`,
+    title: `${what}${who}${number}: ${took}${ended === undefined ? "" : `, ${ended}`}`,
+    text:
+      ended === undefined ? `${attempt === undefined ? "" : `${what} `}${took}` : `${ended} after ${took}`,
   };
 }
 
 function toneOf(what: WaterfallBar["what"], ended: string | undefined): Span["tone"] {
   if (what === "queued") return "idle";
-  if (what === "delayed" || what === "starting" || what === "held") return "warn";
-  return ended === undefined ? "accent" : (toneOfEnd[ended] ?? "bad");
+  if (ended !== undefined) return toneOfEnd[ended] ?? "bad";
+  return what === "running" ? "accent" : "warn";
 }
 
 function attemptsNote({ attempts: all, attemptsOmitted, spec }: TaskDetail): string {
@@ -296,7 +298,11 @@ function Contents({ id, project }: ContentsProps): View {
     ${found.logs.map(
       (log) => html`<div class="stack" key=${log.attempt}>
         <h3>Output of attempt ${log.attempt} at ${log.agent}</h3>
-        ${log.text === undefined ? html`<p class="muted">${log.missing ?? "none"}</p>` : html`<pre class="text">${log.text}</pre>`}
+        ${
+          log.text === undefined || log.text === ""
+            ? html`<p class="muted">${log.missing ?? "none"}</p>`
+            : html`<pre class="text">${log.text}</pre>`
+        }
       </div>`,
     )}
   </div>`;

@@ -31,7 +31,7 @@ export interface ChartLayout {
   readonly outer: readonly string[];
 }
 
-const LETTER = 6.4;
+const LETTER = 6.9;
 const HEIGHT = 38;
 const LINE = 12;
 const MARGIN = 12;
@@ -43,7 +43,7 @@ interface Point {
 
 export function layoutOf({ states, edges }: ChartView): ChartLayout {
   const graph = new dagre.graphlib.Graph({ compound: true, multigraph: true });
-  graph.setGraph({ rankdir: "TB", nodesep: 34, ranksep: 44, edgesep: 18, marginx: MARGIN, marginy: MARGIN });
+  graph.setGraph({ rankdir: "TB", nodesep: 26, ranksep: 30, edgesep: 12, marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));
   const parents = new Set(states.flatMap(({ parent }) => (parent === undefined ? [] : [parent])));
   const titles = new Map(states.map(({ name }) => [name, name.split(".").at(-1) ?? name]));

@@ -57,23 +57,34 @@ export function Spans({ label, rows, from, to, axis }: SpansProps): View {
         const y = at * ROW + (ROW - BAR) / 2;
         return html`<g key=${`${at} ${name}`}>
           <text class="label" x="0" y=${y + 12}>${cut(name, letters)}<title>${name}</title></text>
-          ${spans.map((span) => drawn(span, { x, y }))}
+          ${spans.map((span) => drawn(span, { x, y, right: wide }))}
         </g>`;
       })}
     </svg>
   </div>`;
 }
 
-function drawn(
-  { from, to, tone, title, link, text }: Span,
-  { x, y }: { readonly x: (at: number) => number; readonly y: number },
-): View {
-  const width = Math.max(2, x(to) - x(from));
-  const rect = html`<rect class=${tone} x=${x(from)} y=${y} width=${width} height=${BAR} rx="3">
-    <title>${title}</title>
-  </rect>`;
+interface Place {
+  readonly x: (at: number) => number;
+  readonly y: number;
+  /** Right end of the drawing. */
+  readonly right: number;
+}
+
+/** The text stands behind its bar or, without room there, before it or in it. */
+function drawn({ from, to, tone, title, link, text = "" }: Span, { x, y, right }: Place): View {
+  const [start, end] = [x(from), x(to)];
+  const width = Math.max(2, end - start);
+  const rect = html`<rect class=${tone} x=${start} y=${y} width=${width} height=${BAR} rx="3"><title>${title}</title></rect>`;
+  const long = text.length * PIXELS_A_LETTER;
+  const [at, anchor, inside] =
+    end + long + 8 < right
+      ? ([end + 6, "start", ""] as const)
+      : width > long + 12
+        ? ([end - 6, "end", "inside"] as const)
+        : ([start - 6, "end", ""] as const);
   const after =
-    text !== undefined && html`<text x=${x(from) + width + 6} y=${y + 12} class="after">${text}</text>`;
+    text !== "" && html`<text class=${inside} x=${at} y=${y + 12} text-anchor=${anchor}>${text}</text>`;
   return link === undefined ? html`${rect}${after}` : html`<a href=${link}>${rect}</a>${after}`;
 }
 

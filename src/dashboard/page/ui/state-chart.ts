@@ -23,9 +23,9 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const counts = new Map(chart.states.map(({ name, count }) => [name, count]));
   const tip = `tip-${chart.id}`;
   return html`
-    <svg viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
+    <svg width=${placed.width} height=${placed.height} viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
       <defs>
-        <marker id=${tip} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+        <marker id=${tip} width=${placed.width} height=${placed.height} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
           <path class="tip" d="M0 0 8 4 0 8z"></path>
         </marker>
       </defs>

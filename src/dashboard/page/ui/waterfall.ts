@@ -80,9 +80,8 @@ function draw(canvas: HTMLCanvasElement, width: number, { bars, colours }: Water
   pen.scale(ratio, ratio);
   const styles = getComputedStyle(document.documentElement);
   const colour = (name: string) => styles.getPropertyValue(name).trim();
-  const from = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY);
-  const to = bars.reduce((most, bar) => Math.max(most, bar.to), from + 1);
-  const x = (at: number) => ((at - from) / (to - from)) * (width - 8);
+  const [from, to] = rangeOf(bars);
+  const x = (at: number) => (Math.max(0, at - from) / (to - from)) * (width - 8);
   const step = (HEIGHT - AXIS - 4) / bars.length;
   const thick = Math.min(12, Math.max(1, step * 0.72));
 
@@ -109,4 +108,12 @@ function draw(canvas: HTMLCanvasElement, width: number, { bars, colours }: Water
     pen.globalAlpha = 1;
     pen.fillRect(end, y, 6, thick);
   }
+}
+
+/** A single long wait must not press all other lines together: before the first assignment there is room for half as long again. */
+function rangeOf(bars: readonly WaterfallBar[]): readonly [from: number, to: number] {
+  const begin = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY);
+  const firstEnd = bars.reduce((least, bar) => Math.min(least, bar.to), Number.POSITIVE_INFINITY);
+  const end = bars.reduce((most, bar) => Math.max(most, bar.to), begin + 1);
+  return [Math.max(begin, firstEnd - (end - firstEnd) / 2), end];
 }
