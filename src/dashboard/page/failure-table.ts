@@ -24,13 +24,10 @@ export function FailureTable({ failures }: { readonly failures: readonly Failure
       },
       {
         title: "Failure",
-        cell: ({ failureClass, isFinal }) =>
-          badge(isFinal ? `${failureClass}, final` : failureClass, isFinal ? "bad" : "warn"),
-      },
-      {
-        title: "Error",
-        rank: "mid",
-        cell: ({ error }) => html`<span class="break muted">${error || "–"}</span>`,
+        cell: ({ failureClass, isFinal, error }) => html`<div class="stack">
+          <span>${badge(isFinal ? `${failureClass}, final` : failureClass, isFinal ? "bad" : "warn")}</span>
+          ${error !== "" && html`<span class="muted small clamp" title=${error}>${error}</span>`}
+        </div>`,
       },
       {
         title: "Agent",

@@ -20,6 +20,11 @@ export function Shell(): View {
   const place = path[0] ?? "";
   useEffect(() => listenToKeys(dashboard), [dashboard]);
   useEffect(() => {
+    // On a narrow screen the navigation is a strip that scrolls.
+    const chosen = document.querySelector(".nav [aria-current]");
+    chosen?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [place]);
+  useEffect(() => {
     const name = pages.find(({ id }) => id === place)?.title ?? "Waggle";
     document.title = `${[...path.slice(1).reverse(), name].join(" · ")} – ${session.swarm}`;
   }, [path, place, session]);

@@ -27,21 +27,24 @@ export interface ChartLayout {
   readonly height: number;
   readonly states: readonly PlacedState[];
   readonly edges: readonly PlacedEdge[];
-  /** Signals of outer states: `alive: LAPSED → closed`. */
+  /** Signals of outer states, and those of many: `alive: lapsed → closed`. */
   readonly outer: readonly string[];
 }
 
-const LETTER = 6.9;
+const NAME_LETTER = 6.8;
+const LETTER = 5.9;
 const HEIGHT = 38;
 const LINE = 12;
 const MARGIN = 12;
+/** A signal that leads from so many states to the same one is listed, and not drawn. */
+const ALIKE_MIN = 4;
 
 interface Point {
   readonly x: number;
   readonly y: number;
 }
 
-export function layoutOf({ states, edges }: ChartView): ChartLayout {
+export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
   const graph = new dagre.graphlib.Graph({ compound: true, multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 26, ranksep: 30, edgesep: 12, marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -49,7 +52,11 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
   const titles = new Map(states.map(({ name }) => [name, name.split(".").at(-1) ?? name]));
   for (const { name } of states) {
     const title = titles.get(name) ?? name;
-    graph.setNode(name, { label: title, width: Math.max(74, title.length * LETTER + 26), height: HEIGHT });
+    graph.setNode(name, {
+      label: title,
+      width: Math.max(74, title.length * NAME_LETTER + 26),
+      height: HEIGHT,
+    });
   }
   for (const { name, parent } of states) if (parent !== undefined) graph.setParent(name, parent);
 
@@ -59,15 +66,15 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
       states.find(({ parent }) => parent === name);
     return first === undefined ? name : leafOf(first.name);
   };
-  const outer: string[] = [];
+  const isLeaf = (name: string) => titles.has(name) && !parents.has(name);
+  const [drawn, told] = parted(edges, ({ from, to, event }) => {
+    const alike = edges.filter((edge) => edge.to === to && edge.event === event && isLeaf(edge.from));
+    return isLeaf(from) && alike.length < ALIKE_MIN;
+  });
   const labels = new Map<string, string[]>();
-  for (const { from, to, event } of edges) {
-    if (parents.has(from) || !titles.has(from)) {
-      outer.push(`${titles.has(from) ? from : "any"}: ${event} → ${to}`);
-      continue;
-    }
+  for (const { from, to, event } of drawn) {
     const key = JSON.stringify([from, leafOf(to)]);
-    labels.set(key, [...(labels.get(key) ?? []), event]);
+    labels.set(key, [...(labels.get(key) ?? []), spoken(event, id)]);
   }
   for (const [key, label] of labels) {
     const [from, to] = JSON.parse(key) as [string, string];
@@ -79,13 +86,22 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
       labelpos: "c",
     });
   }
+  // A state that only listed signals reach still stands below where they come from.
+  for (const { from, to } of told)
+    if (
+      isLeaf(from) &&
+      isLeaf(to) &&
+      states.find(({ name }) => name === to)?.isInitial !== true &&
+      graph.predecessors(to)?.length === 0
+    )
+      graph.setEdge(from, to, { label: "", width: 0, height: 0 });
   dagre.layout(graph);
 
   const { width = 0, height = 0 } = graph.graph();
   return {
     width,
     height,
-    outer: [...new Set(outer)],
+    outer: listed(told, id),
     states: states.map(({ name, isFinal }) => ({
       ...(graph.node(name) as Point & { width: number; height: number }),
       ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
@@ -98,6 +114,26 @@ export function layoutOf({ states, edges }: ChartView): ChartLayout {
       return { path: pathOf(points), label: label.split("\n"), x, y: y + 4 };
     }),
   };
+}
+
+/** `queued, delayed: cancelled → cancelled`: one line for all states with the signal. */
+function listed(edges: ChartView["edges"], id: string): readonly string[] {
+  const sources = new Map<string, string[]>();
+  for (const { from, to, event } of edges) {
+    const key = `${spoken(event, id)} → ${to}`;
+    sources.set(key, [...(sources.get(key) ?? []), from === "" || from === id ? "any" : from]);
+  }
+  return [...sources].map(([key, from]) => `${[...new Set(from)].join(", ")}: ${key}`);
+}
+
+/** `TASK_CANCELLED` of the chart `task` → `cancelled`. */
+function spoken(event: string, id: string): string {
+  const words = event.toLowerCase().replaceAll("_", " ");
+  return words.startsWith(`${id} `) ? words.slice(id.length + 1) : words;
+}
+
+function parted<Item>(items: readonly Item[], test: (item: Item) => boolean): readonly [Item[], Item[]] {
+  return [items.filter(test), items.filter((item) => !test(item))];
 }
 
 /** A curve through the points. */

@@ -29,7 +29,7 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
           <path class="tip" d="M0 0 8 4 0 8z"></path>
         </marker>
       </defs>
-      ${placed.states.filter(({ isGroup }) => isGroup).map((state) => box(state, undefined))}
+      ${placed.states.filter(({ isGroup }) => isGroup).map((state) => box(state, counts.get(state.name)))}
       ${placed.edges.map(
         ({ path, label, x, y }, at) => html`<g key=${at}>
           <path class="edge" d=${path} marker-end=${`url(#${tip})`}></path>
@@ -54,7 +54,7 @@ function box(
   const isNow = count !== undefined && count > 0;
   return html`<g key=${name}>
     <rect
-      class=${isGroup ? "group" : `state ${isNow ? "now" : ""}`}
+      class=${`${isGroup ? "group" : "state"} ${isNow ? "now" : ""}`}
       x=${x - width / 2}
       y=${y - height / 2}
       width=${width}
@@ -63,7 +63,7 @@ function box(
     ></rect>
     ${
       isGroup
-        ? html`<text x=${x - width / 2 + 10} y=${y - height / 2 + 16}>${title}</text>`
+        ? html`<text x=${x - width / 2 + 10} y=${y - height / 2 + 16}>${title}${isNow ? ` (${whole(count)})` : ""}</text>`
         : html`<text class="name" x=${x} y=${y + (count === undefined ? 4 : -2)} text-anchor="middle">${title}</text>
             ${count !== undefined && html`<text class=${isNow ? "amount" : ""} x=${x} y=${y + 13} text-anchor="middle">${whole(count)}</text>`}`
     }
