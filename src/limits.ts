@@ -802,6 +802,10 @@ export const limits = {
   dashboardFollowMs: 60_000,
   /** Bytes of a request's body: the largest payload, escaped as JSON. */
   dashboardBodyBytesMax: 2 * 1024 * 1024,
+  /** Bytes of a refused body that are read and thrown away, so that the browser gets the answer. */
+  dashboardUnreadBytesMax: 16 * 1024 * 1024,
+  /** Maximum time for a request to arrive. */
+  dashboardRequestMs: 30_000,
   /** Characters of a token that a user chooses, at least. */
   dashboardTokenCharactersMin: 16,
   /** Characters of a random token: 36³² values. */

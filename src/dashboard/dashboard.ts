@@ -3,7 +3,7 @@
 // the swarm is watched (swarm-watch.ts, event-tap.ts), what is kept (history.ts, activity-book.ts), live streams
 // (live-views.ts), changes (actions.ts).
 
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Logger } from "pino";
@@ -161,12 +161,12 @@ export async function startDashboard(
   const server = createServer((request, response) => {
     router.answer(request, response).catch((error: unknown) => {
       if (response.headersSent) return void response.destroy();
+      if (!request.complete) discard(request);
       const status = sendError(response, error);
-      // An unread body would stay in the connection.
-      if (!request.complete) response.once("finish", () => request.destroy());
       if (status >= 500) logger.warn({ err: error, path: request.url?.split("?")[0] }, "a request failed");
     });
   });
+  server.requestTimeout = limits.dashboardRequestMs;
   server.maxConnections = limits.dashboardConnectionsMax;
   const port = await listening(server, options);
   gate.port = port;
@@ -197,6 +197,15 @@ function lagOf(lag: IntervalHistogram): number {
   const ms = lag.percentile(99) / 1e6;
   lag.reset();
   return Math.round(ms * 10) / 10;
+}
+
+/** Reads what is left of a refused request, within a bound: else the connection breaks before the answer arrives. */
+function discard(request: IncomingMessage): void {
+  let size = 0;
+  request.on("data", (part: Buffer) => {
+    size += part.length;
+    if (size > limits.dashboardUnreadBytesMax) request.destroy();
+  });
 }
 
 /** Of the URL to open: a wildcard address is no destination. */

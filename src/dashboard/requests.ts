@@ -7,6 +7,7 @@ import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
 import {
   agentIdSchema,
+  BASE64_PATTERN,
   instantSchema,
   kindSchema,
   projectIdSchema,
@@ -202,12 +203,17 @@ const onProject = z.strictObject({ project: project.optional(), dryRun });
 
 export const actionSchemas = {
   submit: z.strictObject({
-    task: z.strictObject({
-      ...submitShape,
-      project: project.optional(),
-      deadlineAt: instantSchema.optional(),
-      notBeforeAt: instantSchema.optional(),
-    }),
+    task: z
+      .strictObject({
+        ...submitShape,
+        project: project.optional(),
+        deadlineAt: instantSchema.optional(),
+        notBeforeAt: instantSchema.optional(),
+      })
+      .refine(({ encoding, payload = "" }) => encoding === undefined || BASE64_PATTERN.test(payload), {
+        path: ["payload"],
+        error: "is not base64 though encoding says so",
+      }),
     dryRun,
   }),
   drain: onAgent,

@@ -171,21 +171,22 @@ function unknownPath(path: readonly string[]): HttpRefusal {
   );
 }
 
-/** @throws HttpRefusal 413, 400 */
+/** Reads a body that is too large to its end, within a bound: a browser shows no answer before it has sent the request.
+ *  @throws HttpRefusal 413, 400 */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const tooLarge = new HttpRefusal(
-    413,
-    "WAGGLE_INVALID_MESSAGE",
-    `the body may have ${limits.dashboardBodyBytesMax / 1024 / 1024} MiB: store a larger payload elsewhere and submit a reference`,
-  );
-  if (Number(request.headers["content-length"] ?? 0) > limits.dashboardBodyBytesMax) throw tooLarge;
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > limits.dashboardBodyBytesMax) throw tooLarge;
-    parts.push(part);
+    if (size <= limits.dashboardBodyBytesMax) parts.push(part);
+    else if (size > limits.dashboardUnreadBytesMax) break;
   }
+  if (size > limits.dashboardBodyBytesMax)
+    throw new HttpRefusal(
+      413,
+      "WAGGLE_INVALID_MESSAGE",
+      `the body may have ${limits.dashboardBodyBytesMax / 1024 / 1024} MiB: store a larger payload elsewhere and submit a reference`,
+    );
   const body = parseJson(Buffer.concat(parts));
   if (body.ok) return body.value;
   throw new HttpRefusal(400, "WAGGLE_INVALID_MESSAGE", body.message.replace("the message: ", "the body "));

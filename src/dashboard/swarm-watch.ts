@@ -72,14 +72,14 @@ export class SwarmWatch {
     });
   }
 
-  /** A whole status of the last second, asked for if necessary. While nobody answers: the last one, if `mayBeOld`.
-   *  @throws as `swarm.status` */
+  /** A whole status, asked for if necessary. With `mayBeOld` the status of the last second counts as present, and while
+   *  nobody answers the last one. @throws as `swarm.status` */
   async whole({ mayBeOld }: { readonly mayBeOld: boolean }): Promise<StatusResponse> {
     const { clock, swarm } = this.#deps;
     const known = this.#status;
     if (known !== undefined) {
-      const isFresh = clock.monotonicMs() - this.#notedMs <= limits.dashboardStatusMs;
-      if (this.#lost === undefined ? isFresh : mayBeOld) return known;
+      const isRecent = clock.monotonicMs() - this.#notedMs <= limits.dashboardStatusMs;
+      if (mayBeOld && (isRecent || this.#lost !== undefined)) return known;
     }
     this.#asking ??= swarm
       .status(this.#asked(limits.dashboardAskMs))

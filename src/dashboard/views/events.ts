@@ -22,10 +22,10 @@ export async function eventsPage(
   { before, limit = limits.dashboardEventsShownDefault, ...filter }: EventListQuery,
 ): Promise<EventPage> {
   const firstIdx = journal.auditFirstIdx;
-  const floor = Math.max(firstIdx, (before ?? idx + 1) - limits.dashboardEventBatchesMax);
   const kinds = new Map<string, string>();
   let rows: EventRow[] = [];
   let from = Math.min(before ?? idx + 1, idx + 1);
+  const floor = Math.max(firstIdx, from - limits.dashboardEventBatchesMax);
   for (let span = FIRST_LOOK; from > floor && rows.length < limit; span *= 4) {
     const to = from - 1;
     from = Math.max(floor, from - span);

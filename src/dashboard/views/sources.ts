@@ -1,5 +1,6 @@
 // What each live view shows, put together from the parts of the dashboard.
 
+import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook } from "../activity-book.ts";
 import type { EventTap } from "../event-tap.ts";
 import type { HistoryRing } from "../history.ts";
@@ -44,7 +45,10 @@ export class Views {
     { id = "", mayBeOld = false }: { readonly id?: string; readonly mayBeOld?: boolean } = {},
   ): Promise<LiveViews[View]> {
     const { watch, book, history, broker, dashboard } = this.#deps;
-    const status = await watch.whole({ mayBeOld });
+    let status = await watch.whole({ mayBeOld });
+    // An agent may have joined since the last status.
+    if (view === "agent" && mayBeOld && watch.lost === undefined && !hasAgent(status, id))
+      status = await watch.whole({ mayBeOld: false });
     book.forget(status.at);
     const data: { readonly [Each in PlainView]: () => LiveViews[Each] | Promise<LiveViews[Each]> } = {
       overview: () => overviewView(status, { book, history }),
@@ -101,4 +105,8 @@ export class Views {
       close: () => tail.close(),
     };
   }
+}
+
+function hasAgent({ agents }: StatusResponse, id: string): boolean {
+  return agents.some((agent) => agent.id === id);
 }

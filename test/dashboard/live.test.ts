@@ -1,0 +1,201 @@
+// Live views: a whole state first, then what changed; resumed after a break; bounded in number; and honest about a
+// leader that is gone.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { patched } from "../../src/dashboard/merge-patch.ts";
+import { limits } from "../../src/limits.ts";
+import { Fixture, type Live } from "./dashboard-fixture.ts";
+
+let page: Fixture;
+let opened: Live[];
+beforeEach(async () => {
+  page = await Fixture.start();
+  opened = [];
+});
+afterEach(async () => {
+  for (const live of opened) live.close();
+  await page.stop();
+});
+
+function live(query: string, headers: Record<string, string> = {}): Live {
+  const stream = page.live(query, headers);
+  opened.push(stream);
+  return stream;
+}
+
+/** The state that a browser holds after all messages so far. */
+function stateOf({ messages }: Live): unknown {
+  return messages.reduce<unknown>((state, { name, data }) => {
+    if (name === "state") return data.data;
+    return name === "delta" ? patched(state, data.patch) : state;
+  }, undefined);
+}
+
+describe("a view", () => {
+  it.each(["overview", "agents", "tasks", "fairness", "resources", "budgets", "system"])(
+    "%s begins with the answer of its page",
+    async (view) => {
+      await page.test.agent("a1");
+      const { headers } = await live(`view=${view}`).opened();
+      expect(headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+      const { data } = await (opened[0] as Live).says("state");
+      const answer = view === "tasks" ? { tasks: {} } : (await page.get(`/api/${view}`)).json;
+      expect(Object.keys(data.data).sort()).toEqual(expect.arrayContaining(Object.keys(answer).sort()));
+      await (opened[0] as Live).says("point");
+    },
+  );
+
+  it("gets what changed as patches that lead to the present", async () => {
+    const stream = live("view=overview");
+    await stream.says("state");
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    await stream.says("delta", ({ patch }) => patch.tasks?.queued === 1);
+    expect(stateOf(stream)).toMatchObject({ tasks: { queued: 1 }, queues: { count: { waiting: 1 } } });
+    const agent = await page.test.agent("a1");
+    await agent.complete(await agent.assignment());
+    await stream.says("delta", ({ patch }) => patch.tasks?.completed === 1);
+    expect(stateOf(stream)).toMatchObject({ tasks: { completed: 1 }, queues: {}, agents: { online: 1 } });
+  });
+
+  it("a task: changes come within an update, with attempts and why it waits", async () => {
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    const stream = live("view=task&id=t1&project=default");
+    await stream.says("state", ({ data }) => data.wait.sentence.startsWith("No agent serves count"));
+    const agent = await page.test.agent("a1");
+    const assignment = await agent.assignment();
+    await stream.says("delta", ({ patch }) => patch.task?.state === "assigned");
+    expect(stateOf(stream)).toMatchObject({ attempts: [{ agent: "a1" }], can: { cancel: true } });
+    await agent.complete(assignment);
+    await stream.says("delta", ({ patch }) => patch.task?.state === "completed");
+    const last = stateOf(stream);
+    expect(last).not.toHaveProperty("wait");
+    const { nowAt: _, task: __, ...answer } = (await page.get("/api/tasks/t1?project=default")).json;
+    expect(last).toMatchObject(answer);
+  });
+
+  it("one agent: its attempts, scores and failures", async () => {
+    const agent = await page.test.agent("a1");
+    const stream = live("view=agent&id=a1");
+    await stream.says("state");
+    await page.swarm.submit({ id: "t1", kind: "count", maxAttempts: 1 });
+    await agent.report(await agent.assignment(), "failed", { error: "broken" });
+    await stream.says("delta", ({ patch }) => patch.failures?.length === 1);
+    expect(stateOf(stream)).toMatchObject({
+      agent: { assigned: 1, failed: 1, share: 1 },
+      attempts: [{ task: "t1", lane: 0, ended: "failed" }],
+      failures: [{ task: "t1", error: "broken", isFinal: true }],
+      scores: { series: { load: [0] } },
+    });
+  });
+
+  it("of an unknown subject is refused, and ends", async () => {
+    for (const query of ["view=agent&id=zz", "view=task&id=zz&project=default"]) {
+      const stream = live(query);
+      const { data } = await stream.says("refused");
+      expect(data.error.code).toMatch(/^WAGGLE_UNKNOWN_(AGENT|TASK)$/);
+      await stream.ended;
+    }
+  });
+});
+
+describe("events", () => {
+  it("the newest first, then the wanted ones as they come", async () => {
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    const all = live("view=events");
+    const some = live("view=events&types=TaskSubmitted&kind=ocr");
+    await all.says("events", ({ rows }) => rows.some((row: { task?: string }) => row.task === "t1"));
+    await page.swarm.submit({ id: "t2", kind: "count" });
+    await page.swarm.submit({ id: "t3", kind: "ocr" });
+    await some.says("events", ({ rows }) => rows.some((row: { task?: string }) => row.task === "t3"));
+    const seen = some.messages.filter(({ name }) => name === "events").flatMap(({ data }) => data.rows);
+    expect(seen.map(({ task }) => task)).toEqual(["t3"]);
+  });
+
+  it("a viewer that comes back gets what it missed, each event once", async () => {
+    const first = live("view=events&types=TaskSubmitted");
+    await first.says("state");
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    const { id = "" } = await first.says("events");
+    first.close();
+    await first.ended;
+    for (const task of ["t2", "t3"]) await page.swarm.submit({ id: task, kind: "count" });
+    const other = live("view=events"); // keeps following
+    await other.says("events", ({ rows }) => rows.some((row: { task?: string }) => row.task === "t3"));
+    const again = live("view=events&types=TaskSubmitted", { "last-event-id": id });
+    await again.says("events");
+    await page.swarm.submit({ id: "t4", kind: "count" });
+    await again.says("events", ({ rows }) => rows.some((row: { task?: string }) => row.task === "t4"));
+    const rows = again.messages.filter(({ name }) => name === "events").flatMap(({ data }) => data.rows);
+    expect(rows.map(({ task }) => task)).toEqual(["t2", "t3", "t4"]);
+  });
+});
+
+describe("coming back", () => {
+  it("soon: only what changed meanwhile", async () => {
+    const first = live("view=tasks");
+    await first.says("state");
+    first.close();
+    await first.ended;
+    const { id = "" } = first.messages.findLast((message) => message.id !== undefined) ?? {};
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    const again = live("view=tasks", { "last-event-id": id });
+    await again.says("delta", ({ patch }) => patch.tasks?.queued === 1);
+    expect(again.messages.some(({ name }) => name === "state")).toBe(false);
+  });
+
+  it.each(["x.1.1", "", "nonsense", "a.b.c.d", "9.9"])(
+    "with the place %j of another time: a whole state",
+    async (id) => {
+      const stream = live("view=tasks", { "last-event-id": id });
+      expect((await stream.says("state")).data.data.tasks).toMatchObject({ queued: 0 });
+    },
+  );
+});
+
+describe("many views", () => {
+  it("share one state; the 33rd gets 503 with Retry-After, and a place when one is free", async () => {
+    const streams = Array.from({ length: limits.dashboardLiveViewsMax }, () => live("view=overview"));
+    await Promise.all(streams.map((stream) => stream.says("state")));
+    const refused = await page.get("/api/live?view=overview");
+    expect(refused.status).toBe(503);
+    expect(refused.headers["retry-after"]).toBe("5");
+    expect(refused.json.error).toMatchObject({ code: "WAGGLE_BACKPRESSURE", retryAfterMs: 5_000 });
+    expect((await page.get("/api/overview")).status).toBe(200);
+    const [left] = streams;
+    left?.close();
+    await left?.ended;
+    await expect.poll(async () => (await page.get("/api/system")).json.dashboard.liveViews).toBe(31);
+    await live("view=overview").says("state");
+  });
+
+  it("500 connections: 32 are served, each other is refused, and the page still answers", async () => {
+    const streams = Array.from({ length: 500 }, () => live("view=events"));
+    const statuses = await Promise.all(streams.map(async (stream) => (await stream.opened()).status));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(limits.dashboardLiveViewsMax);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(500 - limits.dashboardLiveViewsMax);
+    expect((await page.get("/api/overview")).status).toBe(200);
+    for (const stream of streams) stream.close();
+    await expect.poll(async () => (await page.get("/api/system")).json.dashboard.liveViews).toBe(0);
+  });
+});
+
+describe("without a leader", () => {
+  it("viewers are told once, keep what they have, and are told when it is back", async () => {
+    const stream = live("view=overview");
+    await stream.says("state");
+    await page.test.coordinator.stop();
+    const { data: lost } = await stream.says("lost");
+    expect(lost).toMatchObject({ what: "leader", next: "waggle up" });
+    await stream.says("point", ({ values }) => values.queued === null);
+    const late = live("view=overview");
+    await late.says("lost");
+    expect(stateOf(late)).toMatchObject({ swarm: "test" });
+    expect(await page.refusal("/api/overview")).toMatchObject({ status: 503, code: "WAGGLE_NO_LEADER" });
+    await page.test.startAnother("c2");
+    const { data: back } = await stream.says("back");
+    expect(back.lostMs).toBeGreaterThan(0);
+    await late.says("back");
+    await stream.says("delta", ({ patch }) => patch.leader === "c2");
+    expect(stream.messages.filter(({ name }) => name === "lost")).toHaveLength(1);
+  }, 30_000);
+});
