@@ -28,7 +28,7 @@ export function chartViews(status: StatusResponse): readonly ChartView[] {
   const isLed = status.stale !== true && status.leader !== "";
   const ofCoordinators: Counts = { leading: isLed ? 1 : 0, following: status.standbys?.length ?? 0 };
   return [
-    chartView(taskMachine, "Task", status.tasks),
+    chartView(taskMachine, "Task", { ...status.tasks, deadLettered: status.tasks["dead-lettered"] ?? 0 }),
     chartView(slotMachine, "Slot lease", { held, waiting }),
     chartView(agentMachine, "Agent", ofAgents),
     chartView(coordinatorMachine, "Coordinator", ofCoordinators),

@@ -1,7 +1,7 @@
 // The dashboard in a real browser, beside a swarm of real processes on a real nats-server.
 
 import { request } from "node:http";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { natsServersFor } from "../../support/nats-server.ts";
 import { skipSuite } from "../../support/programs.ts";
@@ -61,12 +61,9 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
       const { page, context, complaints } = await opened("/", look);
       expect(await page.locator("html").getAttribute("data-theme")).toBe(look.theme);
       for (const [path, title] of pages) {
-        await page.goto(`${origin}${path}`);
+        await follow(page, path);
         await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
-        await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
-        await expect
-          .poll(async () => await page.locator("main .skeleton").count(), { timeout: 15_000 })
-          .toBe(0);
+        await drawn(page);
         expect(await page.locator("main [role=alert]").allTextContents(), path).toEqual([]);
         const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         expect(tooWide, `${path} is too wide`).toBeLessThanOrEqual(0);
@@ -215,8 +212,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     ];
     for (const path of seen) {
       await page.goto(`${origin}${path}`);
-      await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
-      await expect.poll(async () => await page.locator("main .skeleton").count()).toBe(0);
+      await drawn(page);
       if (path.startsWith("/tasks/")) {
         await page.getByRole("button", { name: "Show", exact: true }).click();
         await page.locator("[data-content=result]", { hasText: "<script>" }).waitFor();
@@ -252,6 +248,19 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
       .toContain("term 2");
     await context.close();
   });
+
+  /** Live, and with figures instead of their outlines. */
+  async function drawn(page: Page): Promise<void> {
+    await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+    await expect.poll(async () => await page.locator("main .skeleton").count(), { timeout: 15_000 }).toBe(0);
+  }
+
+  /** Goes to a page as a reader does: by the navigation, or by a row's link. */
+  async function follow(page: Page, path: string): Promise<void> {
+    const link = page.locator(`nav a[href="${path}"], main a[href="${path}"]`).first();
+    await link.waitFor();
+    await link.click();
+  }
 
   /** The cookie of the dashboard, as a browser gets it. */
   async function signedIn(): Promise<string> {

@@ -106,12 +106,12 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
       ...(graph.node(name) as Point & { width: number; height: number }),
       ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
     })),
-    edges: graph.edges().map((edge) => {
+    edges: graph.edges().flatMap((edge) => {
       const { points, label, x, y } = graph.edge(edge) as unknown as {
         points: Point[];
         label: string;
       } & Point;
-      return { path: pathOf(points), label: label.split("\n"), x, y: y + 4 };
+      return label === "" ? [] : [{ path: pathOf(points), label: label.split("\n"), x, y: y + 4 }];
     }),
   };
 }
