@@ -37,7 +37,7 @@ export async function startCoordinator(
     hasRole = resolve;
   });
   const launcher = join(checkout, "bin", "waggle.js");
-  const child = children.start(process.execPath, [...execArgv, launcher, "up", ...upArguments], {
+  const child = children.start(process.execPath, [...execArgv, launcher, "up", "--no-dashboard", ...upArguments], {
     ...rest,
     env: { ...process.env, ...env },
     onLine: (line) => {

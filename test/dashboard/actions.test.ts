@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { submitCommand } from "../../src/dashboard/command-text.ts";
-import { Fixture } from "./dashboard-fixture.ts";
+import { type Answer, Fixture } from "./dashboard-fixture.ts";
 
 let page: Fixture;
 beforeEach(async () => {
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => page.stop());
 
-const done = async (verb: string, body: unknown) => {
+const done = async (verb: string, body: unknown): Promise<Answer["json"]> => {
   const { status, json } = await page.act(verb, body);
   expect(status).toBe(200);
   return json;

@@ -50,8 +50,11 @@ export class Workplace {
     });
   }
 
-  /** Starts a long-running verb. */
-  start(...args: string[]): RunningWaggle {
+  /** Starts a long-running verb. `up` serves no dashboard, unless `--dashboard` asks for it: few tests look at one, and
+   *  each is a process more. */
+  start(...given: string[]): RunningWaggle {
+    const args = given.filter((arg) => arg !== "--dashboard");
+    if (args[0] === "up" && args.length === given.length) args.push("--no-dashboard");
     const child = spawn(process.execPath, [launcher, ...args], { cwd: this.folder, env: this.#env });
     const running = new RunningWaggle(child);
     this.#processes.push(running);
