@@ -1,5 +1,5 @@
-// A change, asked for twice: first a dry run that says what it would touch and gives the equal command, then the change
-// itself. For all tasks that match a filter the confirmed count goes along, and another count changes nothing.
+// The confirmation of a change. First a dry run tells the effect and the equal command; a second click performs the
+// change. An action on all matching tasks sends the confirmed count, and a different count changes nothing.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -17,10 +17,10 @@ import { taskBadge } from "./ui/tone.ts";
 export interface Change<Verb extends ActionVerb = ActionVerb> {
   /** `Cancel task t1`. */
   readonly title: string;
-  /** What follows from it. */
+  /** The consequence. */
   readonly note: string;
   readonly verb: Verb;
-  /** Without `dryRun`; of all that match: `{ filter }`. */
+  /** Without `dryRun`; for all matching tasks: `{ filter }`. */
   readonly body: Omit<ActionBodies[Verb], "dryRun"> | { readonly filter: TaskFilter };
   /** Text of the button: `Cancel`. */
   readonly button: string;

@@ -17,7 +17,7 @@ import type { Filters } from "./router.ts";
 export class ApiFailure extends Error {
   readonly code: string;
   readonly field: string | undefined;
-  /** With `WAGGLE_CONFLICT` of an action on all that match: the number that matches now. */
+  /** With `WAGGLE_CONFLICT` of an action on all matching tasks: the present number. */
   readonly matching: number | undefined;
 
   constructor({ code, message, field, count }: ApiError["error"], options: ErrorOptions = {}) {
@@ -51,7 +51,7 @@ export class Api {
     return await asked(`/api/events?${queryText(query)}`, { signal });
   }
 
-  /** @throws ApiFailure: nothing was changed, unless its code says that the outcome is unknown */
+  /** @throws ApiFailure: nothing was changed, unless the code says "outcome unknown" */
   async act<Verb extends ActionVerb>(verb: Verb, body: ActionBodies[Verb]): Promise<ActionAnswer> {
     return await asked(`/api/actions/${verb}`, {
       method: "POST",
@@ -64,7 +64,7 @@ export class Api {
   }
 }
 
-/** What the page needs before anything else. @throws ApiFailure */
+/** Read before the first drawing. @throws ApiFailure */
 export async function readSession(): Promise<Session> {
   return await asked("/api/session");
 }

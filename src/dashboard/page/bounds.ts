@@ -1,25 +1,21 @@
-// Bounds of the page. They depend on nothing else of the swarm, so they stand beside the page and not in src/limits.ts.
+// Bounds of the page. No bound of the swarm depends on them, so src/limits.ts does not list them.
 
 /** At most four updates a second reach the screen. */
 export const UPDATE_MS = 250;
-/** Time for which a button says that it copied. */
+/** Duration of "Copied" on a button. */
 export const COPIED_MS = 1_600;
-/** Time for which a notice stays. */
+/** Duration of a notice. */
 export const NOTICE_MS = 6_000;
 /** Wait after a keystroke in a filter, before the list is asked again. */
 export const TYPING_MS = 250;
-/** Interval of a list that is asked again while it is looked at. */
+/** Minimum interval between two readings of a visible list. */
 export const LIST_MS = 2_000;
 /** First and longest pause before a lost live view is opened again. */
 export const RECONNECT_MS = 500;
 export const RECONNECT_MS_MAX = 8_000;
-/** Time without anything from the server after which the view counts as lost: three heartbeats of 5 s. */
-export const SILENCE_MS = 15_000;
-/** Events that the tail keeps. */
+/** Maximum events in the tail. */
 export const TAIL_MAX = 2_000;
-/** Tasks that a list keeps in the browser. */
+/** Maximum tasks in the list. */
 export const TASKS_MAX = 10_000;
-/** Bars of a waterfall. */
-export const BARS_MAX = 2_000;
-/** Rows that a list draws above and below the visible ones. */
+/** Rows drawn above and below the visible rows. */
 export const SPARE_ROWS = 8;

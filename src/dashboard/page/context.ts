@@ -1,4 +1,4 @@
-// What every view may use, made once by main.ts.
+// Objects for every view, made once by main.ts.
 
 import type { Signal } from "@preact/signals";
 import { createContext } from "preact";
@@ -21,7 +21,7 @@ export interface Dashboard {
   readonly overlay: Signal<Overlay | undefined>;
 }
 
-/** Draws the window. `close` ends it. */
+/** Draws the window, which `close` ends. */
 export type Overlay = (close: () => void) => unknown;
 
 export const DashboardContext = createContext<Dashboard | undefined>(undefined);

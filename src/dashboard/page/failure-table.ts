@@ -1,4 +1,4 @@
-// The last failed attempts, of the swarm or of one agent.
+// The last failed attempts, of the swarm or of an agent.
 
 import { h } from "preact";
 import type { FailureRow } from "../wire.ts";

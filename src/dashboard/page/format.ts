@@ -1,5 +1,5 @@
-// Numbers, durations and times as the dashboard writes them. All texts have tabular widths, so that a changing figure
-// moves nothing beside it.
+// Numbers, durations and times in the texts of the dashboard. Digits have equal widths, so a changing figure
+// moves no text.
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -37,7 +37,7 @@ export function whole(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
 
-/** `0.31`, `4.2`, `118`: three digits that count. */
+/** `0.31`, `4.2`, `118`: at most three significant digits. */
 export function figure(value: number): string {
   if (value === 0) return "0";
   if (Math.abs(value) >= 100) return count(value);

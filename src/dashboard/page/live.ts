@@ -1,5 +1,5 @@
-// The live view: one stream of Server-Sent Events for the page that is looked at. Messages are collected and applied at
-// most four times a second. A hidden page closes its stream, and resumes from the last message when it is seen again.
+// The live view: a stream of Server-Sent Events for the visible page. Messages are collected and applied at most four
+// times a second. A hidden page closes the stream, and resumes from the last message when visible again.
 
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { ApiError, EventRow, HistoryPoint, LiveMessages, LiveView, LiveViews } from "../wire.ts";
@@ -17,10 +17,10 @@ export interface Lost {
 
 export type Connection = "connecting" | "live" | "hidden" | "lost";
 
-/** What a view sees. Undefined: nothing has arrived yet. */
+/** State of a view. Undefined before the first message. */
 export interface LiveState<View extends LiveView> {
   readonly data: ReadonlySignal<LiveViews[View] | undefined>;
-  /** Why there is no such view. */
+  /** Reason why the server has no such view. */
   readonly refused: ReadonlySignal<ApiError["error"] | undefined>;
 }
 
@@ -72,12 +72,12 @@ export class Live {
     return this.#lost;
   }
 
-  /** The newest batch that the view has heard of. */
+  /** The newest batch in the view's messages. */
   get idx(): ReadonlySignal<number> {
     return this.#idx;
   }
 
-  /** Follows a view until the next one is followed. @returns ends it */
+  /** Follows a view, and ends the stream of the view before. @returns `stop` ends the stream */
   follow<View extends LiveView>(
     view: View,
     query: Filters,
@@ -178,7 +178,7 @@ export class Live {
     if (this.#lost.peek()?.what === "dashboard") this.#lost.value = undefined;
   }
 
-  /** The stream broke. The browser does not say why, so a question tells whether the server is there. */
+  /** The stream broke, and the browser gives no reason. A question to the server finds the reason. */
   async #fail(): Promise<void> {
     this.#close();
     this.#connection.value = "lost";

@@ -1,4 +1,4 @@
-// Starts the page in the browser: reads the session, makes what all views share, and draws the shell.
+// Starts the page in the browser: reads the session, makes the shared objects, and draws the shell.
 
 import { signal } from "@preact/signals";
 import { h, render } from "preact";

@@ -1,4 +1,4 @@
-// JSON Merge Patch (RFC 7396). The old value stays as it was, and unchanged parts are shared with the new one.
+// JSON Merge Patch (RFC 7396). The old value does not change, and the new value shares all unchanged parts.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -13,7 +13,7 @@ export function mergePatch(value: unknown, patch: unknown): unknown {
   return merged;
 }
 
-/** `__proto__` as a name of a task is a name like any other. */
+/** `__proto__` is a valid name of a task. */
 function define(target: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,4 +1,4 @@
-// Short notices about what an action did, at the corner of the page.
+// Short notices about results of actions, at the corner of the page.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { NOTICE_MS } from "./bounds.ts";
@@ -21,7 +21,7 @@ export class Notices {
     this.#last += 1;
     const notice = { id: this.#last, text, isBad };
     this.#shown.value = [...this.#shown.peek(), notice];
-    // A failure stays until it was read.
+    // A failure stays until dismissed.
     if (!isBad) setTimeout(() => this.dismiss(notice.id), NOTICE_MS);
   }
 

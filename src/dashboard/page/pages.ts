@@ -1,4 +1,4 @@
-// The pages, and which address opens which.
+// The pages and their addresses.
 
 import { h } from "preact";
 import { AgentPage } from "./pages/agent.ts";

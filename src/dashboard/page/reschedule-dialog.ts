@@ -1,4 +1,4 @@
-// Asks for the instant before which a task must not start.
+// Asks for the earliest start of a task.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -54,7 +54,7 @@ function RescheduleDialog({ named, close }: { readonly named: NamedTask; readonl
   });
 }
 
-/** As the field wants it: `2026-11-27T14:03:07`, in the reader's zone. */
+/** In the format of the field: `2026-11-27T14:03:07`, in the reader's zone. */
 function localText(at: number): string {
   const offset = new Date(at).getTimezoneOffset() * 60_000;
   return new Date(at - offset).toISOString().slice(0, 19);

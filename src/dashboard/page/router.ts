@@ -1,4 +1,4 @@
-// The page's address: a path and filters, so that each view can be linked: `/tasks?kind=ocr&state=failed`. The server
+// The page's address: a path and filters, so each view has a link: `/tasks?kind=ocr&state=failed`. The server
 // answers every path with the same page.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
@@ -29,7 +29,7 @@ export class Router {
     return this.#route;
   }
 
-  /** Opens a view; the back button returns to the present one. @param address as `href` makes it */
+  /** Opens a view; the back button returns to the present view. @param address from `href` */
   go(address: string): void {
     history.pushState(null, "", address);
     this.#follow();
@@ -63,7 +63,7 @@ function read({ pathname, search }: Location): Route {
   };
 }
 
-/** A part that is no valid encoding stands for itself. */
+/** A part with an invalid encoding is taken literally. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -72,7 +72,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The address behind a plain click on a link of this page; undefined for anything else. */
+/** The address of a clicked link of the dashboard; undefined for all other clicks. */
 function ownAddress(event: MouseEvent): string | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;

@@ -1,4 +1,4 @@
-// The search by keyboard: pages, and tasks that have the text in their id, kind, user or agent.
+// The search by keyboard: pages, and tasks with the text in id, kind, user or agent.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -34,7 +34,7 @@ function Search({ close }: { readonly close: () => void }): View {
       return;
     }
     const timer = setTimeout(() => {
-      // A search that fails finds no task; the pages stay.
+      // A failed search finds no task; the pages stay.
       void api.tasks({ text: typed.trim(), limit: "8" }, abort.signal).then(
         ({ rows }) => {
           tasks.value = rows;

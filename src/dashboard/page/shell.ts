@@ -20,7 +20,7 @@ export function Shell(): View {
   const place = path[0] ?? "";
   useEffect(() => listenToKeys(dashboard), [dashboard]);
   useEffect(() => {
-    // On a narrow screen the navigation is a strip that scrolls.
+    // On a narrow screen the navigation is a scrolling strip.
     const chosen = document.querySelector(".nav [aria-current]");
     chosen?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [place]);
@@ -105,7 +105,7 @@ function OverlayView(): View {
   return draw === undefined ? null : (draw(() => (overlay.value = undefined)) as View);
 }
 
-/** `/` searches; `g` and the first letter of a page opens it. */
+/** `/` searches; `g` and the first letter of a page open the page. */
 function listenToKeys(dashboard: Dashboard): () => void {
   const last = { key: "" };
   const keys = (event: KeyboardEvent) => {
@@ -128,7 +128,7 @@ interface GuardProps {
   readonly children: ComponentChildren;
 }
 
-/** A page that cannot be drawn says so, and the rest of the dashboard stays. */
+/** An error in a page leaves the rest of the dashboard usable. */
 class Guard extends Component<GuardProps, { readonly error?: Error }> {
   override state: { readonly error?: Error } = {};
 

@@ -1,4 +1,4 @@
-// The form for a new task, or for a copy of one.
+// The form for a new task, or for a copy of a task.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";

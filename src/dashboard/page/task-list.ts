@@ -1,5 +1,5 @@
-// The rows of the list of tasks: page after page, and read anew while somebody looks at the first one. Rows that were
-// read stay where they are until the reader asks for the present ones.
+// The rows of the list of tasks, page by page. A list of one page is read again while visible. The rows of a longer
+// list keep their places until the reader asks for the present rows.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { TaskPage, TaskRow } from "../wire.ts";
@@ -62,7 +62,7 @@ export class TaskList {
     await this.#ask({ limit: String(FIRST) }, (page) => page.rows);
   }
 
-  /** The next page, behind the rows there are. */
+  /** The next page, after the present rows. */
   async more(): Promise<void> {
     const { next, rows, isLoading } = this.#state.peek();
     if (next === undefined || isLoading || rows.length >= TASKS_MAX) return;
@@ -96,13 +96,13 @@ export class TaskList {
     } finally {
       this.#isAsking = false;
     }
-    // A search looks through a part of the tasks at a time, and may find none in it.
+    // A search reads a part of the tasks at a time, and may find nothing in a part.
     const { next, rows } = this.#state.peek();
     if (next !== undefined && rows.length < FIRST && !this.#abort.signal.aborted) await this.more();
   }
 }
 
-/** A task that moved between two pages stands once. */
+/** A task is listed once, although tasks move between pages. */
 function joined(rows: readonly TaskRow[], more: readonly TaskRow[]): readonly TaskRow[] {
   const known = new Set(rows.map(keyOf));
   return [...rows, ...more.filter((row) => !known.has(keyOf(row)))];

@@ -7,7 +7,7 @@ import { useDashboard } from "./context.ts";
 
 type Column = readonly (number | null)[];
 
-/** `times` in seconds since the epoch; one column as long for each series. */
+/** `times` in seconds since the epoch; a column of the same length for each series. */
 export type ChartColumns = { readonly times: readonly number[] } & {
   readonly [Name in HistorySeries]: Column;
 };

@@ -1,4 +1,4 @@
-// A view's live data, from its first drawing to its last.
+// Live data of a view while drawn.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { LiveView } from "../wire.ts";

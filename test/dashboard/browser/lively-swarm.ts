@@ -1,5 +1,5 @@
-// A swarm with something to see on every page: coordinators and the dashboard as processes on a real nats-server, agents
-// that run, fail and share a resource, and users of several projects who keep submitting. For tests and pictures.
+// A swarm with something to see on every page, for tests and pictures. Coordinators and dashboard are processes on a
+// real nats-server. Agents run, fail and share a resource, and users of several projects keep submitting.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "../../../src/client/connect.ts";

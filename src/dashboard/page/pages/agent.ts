@@ -1,4 +1,4 @@
-// One agent: the attempts in its slots over time, its score, its kinds, its last failures, and its drain.
+// The page of an agent: attempts by slot over time, score, kinds, last failures, drain.
 
 import { h } from "preact";
 import type { AgentDetail, AgentRow, AttemptBar } from "../../wire.ts";
@@ -18,9 +18,9 @@ import { badge, type Tone } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 import { observedSuccess, stateBadge } from "./agents.ts";
 
-/** More lanes make a chart nobody reads. */
+/** More lanes are unreadable. */
 const LANES = 24;
-/** Older ones are in the agent's events. */
+/** Older failures are in the agent's events. */
 const FAILURES = 8;
 
 export function AgentPage({ id }: { readonly id: string }): View {

@@ -194,7 +194,7 @@ function fits(
   return words.some((word) => word.toLowerCase().includes(text.toLowerCase()));
 }
 
-/** Online agents first, each group by id, so that no row moves while its load changes. */
+/** Online agents first, then by id. Rows stay in place while loads change. */
 function byRank(one: AgentRow, other: AgentRow): number {
   const rank = ({ status }: AgentRow) => (status === "offline" ? 1 : 0);
   return rank(one) - rank(other) || one.id.localeCompare(other.id, "en", { numeric: true });

@@ -1,4 +1,4 @@
-// Budgets and rates: what is spent, reserved and left, which one holds tasks up, and when it opens again.
+// Budgets and rates: spent, reserved and remaining tokens, the binding limit, and the reset times.
 
 import { h } from "preact";
 import type { Budgets, BudgetView, RateView } from "../../wire.ts";

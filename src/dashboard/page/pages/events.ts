@@ -1,4 +1,4 @@
-// The live tail of the journal: every decision as it is made, with filters, a pause, and older events on demand.
+// The live tail of the journal: every decision at once, with filters and a pause. Older events are read on demand.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -38,7 +38,7 @@ export function EventsPage(): View {
     },
   });
   const key = JSON.stringify(query);
-  // Other filters begin with an empty list.
+  // New filters begin with an empty list.
   useLayoutEffect(() => {
     rows.value = [];
     held.value = [];

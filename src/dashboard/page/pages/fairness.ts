@@ -1,5 +1,5 @@
-// Fairness: share against target by project, now and in the past, the waits of users, and the waterfall of the newest
-// assignments, one line a task, coloured by its user.
+// Fairness: share against target by project, now and in the past, and waits of users. The waterfall shows the newest
+// assignments, a line per task, coloured by user.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -112,7 +112,7 @@ function optional(ms: number | undefined): string {
   return ms === undefined ? "–" : duration(ms);
 }
 
-/** The bar is the share; the mark above it is the target. */
+/** The bar is the share, and the mark is the target. */
 function shareView({ share, target }: FairnessProject): View {
   const at = (value: number) => `${Math.min(100, Math.max(0, value * 100))}%`;
   return html`<div class="pair">
@@ -136,7 +136,7 @@ function past({ past: { times, shares } }: Fairness): View {
   return section(
     { title: "Shares over time" },
     h(LineChart, {
-      // Another set of projects is another chart.
+      // A new set of projects needs a new chart.
       ...{ key: names.join(" "), title: "Share of assignments", text: percent, top: 1 },
       lines: names.map((label, at) => ({ label, colour: (at % 8) + 1 })),
       columns: [times.map((at) => at / 1_000), ...names.map((name) => shares[name] ?? [])],

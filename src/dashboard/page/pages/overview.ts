@@ -1,4 +1,4 @@
-// The first page: the verdict with its command, the figures that lead to their lists, four linked charts, the queues and
+// The first page: the verdict with the next command, figures with links to their lists, four linked charts, queues, and
 // the last failures.
 
 import { useSignal } from "@preact/signals";
@@ -54,7 +54,7 @@ const levelMark: Readonly<Record<HealthLevel, string>> = {
   critical: "✕",
 };
 
-/** The verdict on the swarm, and the one command to run next. */
+/** The verdict on the swarm, and the command to run next. */
 function verdict({ level, verdict: sentence, next, areas, findings }: HealthView): View {
   const rest = findings.slice(level === "ok" || level === "note" ? 0 : 1);
   return html`<section class="card verdict" aria-label="Health">

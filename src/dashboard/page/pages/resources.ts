@@ -1,4 +1,4 @@
-// Resources: each limit with what set it, its holders, its waiters with L and its terms, and α over time.
+// Resources: each limit with the command behind it, holders, waiters with L and both terms, and α over time.
 
 import { h } from "preact";
 import type { ResourceRow, Resources, SlotParty } from "../../wire.ts";

@@ -1,5 +1,5 @@
-// The system below the swarm: broker, journal, coordinators, the dashboard itself, every setting with its origin, and the
-// state charts with where everything is now.
+// The system below the swarm: broker, journal, coordinators, the dashboard itself, and every setting with the origin.
+// State charts show the number of tasks, agents and slots in each state.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";

@@ -1,4 +1,4 @@
-// Why a task waits: the answer first, then what is before it, then how every agent stands.
+// Why a task waits: first the answer, then the place in the queue, then the standing of every agent.
 
 import { h } from "preact";
 import type { PlaceView, WaitView } from "../../wire.ts";

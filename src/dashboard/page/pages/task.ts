@@ -1,5 +1,5 @@
-// One task: its waits and attempts over time, the receipt of each attempt, why it waits and what is before it, payload
-// and result on demand, and its actions with their commands.
+// The page of a task: waits and attempts over time, receipts, and the reason for a wait. Payload and result are read on
+// demand. Every action shows the equal command.
 
 import { useSignal } from "@preact/signals";
 import { Fragment, h } from "preact";

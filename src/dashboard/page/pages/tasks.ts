@@ -1,5 +1,4 @@
-// All tasks: filters that combine and stay in the address, a list of any length, and changes to the chosen tasks or to
-// all that match.
+// All tasks: combined filters in the address, a list of any length, and changes to the chosen or to all matching tasks.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
@@ -138,7 +137,7 @@ function laterOnly(): (work: () => void) => void {
   };
 }
 
-/** A link may ask for several states, which then are one choice more. */
+/** A link may name several states, as an additional choice. */
 function stateChoices(present: string | undefined): readonly string[] {
   const single: readonly string[] = taskStates;
   return present === undefined || present === "" || single.includes(present) ? single : [present, ...single];
@@ -176,7 +175,7 @@ interface Actions {
 const liveStates: readonly string[] = ["queued", "delayed", "assigned", "running"];
 const retryable: readonly string[] = ["failed", "cancelled", "expired", "dead-lettered"];
 
-/** Changes of the chosen tasks, or of all that match. */
+/** Changes of the chosen or of all matching tasks. */
 function actions(dashboard: Dashboard, { state, filters, chosen, done, clear }: Actions): View {
   if (dashboard.session.isReadOnly) return null;
   const rows = [...chosen.values()];
@@ -260,7 +259,7 @@ function words(filters: Filters): string {
     .join(", ");
 }
 
-/** What an action on all that match takes; undefined for a list that has no such condition. */
+/** Filter for an action on all matching tasks; undefined without a condition. */
 function filterOf({ text, state, kind, project, user, agent }: Filters): TaskFilter | undefined {
   const filter: TaskFilter = {
     ...(state ? { state: state.split(",") as TaskState[] } : {}),

@@ -27,7 +27,7 @@ export interface ChartLayout {
   readonly height: number;
   readonly states: readonly PlacedState[];
   readonly edges: readonly PlacedEdge[];
-  /** Signals of outer states, and those of many: `alive: lapsed → closed`. */
+  /** Signals of outer states, and shared signals: `alive: lapsed → closed`. */
   readonly outer: readonly string[];
 }
 
@@ -36,7 +36,7 @@ const LETTER = 5.9;
 const HEIGHT = 38;
 const LINE = 12;
 const MARGIN = 12;
-/** A signal that leads from so many states to the same one is listed, and not drawn. */
+/** A signal from so many states to the same state is listed instead of drawn. */
 const ALIKE_MIN = 4;
 
 interface Point {
@@ -86,7 +86,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
       labelpos: "c",
     });
   }
-  // A state that only listed signals reach still stands below where they come from.
+  // A state with listed signals only is placed below the sources of the signals.
   for (const { from, to } of told)
     if (
       isLeaf(from) &&
@@ -116,7 +116,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
   };
 }
 
-/** `queued, delayed: cancelled → cancelled`: one line for all states with the signal. */
+/** `queued, delayed: cancelled → cancelled`: a line for all states with the signal. */
 function listed(edges: ChartView["edges"], id: string): readonly string[] {
   const sources = new Map<string, string[]>();
   for (const { from, to, event } of edges) {

@@ -1,4 +1,4 @@
-// A command to run in a terminal, with a button that copies it.
+// A command for a terminal, with a button to copy the command.
 
 import { useSignal } from "@preact/signals";
 import { COPIED_MS } from "../bounds.ts";

@@ -1,4 +1,4 @@
-// A window above the page. Escape and a click beside it close it; the focus returns to where it was.
+// A window above the page. Escape and a click outside close the window, and the focus returns.
 
 import { useEffect, useRef } from "preact/hooks";
 import { html, type View } from "./html.ts";

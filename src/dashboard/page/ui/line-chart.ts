@@ -1,4 +1,4 @@
-// A chart over time (uPlot). Charts of one group follow each other: the cursor, and the stretch that a drag selects.
+// A chart over time (uPlot). Charts of a group share the cursor and the zoom, which a drag selects.
 
 import { type Signal, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -22,7 +22,7 @@ export interface LineChartProps {
   readonly title: string;
   readonly note?: string;
   readonly lines: readonly Line[];
-  /** First the times in seconds since the epoch, then one column for each line. Null: unknown at that time. */
+  /** First the times in seconds since the epoch, then a column for each line. Null: unknown. */
   readonly columns: readonly (readonly (number | null)[])[];
   readonly text: (value: number) => string;
   readonly zoom?: Signal<Zoom>;

@@ -71,7 +71,7 @@ interface Place {
   readonly right: number;
 }
 
-/** The text stands behind its bar or, without room there, before it or in it. */
+/** The text stands right of the bar or, without room, inside or left of the bar. */
 function drawn({ from, to, tone, title, link, text = "" }: Span, { x, y, right }: Place): View {
   const [start, end] = [x(from), x(to)];
   const width = Math.max(2, end - start);

@@ -1,5 +1,5 @@
-// A state chart, laid out in the browser: a box for each state, boxes in boxes for regions, arrows with their signals,
-// and the number of tasks, agents or slots in each state now. Signals of outer states stand below the drawing.
+// A state chart: a box per state, nested boxes for regions, arrows with signals, and the number of tasks, agents or
+// slots in each state. Signals of outer states are listed below the drawing.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -12,7 +12,7 @@ import { loading } from "./states.ts";
 export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const layout = useSignal<ChartLayout | undefined>(undefined);
   const shape = JSON.stringify([chart.states.map(({ name }) => name), chart.edges]);
-  // The figures of a chart change without its shape.
+  // The counts of a chart change, and the shape does not.
   useEffect(() => {
     void import("./chart-layout.ts").then(({ layoutOf }) => {
       layout.value = layoutOf(chart);

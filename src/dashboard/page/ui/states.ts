@@ -1,4 +1,4 @@
-// What stands where there is nothing to list: still loading, none, or an error. The three never look alike.
+// In place of a list: loading, nothing, or an error, each with a distinct look.
 
 import { h } from "preact";
 import { Command } from "./command.ts";
@@ -11,7 +11,7 @@ export function loading(label = "Loading"): View {
 export interface Empty {
   readonly title: string;
   readonly text?: string;
-  /** The command that would change it. */
+  /** The command to change the state. */
   readonly command?: string;
 }
 
@@ -68,7 +68,7 @@ export function head({
   </header>`;
 }
 
-/** One choice of a few, as a row of buttons. */
+/** A choice, as a row of buttons. */
 export function segments<Value extends string>(
   label: string,
   values: readonly (readonly [value: Value, text: string])[],

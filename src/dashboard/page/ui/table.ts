@@ -7,7 +7,7 @@ import { html, type View } from "./html.ts";
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => View;
-  /** Sorts by it when the title is clicked. */
+  /** Sorting value; a click on the title sorts. */
   readonly by?: (row: Row) => number | string;
   readonly rank?: "wide" | "mid";
   readonly numeric?: boolean;
@@ -80,7 +80,7 @@ function arrow(direction: string | undefined): string {
   return direction === "ascending" ? " ↑" : " ↓";
 }
 
-/** A click on a link or a button of the row does its own work. */
+/** A click on a link or a button of the row is not a click on the row. */
 function follow(event: MouseEvent, address: string | undefined, go: (address: string) => void): void {
   if (address === undefined || (event.target as Element).closest("a, button, input") !== null) return;
   go(address);

@@ -1,4 +1,4 @@
-// A figure with its name, which leads to its list.
+// A figure with a name and a link to the list behind the figure.
 
 import { html, type View } from "./html.ts";
 

@@ -1,4 +1,4 @@
-// The colour of a word. A colour only repeats what the word says.
+// The colour of a word. A colour only repeats the word.
 
 import { html, type View } from "./html.ts";
 
@@ -32,7 +32,7 @@ export function taskBadge(state: string): View {
   return badge(state, taskTone(state));
 }
 
-/** A bar of shares of one whole. @param parts `share` in [0, 1]; together at most 1 */
+/** A bar of shares of a whole. @param parts `share` in [0, 1]; together at most 1 */
 export function bar(
   parts: readonly { readonly share: number; readonly tone?: Tone | "soft" }[],
   label: string,

@@ -1,4 +1,4 @@
-// A list of rows of one height that draws only the visible ones: ten thousand rows cost as much as thirty.
+// A list of equally high rows. Only visible rows are drawn, so ten thousand rows cost as much as thirty.
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -9,9 +9,9 @@ export interface VirtualListProps<Row> {
   readonly label: string;
   readonly rows: readonly Row[];
   readonly rowPixels: number;
-  /** Height of the list with all its rows; more scroll. */
+  /** Maximum height of the list; more rows scroll. */
   readonly pixelsMax: number;
-  /** One element, with `style` taken over. */
+  /** An element with the `style`. */
   readonly draw: (row: Row, style: Placement, at: number) => View;
   /** Called when the last rows are near. */
   readonly more?: () => void;

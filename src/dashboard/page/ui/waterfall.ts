@@ -1,5 +1,5 @@
-// The waterfall of a scheduler: one thin line a task, in the order of assignment, from its submission to its agent, in
-// the colour of its group. Drawn on a canvas, because hundreds of lines change at once.
+// The waterfall of a scheduler: a thin line per task, in the order of assignment, from submission to assignment.
+// Users or projects have a colour each. Drawn on a canvas, because hundreds of lines change at once.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -110,7 +110,7 @@ function draw(canvas: HTMLCanvasElement, width: number, { bars, colours }: Water
   }
 }
 
-/** A single long wait must not press all other lines together: before the first assignment there is room for half as long again. */
+/** From half of the covered time before the first assignment on: a single long wait does not flatten the chart. */
 function rangeOf(bars: readonly WaterfallBar[]): readonly [from: number, to: number] {
   const begin = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY);
   const firstEnd = bars.reduce((least, bar) => Math.min(least, bar.to), Number.POSITIVE_INFINITY);
