@@ -1,5 +1,5 @@
-// `npm run build`: compiles src and machines to dist, and bundles the dashboard's page to dist/dashboard. Never in place:
-// compiler and bundler write to a separate folder beside dist, then a rename replaces each changed file. A process that
+// `npm run build`: compiles src and machines to dist, and bundles the dashboard's page to dist/dashboard. Never in
+// place: compiler and bundler write to a folder beside dist, then a rename replaces each changed file. A process that
 // runs from dist may load a file late (a worker thread, a child process). The process then finds the old or the new
 // file, always whole.
 

@@ -1,4 +1,4 @@
-// Bundles the dashboard's page (src/dashboard/page) for browsers. The server sends the files as they are, so an installed
+// Bundles the dashboard's page (src/dashboard/page) for browsers. The server sends the files as they are: an installed
 // package needs no build step. Chunks are loaded when their view is opened.
 
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";

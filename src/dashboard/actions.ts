@@ -9,10 +9,17 @@ import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
 import { InvalidMessageError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
-import { commandOf, filterCommand, submitCommand, tasksCommand } from "./command-text.ts";
+import { commandOf, filterCommand, submitCommand, taskCommand, tasksCommand } from "./command-text.ts";
 import { defined } from "./defined.ts";
 import { HttpRefusal } from "./http-answer.ts";
-import { type ActionFilter, actionSchemas, checked, type NamedTasks, readTasksAction } from "./requests.ts";
+import {
+  type ActionFilter,
+  actionSchemas,
+  actionVerbs,
+  checked,
+  type NamedTasks,
+  readTasksAction,
+} from "./requests.ts";
 import { taskRow } from "./views/tasks.ts";
 import type { ActionAnswer, ActionVerb } from "./wire.ts";
 
@@ -34,10 +41,10 @@ export class Actions {
 
   /** Verbs that the swarm's client knows. */
   get verbs(): readonly ActionVerb[] {
-    return ["submit", "cancel", "retry", "drain", "undrain", "pause", "resume"];
+    return actionVerbs;
   }
 
-  /** @throws InvalidMessageError naming the field; HttpRefusal 409 when the number of tasks changed; as the SDK's call */
+  /** @throws InvalidMessageError naming the field; HttpRefusal 409 when the number of tasks changed; as the SDK */
   async perform(verb: ActionVerb, body: unknown): Promise<ActionAnswer> {
     switch (verb) {
       case "submit":
@@ -52,8 +59,9 @@ export class Actions {
       case "resume":
         return await this.#pause(verb, body);
       case "revoke":
+        return await this.#revoke(body);
       case "reschedule":
-        throw new InvalidMessageError(`${verb}: this version of the dashboard does not know the action`);
+        return await this.#reschedule(body);
     }
   }
 
@@ -157,6 +165,31 @@ export class Actions {
       ...answerOf({ command, count: tasks.length, text, results: shown }),
       ok: refused.length === 0,
     };
+  }
+
+  async #revoke(body: unknown): Promise<ActionAnswer> {
+    const { dryRun, ...ref } = checked(body, actionSchemas.revoke);
+    const { task, project, attempt } = ref;
+    const command = taskCommand("revoke", ref);
+    if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: "one attempt" });
+    const options = { project, ...defined({ attempt }), timeoutMs: limits.dashboardActionMs };
+    const outcome = await this.#swarm.revoke(task, options);
+    const text = outcome.revoked
+      ? `attempt ${outcome.attempt} revoked; the task is ${outcome.state}`
+      : `attempt ${outcome.attempt} had ended before; the task is ${outcome.state}`;
+    return answerOf({ command, count: 1, text, results: [{ task, project, ok: true, text }] });
+  }
+
+  async #reschedule(body: unknown): Promise<ActionAnswer> {
+    const { dryRun, notBeforeAt, ...ref } = checked(body, actionSchemas.reschedule);
+    const { task, project } = ref;
+    const time = new Date(notBeforeAt).toISOString();
+    const command = taskCommand("reschedule", ref, "--not-before", time);
+    if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: `not before ${time}` });
+    const options = { project, notBefore: notBeforeAt, timeoutMs: limits.dashboardActionMs };
+    const { state } = await this.#swarm.reschedule(task, options);
+    const text = state === "queued" ? "due at once: queued" : `${state} until ${time}`;
+    return answerOf({ command, count: 1, text, results: [{ task, project, ok: true, text }] });
   }
 
   async #drain(verb: "drain" | "undrain", body: unknown): Promise<ActionAnswer> {

@@ -1,7 +1,7 @@
-// The dashboard as a whole: one connection to a swarm, one HTTP server, and what lies between. It is a client like any
-// other and runs beside the leader, never within it. The parts: who may ask (gate.ts), what is answered (router.ts), how
-// the swarm is watched (swarm-watch.ts, event-tap.ts), what is kept (history.ts, activity-book.ts), live streams
-// (live-views.ts), changes (actions.ts).
+// The dashboard as a whole: one connection to a swarm, one HTTP server, and the parts between them. It is a client and
+// runs beside the leader, never within it. Requests: who may ask (gate.ts), which answer (router.ts), changes
+// (actions.ts), live streams (live-views.ts). The swarm: present (swarm-watch.ts), events (event-tap.ts), past
+// (history.ts, activity-book.ts).
 
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

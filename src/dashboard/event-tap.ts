@@ -1,6 +1,6 @@
-// Follows the events that leaders publish for every committed batch, by a plain subscription: the leader pays nothing for
-// it, and no coordinator is asked. While nobody watches, only assignments are heard, for the history's waits, and they
-// are not even parsed. With the first viewer all events are followed, after the newest batches were read once.
+// Follows the events that leaders publish for every committed batch, by a plain subscription: the leader pays nothing,
+// and no coordinator is asked. While nobody watches, only assignments are heard, for the history's waits, and they are
+// not even parsed. With the first viewer all events are followed, after the newest batches were read once.
 
 import type { Logger } from "pino";
 import type { JournaledEvent } from "../audit/journaled-event.ts";

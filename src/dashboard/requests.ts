@@ -220,7 +220,7 @@ export const actionSchemas = {
   undrain: onAgent,
   pause: onProject,
   resume: onProject,
-  revoke: z.strictObject({ task, project, dryRun }),
+  revoke: z.strictObject({ task, project, attempt: z.int().min(1).optional(), dryRun }),
   reschedule: z.strictObject({ task, project, notBeforeAt: instantSchema, dryRun }),
 } as const;
 

@@ -1,5 +1,5 @@
-// One task that viewers watch: its history read once from the journal, then folded on with the events that come, so that
-// a long life is not read again. Why it waits is asked for every two seconds at most.
+// One task that viewers watch: its history read once from the journal, then folded on with the events that come. So a
+// long life is not read again. Why it waits is asked for every two seconds at most.
 
 import { agentOf, taskOf } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";

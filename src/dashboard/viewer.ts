@@ -1,5 +1,5 @@
-// One open live stream: Server-Sent Events to one browser tab. A viewer that reads too slowly misses updates, and gets a
-// whole state when it has caught up.
+// One open live stream: Server-Sent Events to one browser tab. A viewer that reads too slowly misses updates, and gets
+// a whole state when it has caught up.
 
 import type { ServerResponse } from "node:http";
 import { limits } from "../limits.ts";

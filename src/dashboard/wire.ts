@@ -7,7 +7,7 @@
 // Tables are records by id, so that a merge patch can change one row. Every text comes from users or agents unless
 // noted: show it as text, never as HTML.
 //
-//   GET  /                                        the page; also for /tasks, /agents/a1 and all other routes of the page
+//   GET  /                                        the page; also for /tasks, /agents/a1 and its other routes
 //   GET  /assets/NAME                             any file of dist/dashboard: app.js, app.css, icon.svg, chunks
 //   GET  /api/session                             Session
 //   GET  /api/live?view=VIEW&…                    Server-Sent Events; see LiveMessages
@@ -25,9 +25,9 @@
 //   GET  /api/system                              System
 //   POST /api/actions/VERB                        ActionBodies[VERB] → ActionAnswer; header `x-waggle-token`
 //
-// Every refusal is an ApiError with the fitting HTTP status: 400 input, 401 not signed in, 403 foreign Host or Origin,
-// read-only, forbidden, 404 unknown, 409 conflict, 413 body too large, 429 backpressure, 502 unreadable answer of a
-// coordinator, 503 no leader, no server, or too many live views (with the header Retry-After, seconds).
+// Every refusal is an ApiError with the fitting HTTP status. Input: 400; 413 for a body that is too large. Rights: 401
+// not signed in, 403 foreign Host or Origin, read-only, forbidden. State: 404 unknown, 409 conflict, 410 no longer kept.
+// Try again after the header Retry-After (seconds): 429 backpressure, 503 no leader, no server, too many live views.
 
 export interface ApiError {
   readonly error: {
@@ -67,7 +67,7 @@ export interface Session {
     /** Bytes of a request body. */
     readonly bodyBytesMax: number;
   };
-  /** Action verbs that this server and swarm know. `revoke` and `reschedule` may be missing. */
+  /** Action verbs that this server knows; none if read-only. */
   readonly verbs: readonly ActionVerb[];
 }
 
@@ -94,15 +94,15 @@ export type LiveView = keyof LiveViews;
 
 /**
  * Messages of `/api/live`: the name is the SSE event, the value its JSON data. At most four messages of a kind per
- * second. The SSE id is opaque; the browser returns it as Last-Event-ID, or the page as `&last=ID`. A resume gets what it
- * missed as one `delta`, and as `events`; if the server no longer knows the place, a whole `state`.
+ * second. The SSE id is opaque; the browser returns it as Last-Event-ID, or the page as `&last=ID`. A resume gets what
+ * it missed as one `delta`, and as `events`; if the server no longer knows the place, a whole `state`.
  */
 export interface LiveMessages<View extends LiveView = LiveView> {
   /** The whole data. First message, and again after a gap. */
   readonly state: { readonly idx: number; readonly at: number; readonly data: LiveViews[View] };
   /** A JSON Merge Patch (RFC 7396) to the data: null removes a key, arrays are replaced. */
   readonly delta: { readonly idx: number; readonly at: number; readonly patch: unknown };
-  /** View `events` only, oldest first. `skipped`: events that did not fit, because more than 500 matched within 250 ms. */
+  /** View `events` only, oldest first. `skipped`: events that did not fit: more than 500 matched within 250 ms. */
   readonly events: { readonly rows: readonly EventRow[]; readonly skipped: number };
   /** One second of `History`, for the charts. All views. */
   readonly point: HistoryPoint;
@@ -884,7 +884,13 @@ export interface ActionBodies {
   readonly pause: { readonly project?: string; readonly dryRun?: boolean };
   readonly resume: { readonly project?: string; readonly dryRun?: boolean };
   /** Takes the open attempt from its agent; the task is tried again. */
-  readonly revoke: { readonly task: string; readonly project: string; readonly dryRun?: boolean };
+  readonly revoke: {
+    readonly task: string;
+    readonly project: string;
+    /** Attempt that the page showed: a later attempt goes on. Default: the running one. */
+    readonly attempt?: number;
+    readonly dryRun?: boolean;
+  };
   readonly reschedule: {
     readonly task: string;
     readonly project: string;
@@ -903,7 +909,7 @@ export type TasksAction =
   | { readonly filter: TaskFilter; readonly dryRun: true }
   | {
       readonly filter: TaskFilter;
-      /** Number that the user confirmed. If another number matches now, nothing is done: `WAGGLE_CONFLICT` with `count`. */
+      /** Number that the user confirmed. If another number matches now, nothing is done: `WAGGLE_CONFLICT`, `count`. */
       readonly expected: number;
     };
 

@@ -126,6 +126,48 @@ describe("cancel and retry", () => {
   });
 });
 
+describe("one task", () => {
+  it("revoke frees a stuck attempt, once", async () => {
+    const agent = await page.test.agent("a1");
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    await agent.assignment();
+    const ref = { task: "t1", project: "default" };
+    expect((await page.get("/api/tasks/t1")).json.can).toMatchObject({ revoke: true, reschedule: false });
+    expect(await done("revoke", { ...ref, dryRun: true })).toMatchObject({ command: "waggle revoke t1" });
+    expect(await done("revoke", { ...ref, attempt: 1 })).toMatchObject({
+      ok: true,
+      text: expect.stringMatching(/^attempt 1 revoked; the task is /),
+    });
+    expect((await done("revoke", { ...ref, attempt: 1 })).text).toContain("had ended before");
+    expect((await page.swarm.story("t1")).attempts[0]).toMatchObject({ ended: "revoked" });
+    expect(await refused("revoke", { task: "t1" })).toMatchObject({ status: 400, field: "project" });
+    expect(await refused("revoke", { ...ref, task: "zz" })).toMatchObject({ status: 404 });
+  });
+
+  it("reschedule changes the earliest start", async () => {
+    await page.swarm.submit({ id: "t1", kind: "count" });
+    const ref = { task: "t1", project: "default" };
+    const notBeforeAt = Date.now() + 3_600_000;
+    const time = new Date(notBeforeAt).toISOString();
+    expect(await done("reschedule", { ...ref, notBeforeAt })).toMatchObject({
+      command: `waggle reschedule t1 --not-before ${time}`,
+      text: `delayed until ${time}`,
+    });
+    expect((await page.get("/api/tasks/t1")).json).toMatchObject({
+      task: { state: "delayed" },
+      can: { reschedule: true, revoke: false },
+      wait: { sentence: expect.stringContaining(`Not due before ${time}`) },
+    });
+    expect((await done("reschedule", { ...ref, notBeforeAt: 0 })).text).toBe("due at once: queued");
+    await page.swarm.cancel("t1");
+    expect(await refused("reschedule", { ...ref, notBeforeAt })).toMatchObject({ status: 409 });
+    expect(await refused("reschedule", { ...ref, notBeforeAt: "soon" })).toMatchObject({
+      status: 400,
+      field: "notBeforeAt",
+    });
+  });
+});
+
 describe("agents and pauses", () => {
   it("drain, undrain", async () => {
     await page.test.agent("a1");
