@@ -1,5 +1,5 @@
-// Bundles the dashboard's page (src/dashboard/page) for browsers. The server sends the files as they are: an installed
-// package needs no build step. Chunks are loaded when their view is opened.
+// Bundles the dashboard's page (src/dashboard/page) for browsers. The server sends the files as they are: an
+// installed package needs no build step. Chunks are loaded when their view is opened.
 
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, sep } from "node:path";
