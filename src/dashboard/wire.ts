@@ -26,8 +26,8 @@
 //   POST /api/actions/VERB                        ActionBodies[VERB] → ActionAnswer; header `x-waggle-token`
 //
 // Every refusal is an ApiError with the fitting HTTP status. Input: 400; 413 for a body that is too large. Rights: 401
-// not signed in, 403 foreign Host or Origin, read-only, forbidden. State: 404 unknown, 409 conflict, 410 no longer kept.
-// Try again after the header Retry-After, seconds: 429 backpressure; 503 no leader, no server, too many live views.
+// not signed in, 403 foreign Host or Origin, read-only, forbidden. State: 404 unknown, 409 conflict, 410 gone. Try
+// again after the header Retry-After, seconds: 429 backpressure; 503 no leader, no server, too many live views.
 
 export interface ApiError {
   readonly error: {

@@ -189,6 +189,7 @@ function KindTable({ agent }: { readonly agent: AgentRow }): View {
       {
         title: "Completed",
         numeric: true,
+        rank: "mid",
         cell: ({ completed, attempts }) => `${whole(completed)} of ${whole(attempts)}`,
         by: ({ completed }) => completed,
       },
