@@ -2,6 +2,7 @@
 // take them.
 
 import { DEFAULT_PROJECT } from "../ids.ts";
+import type { Widened } from "./defined.ts";
 import type { ActionBodies, TaskFilter } from "./wire.ts";
 
 /** `waggle cancel t1 --project acme`. @param parts undefined parts are left out */
@@ -33,9 +34,6 @@ export function tasksCommand(
     })
     .join(" && ");
 }
-
-/** Fields that are absent or undefined. */
-type Widened<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undefined };
 
 /** `waggle tasks --state failed,expired --kind count`. */
 export function filterCommand(verb: string, filter: Widened<TaskFilter>, ...more: readonly string[]): string {

@@ -9,6 +9,9 @@ export type Defined<Fields> = { [Name in Exclude<keyof Fields, Optional<Fields>>
   [Name in Optional<Fields>]?: Exclude<Fields[Name], undefined>;
 };
 
+/** Fields that are absent or undefined. */
+export type Widened<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undefined };
+
 export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<Fields>;

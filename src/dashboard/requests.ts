@@ -17,7 +17,8 @@ import {
 } from "../protocol/schemas.ts";
 import { taskFilterShape, taskSorts, taskStates } from "../protocol/task-list-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import type { ActionVerb, LiveView } from "./wire.ts";
+import type { Widened } from "./defined.ts";
+import type { ActionVerb, EventQuery, LiveView } from "./wire.ts";
 
 const plain = <Value extends string>(schema: z.ZodType<Value>) =>
   schema as unknown as z.ZodType<string, string>;
@@ -66,7 +67,6 @@ export const taskQuerySchema = z.strictObject({
   limit: wholeNumber(1, limits.tasksPageMax),
   after: z.string().max(limits.cursorCharactersMax).optional(),
 });
-export type TaskListQuery = z.infer<typeof taskQuerySchema>;
 
 const eventType = z.string().superRefine((type, context) => {
   const message = unknownEventType(type);
@@ -81,15 +81,13 @@ const eventFilterShape = {
   kind: kind.optional(),
   text: search,
 };
-const eventFilterSchema = z.strictObject(eventFilterShape);
-export type EventFilter = z.infer<typeof eventFilterSchema>;
+export type EventFilter = Widened<Omit<EventQuery, "before" | "limit">>;
 
 export const eventQuerySchema = z.strictObject({
   ...eventFilterShape,
   before: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   limit: wholeNumber(1, limits.dashboardEventsShown),
 });
-export type EventListQuery = z.infer<typeof eventQuerySchema>;
 
 export const historyQuerySchema = z.strictObject({ window: z.enum(["15m", "6h"]).default("15m") });
 export const noQuerySchema = z.strictObject({});

@@ -5,11 +5,11 @@ import type { Swarm } from "../../client/swarm.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { commandOf } from "../command-text.ts";
-import { defined } from "../defined.ts";
+import { defined, type Widened } from "../defined.ts";
 import { isWanted, type KnownRow, rowOf } from "../event-row.ts";
 import type { EventTap } from "../event-tap.ts";
-import type { EventFilter, EventListQuery } from "../requests.ts";
-import type { EventPage, EventRow, EventsState } from "../wire.ts";
+import type { EventFilter } from "../requests.ts";
+import type { EventPage, EventQuery, EventRow, EventsState } from "../wire.ts";
 
 /** Batches of the first look backwards; each further look takes four times as many. */
 const FIRST_LOOK = 256;
@@ -19,7 +19,7 @@ const FIRST_LOOK = 256;
 export async function eventsPage(
   swarm: Pick<Swarm, "events">,
   { idx, journal }: Pick<StatusResponse, "idx" | "journal">,
-  { before, limit = limits.dashboardEventsShownDefault, ...filter }: EventListQuery,
+  { before, limit = limits.dashboardEventsShownDefault, ...filter }: Widened<EventQuery>,
 ): Promise<EventPage> {
   const firstIdx = journal.auditFirstIdx;
   const kinds = new Map<string, string>();

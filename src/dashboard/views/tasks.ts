@@ -7,11 +7,13 @@ import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ListedTask, TasksResponse } from "../../protocol/task-list-schemas.ts";
 import { filterCommand } from "../command-text.ts";
-import { defined } from "../defined.ts";
-import type { TaskListQuery } from "../requests.ts";
-import type { TaskCounts, TaskPage, TaskRow } from "../wire.ts";
+import { defined, type Widened } from "../defined.ts";
+import type { TaskCounts, TaskPage, TaskQuery, TaskRow } from "../wire.ts";
 
-export async function tasksView(swarm: Pick<Swarm, "taskPage">, query: TaskListQuery): Promise<TaskPage> {
+export async function tasksView(
+  swarm: Pick<Swarm, "taskPage">,
+  query: Widened<TaskQuery>,
+): Promise<TaskPage> {
   const { text, sort, limit, after, ...filter } = query;
   if (text !== undefined) return await searched(swarm, query, text.toLowerCase());
   const page = await swarm.taskPage({
@@ -35,7 +37,7 @@ export async function tasksView(swarm: Pick<Swarm, "taskPage">, query: TaskListQ
 /** Looks through pages until enough tasks match. The cursor holds the list's cursor and the rows already seen. */
 async function searched(
   swarm: Pick<Swarm, "taskPage">,
-  query: TaskListQuery,
+  query: Widened<TaskQuery>,
   text: string,
 ): Promise<TaskPage> {
   const { limit = limits.tasksPageDefault } = query;
@@ -77,7 +79,15 @@ function hasText({ task, kind, user, project, agent = "" }: ListedTask, text: st
   return [task, kind, user, project, agent].some((field) => field.toLowerCase().includes(text));
 }
 
-function optionsOf({ state, kind, project, user, agent, olderThanMs, sort }: TaskListQuery): TaskListOptions {
+function optionsOf({
+  state,
+  kind,
+  project,
+  user,
+  agent,
+  olderThanMs,
+  sort,
+}: Widened<TaskQuery>): TaskListOptions {
   return {
     ...defined({ state, kind, project, user, agent, olderThanMs, sort }),
     timeoutMs: limits.dashboardActionMs,
