@@ -890,8 +890,11 @@ export const limits = {
   progressRedrawMs: 100,
   /** Interval of progress lines without a terminal. */
   progressLineMs: 2_000,
-  /** Assumed width of a terminal that does not report its width. */
+  /** Assumed size of a terminal that does not report its size. */
   terminalColumnsDefault: 80,
+  terminalRowsDefault: 24,
+  /** Time after which a lone Escape is a key, and not the beginning of an escape sequence. */
+  escapeKeyMs: 50,
   /** With a larger difference of clocks, times in tables and logs contradict each other. */
   clockDifferenceMsMax: 2_000,
   /** Files in the demo, with three tasks each: 32 tasks per second, which a busy laptop manages. */

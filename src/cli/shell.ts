@@ -10,8 +10,11 @@ export interface OutputStream {
   readonly isTTY?: boolean | undefined;
   /** 0 where the size of the terminal was never set. */
   readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
   write(text: string | Uint8Array, written?: () => void): boolean;
-  on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+  /** `resize`: of terminals alone. */
+  on(event: "error" | "resize", listener: (error: NodeJS.ErrnoException) => void): unknown;
+  off?(event: "resize", listener: () => void): unknown;
 }
 
 /** Width of the stream's terminal; undefined without a terminal, or if unknown. */
@@ -20,7 +23,11 @@ export function knownColumns({ columns = 0 }: OutputStream): number | undefined 
 }
 
 export interface Shell {
-  readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
+  readonly stdin: Readable & {
+    readonly isTTY?: boolean | undefined;
+    /** Only terminals: keys come one by one, and Ctrl-C as a key. */
+    setRawMode?(isRaw: boolean): unknown;
+  };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -8,6 +8,13 @@ import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { formatCount, formatShare } from "./format.ts";
 import type { Output } from "./output.ts";
+import {
+  longestWaitingUserFirst,
+  mostLoadedFirst,
+  mostSpentFirst,
+  mostUsedFirst,
+  mostWaitedForFirst,
+} from "./status-order.ts";
 import { countsText, longestWaitFirst, statusSummary } from "./status-summary.ts";
 import { swarmSection } from "./swarm-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -103,55 +110,6 @@ function budgetBlock(status: StatusResponse, view: StatusView): string[] {
   ];
 }
 
-// --- what matters most comes first (docs/operations.md, "What status lists") --------------------------
-
-function inTrouble(agent: Agent): boolean {
-  const isSuspended = agent.kinds.some(({ suspendedUntil }) => suspendedUntil !== undefined);
-  return agent.unresponsive || agent.outlivedMs !== undefined || isSuspended;
-}
-
-function mostLoadedFirst(one: Agent, other: Agent): number {
-  const rank = (agent: Agent) => (agent.status === "offline" ? 0 : 2) + (inTrouble(agent) ? 1 : 0);
-  return rank(other) - rank(one) || other.load - one.load || byId(one.id, other.id);
-}
-
-function byId(one: string, other: string): number {
-  return one.localeCompare(other, "en", { numeric: true });
-}
-
-function mostWaitedForFirst(
-  one: StatusResponse["resources"][number],
-  other: StatusResponse["resources"][number],
-): number {
-  return (
-    other.waiting - one.waiting || other.utilisation - one.utilisation || byId(one.resource, other.resource)
-  );
-}
-
-function longestWaitingUserFirst(one: User, other: User): number {
-  const rank = ({ tasks }: User) => {
-    if ((tasks["queued"] ?? 0) > 0) return 2;
-    return (tasks["running"] ?? 0) + (tasks["assigned"] ?? 0) + (tasks["delayed"] ?? 0) > 0 ? 1 : 0;
-  };
-  const failures = ({ tasks }: User) =>
-    (tasks["failed"] ?? 0) + (tasks["dead-lettered"] ?? 0) + (tasks["expired"] ?? 0);
-  const byRank = rank(other) - rank(one);
-  if (byRank !== 0) return byRank;
-  return rank(one) === 2 ? other.waitMsMax - one.waitMsMax : failures(other) - failures(one);
-}
-
-function mostSpentFirst(one: Project, other: Project): number {
-  const share = ({ budget }: Project) =>
-    budget === undefined ? 0 : (budget.spent + budget.reserved) / budget.tokens;
-  return share(other) - share(one);
-}
-
-type Rate = NonNullable<StatusResponse["rates"]>[number];
-
-function mostUsedFirst(one: Rate, other: Rate): number {
-  return other.used / other.tokensMax - one.used / one.tokensMax;
-}
-
 // --- agents -----------------------------------------------------------------------------------------
 
 const agentColumns: readonly Column[] = [
@@ -205,7 +163,7 @@ function agentTable(agents: readonly Agent[], at: number, view: StatusView): str
 }
 
 /** The kinds with the most attempts; suspended kinds first. */
-function kindsText({ kinds }: Agent, at: number, { showsAll }: StatusView): string {
+export function kindsText({ kinds }: Agent, at: number, { showsAll }: Pick<StatusView, "showsAll">): string {
   const rank = ({ suspendedUntil }: Agent["kinds"][number]) => Number(suspendedUntil !== undefined);
   const sorted = [...kinds].sort((one, other) => rank(other) - rank(one) || other.attempts - one.attempts);
   const shown = showsAll ? sorted : sorted.slice(0, limits.statusKindsShown);
@@ -215,7 +173,7 @@ function kindsText({ kinds }: Agent, at: number, { showsAll }: StatusView): stri
   );
 }
 
-function agentState(agent: Agent): string {
+export function agentState(agent: Agent): string {
   const remarks = [
     agent.draining ? "draining" : "",
     agent.unresponsive ? "unresponsive" : "",
@@ -257,12 +215,12 @@ function resourceTable(resources: readonly StatusResponse["resources"][number][]
 }
 
 /** `0.25 policy`, `0.31 own, moving`. */
-function alphaText({ alpha, autoTune, alphaFrom }: StatusResponse["resources"][number]): string {
+export function alphaText({ alpha, autoTune, alphaFrom }: StatusResponse["resources"][number]): string {
   return `${alpha} ${alphaFrom === "resource" ? "own" : "policy"}${autoTune ? ", moving" : ""}`;
 }
 
 /** `a1 ×2 (3 s), a2 (40 ms)`: how long ago the oldest of each was granted. */
-function holdersText({ holders, inUse }: StatusResponse["resources"][number]): string {
+export function holdersText({ holders, inUse }: StatusResponse["resources"][number]): string {
   const byAgent = new Map<string, { count: number; forMs: number }>();
   for (const { agent, forMs } of holders) {
     const known = byAgent.get(agent);

@@ -1,4 +1,5 @@
-// `waggle status`: the current state of the swarm; with --watch, each second.
+// `waggle status`: the current state of the swarm; with --watch, each second. Not here: the live view at a terminal
+// (live/).
 
 import { Command } from "commander";
 import type { StatusOptions, Swarm } from "../client/swarm.ts";
@@ -9,6 +10,8 @@ import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, onlyProject, typedProject } from "./find-project.ts";
 import { tellingTrouble } from "./journal-trouble.ts";
+import { hasScreen } from "./live/screen.ts";
+import { watchLive } from "./live/watch-status.ts";
 import { renderStatus, type StatusView } from "./status-view.ts";
 import { parseDuration, subjectToken } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -31,7 +34,10 @@ export function statusCommand(program: Program): Command {
         "most. At the end metrics, bottlenecks and alerts.",
     )
     .option("--project <name>", "only the tasks, users and budget of this project", subjectToken)
-    .option("--watch", "refresh until Ctrl-C")
+    .option(
+      "--watch",
+      "live view at a terminal, with keys to sort and filter (? lists them); else refresh until Ctrl-C",
+    )
     .option("--interval <duration>", "time between two refreshes; implies --watch; default 1s", parseDuration)
     .option("--all", "show every row of every table, and offline agents; default: 20 rows per table")
     .addHelpText("after", examples)
@@ -45,7 +51,7 @@ Examples:
   $ waggle status
   $ waggle status --all
   $ waggle status --project acme
-  $ waggle status --watch
+  $ waggle status --watch                live; q quits, ? lists the keys
   $ waggle status --json | jq '.agents[] | {id, load}'
   $ waggle status --json | jq '{metrics, observed}'
   $ waggle status --watch --json         one record per second`;
@@ -131,10 +137,16 @@ function viewOf({ output }: VerbContext, { all }: StatusFlags, project: string |
   return { columns, colors, asStarted, showsAll: all === true, project };
 }
 
-/** Ends when the reader of the output is gone, or by the signal. */
+/** Ends when the reader of the output is gone, or by the signal; the live view also with `q`. */
 async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
-  const { output, signal } = context;
+  const { output, shell, signal } = context;
   const { interval: intervalMs = limits.statusWatchMs } = flags;
+  if (!output.json && hasScreen(shell))
+    return await watchLive(context, {
+      ask: (asking, { all }) => askStatus(swarm, asking, { ...flags, all }),
+      intervalMs,
+      showsAll: flags.all === true,
+    });
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
     const { answer, project } = await askStatus(swarm, context, flags);

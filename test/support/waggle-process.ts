@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
+export const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 
 /** A command as printed by hints in tests: as started. @param line as after `waggle` */
 export const asHinted = (line: string) => `\`node ${launcher} ${line}\``;
