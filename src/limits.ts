@@ -536,6 +536,8 @@ export const limits = {
   /** Events that `waggle events` prints without flags, and the maximum of --tail, which is held in memory. */
   eventsTailDefault: 50,
   eventsTailMax: 100_000,
+  /** Tasks whose kind a reader of events remembers, for its filter by kind: some 10 MB. */
+  eventKindsRememberedMax: 100_000,
   /** Rows per table that `waggle status` lists without --all: several tables fit a screen together. */
   statusRowsShown: 20,
   /** Kinds of an agent in these rows. */

@@ -16,7 +16,7 @@ import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
-import { nameList, parseFrom, wholeNumber } from "./values.ts";
+import { kindName, nameList, parseFrom, plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface EventsFlags {
@@ -25,7 +25,9 @@ interface EventsFlags {
   readonly from?: number | Date | "start";
   readonly task?: string;
   readonly agent?: string;
+  readonly kind?: string;
   readonly project?: string;
+  readonly contents?: boolean;
   readonly type?: readonly string[];
   readonly all?: boolean;
 }
@@ -49,9 +51,11 @@ export function eventsCommand(program: Program): Command {
       `only the last n events, from 1 to ${limits.eventsTailMax}`,
       wholeNumber(1, limits.eventsTailMax),
     )
-    .option("--task <id>", "only events of this task")
-    .option("--agent <id>", "only events of this agent")
-    .option("--project <name>", "only events of this project and its tasks")
+    .option("--task <id>", "only events of this task", plainName)
+    .option("--agent <id>", "only events of this agent", subjectToken)
+    .option("--kind <name>", "only events of tasks of this kind, and events that name the kind", kindName)
+    .option("--project <name>", "only events of this project and its tasks", subjectToken)
+    .option("--contents", "with --json: keep payloads and results of tasks; default: left out")
     .option(
       "--type <types>",
       "only events of these types, separated by commas: TaskAssigned; may be repeated",
@@ -78,6 +82,7 @@ Examples:
   $ waggle events --from -10m --type TaskDeadLettered,AgentLeft
   $ waggle events --from 120 --agent a1
   $ waggle events --task t1 --json
+  $ waggle events --kind summarize --project acme --type AttemptFailed --follow
   $ waggle events --json | jq -r 'select(.event.type == "TaskAssigned") | .event.agent' | sort | uniq -c`;
 
 async function events(context: VerbContext, given: EventsFlags): Promise<ExitCode> {
@@ -88,7 +93,12 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
   return await withSwarm(context, async (swarm) => {
     // fails soon without a leader
     const asked = await askAbout(context, given.project, (options) => swarm.status(options));
-    const { idx, journal } = asked.answer;
+    const { idx, journal, stale } = asked.answer;
+    if (typeof given.from === "number" && given.from > idx + 1 && stale !== true)
+      throw new UsageError(
+        `batch ${formatCount(given.from)} does not exist yet: the journal ends at batch ${formatCount(idx)}. For new events: --follow`,
+        { field: "--from" },
+      );
     const project = await projectOf(context, swarm, { task: given.task, project: asked.project });
     const flags = project === undefined ? given : { ...given, project };
     if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
@@ -157,12 +167,14 @@ async function projectOf(
 
 /** Undefined if all events are wanted. People without flags get the last events. */
 function tailOf({ tail, ...flags }: EventsFlags, { json }: Output): number | undefined {
-  const hasNoFlag = Object.keys(flags).every((flag) => flag === "all");
+  const hasNoFlag = Object.keys(flags).every((flag) => flag === "all" || flag === "contents");
   return tail ?? (hasNoFlag && !json ? limits.eventsTailDefault : undefined);
 }
 
-function filtersOf({ task, agent, project, type }: EventsFlags) {
+function filtersOf({ task, agent, kind: ofKind, project, type, contents }: EventsFlags) {
   return {
+    ...(ofKind === undefined ? {} : { kind: ofKind }),
+    ...(contents === undefined ? {} : { contents }),
     ...(task === undefined ? {} : { task }),
     ...(agent === undefined ? {} : { agent }),
     ...(project === undefined ? {} : { project }),
@@ -199,11 +211,12 @@ function beginsAtStart({ from, follow }: EventsFlags): boolean {
 }
 
 /** ` of task t1, from batch 12`. */
-function wantedText({ task, agent, project, type, from }: EventsFlags): string {
+function wantedText({ task, agent, kind: ofKind, project, type, from }: EventsFlags): string {
   const parts = [
     type === undefined ? "" : `of type ${type.join(" or ")}`,
     task === undefined ? "" : `of task ${printable(task)}`,
     agent === undefined ? "" : `of agent ${printable(agent)}`,
+    ofKind === undefined ? "" : `of kind ${printable(ofKind)}`,
     project === undefined ? "" : `of project ${printable(project)}`,
     typeof from === "number" ? `from batch ${formatCount(from)}` : "",
     from instanceof Date ? `since ${from.toISOString()}` : "",

@@ -3,12 +3,13 @@
 import { z } from "zod";
 import type { Aborts } from "../abort.ts";
 import { abortSignal, flag, readerOf } from "../agent/options.ts";
+import { withoutContents } from "../audit/contents.ts";
 import { unknownEventType } from "../audit/event-types.ts";
-import { matches } from "../audit/filter.ts";
+import { eventFilter } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { timeIn } from "../config/time.ts";
 import { NO_PROJECT } from "../ids.ts";
-import { agentIdSchema, taskIdSchema } from "../protocol/schemas.ts";
+import { agentIdSchema, kindSchema, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import type { Event } from "../state/event.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
@@ -46,6 +47,8 @@ const readOptions = readerOf<EventsOptions>({
     follow: flag,
     task: taskIdSchema,
     agent: agentIdSchema,
+    kind: kindSchema,
+    contents: flag,
     project: projectName,
     types: z.array(eventType).min(1),
     signal: abortSignal,
@@ -86,9 +89,12 @@ async function* readEvents(
 ): AsyncGenerator<JournaledEvent> {
   const start = await startOf(deps, options, signal);
   if (start === undefined) return;
-  const { project = NO_PROJECT, follow = false } = options;
+  const { project = NO_PROJECT, follow = false, contents = false } = options;
+  const isWanted = eventFilter(options);
   for await (const batch of readBatches(deps, { project, start, follow, signal }))
-    for (const journaled of journaledIn(batch)) if (matches(journaled.event, options)) yield journaled;
+    for (const journaled of journaledIn(batch))
+      if (isWanted(journaled.event))
+        yield contents ? journaled : { ...journaled, event: withoutContents(journaled.event) };
 }
 
 /** All events visible to a project, from a batch on and as they come, including confirmed assignments. Ends

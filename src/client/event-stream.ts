@@ -19,6 +19,11 @@ export interface EventsOptions {
   readonly agent?: string;
   /** Only events of this project's tasks. */
   readonly project?: string;
+  /** Only events of tasks of this kind, and events that name the kind. The kind of a task is known from its
+   *  submission, a retry or an assignment on: events before the first of these in the stream are left out. */
+  readonly kind?: string;
+  /** Keep payloads and results. Default false: `task.payload` and `result` are absent. */
+  readonly contents?: boolean;
   /** Only events of the listed types, at least one: `["TaskAssigned"]`. */
   readonly types?: readonly string[];
   /** Ends the stream without an error. */

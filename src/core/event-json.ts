@@ -1,5 +1,5 @@
-// The JSON of events in the journal. The four events of every task are written field by field, all others by
-// `JSON.stringify`. A property test holds the bytes equal.
+// The JSON of events in the journal. The four events of every task, and retries, are written field by field, all others
+// by `JSON.stringify`. A property test holds the bytes equal. Live events leave out what `JsonWriter.contents` wrote.
 
 import type { Event, EventOf, TaskSpec } from "../state/event.ts";
 import type { CandidateTerms, Receipt } from "../state/receipt.ts";
@@ -19,6 +19,8 @@ export function writeEvent(json: JsonWriter, event: Event): void {
   switch (event.type) {
     case "TaskSubmitted":
       return writeSubmitted(json, event);
+    case "TaskRetried":
+      return writeRetried(json, event);
     case "TaskAssigned":
       return writeAssigned(json, event);
     case "TaskCompleted":
@@ -37,6 +39,17 @@ function writeSubmitted(json: JsonWriter, { task, hash }: EventOf<"TaskSubmitted
   json.raw(SUBMITTED);
   writeSpec(json, task);
   json.text(HASH, hash);
+  json.raw(END);
+}
+
+const RETRIED = piece('{"type":"TaskRetried","task":');
+const ROUND = piece(',"round":');
+
+function writeRetried(json: JsonWriter, { task, hash, round }: EventOf<"TaskRetried">): void {
+  json.raw(RETRIED);
+  writeSpec(json, task);
+  json.text(HASH, hash);
+  json.number(ROUND, round);
   json.raw(END);
 }
 
@@ -63,7 +76,7 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.text(USER, spec.user);
   json.number(WEIGHT, spec.weight);
   json.number(PRIORITY, spec.priority);
-  json.text(PAYLOAD, spec.payload);
+  json.contents(PAYLOAD, spec.payload);
   if (spec.encoding !== undefined) json.text(ENCODING, spec.encoding);
   if (spec.tokens !== undefined) json.number(TOKENS, spec.tokens);
   if (spec.deadline !== undefined) json.number(DEADLINE, spec.deadline);
@@ -85,7 +98,7 @@ function writeCompleted(json: JsonWriter, event: EventOf<"TaskCompleted">): void
   json.text(TASK, event.task);
   json.number(ATTEMPT, event.attempt);
   json.text(AGENT, event.agent);
-  json.text(RESULT, event.result);
+  json.contents(RESULT, event.result);
   json.number(LATENCY_MS, event.latencyMs);
   if (event.encoding !== undefined) json.text(ENCODING, event.encoding);
   if (event.tokens !== undefined) json.number(TOKENS, event.tokens);

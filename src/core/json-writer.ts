@@ -27,6 +27,9 @@ export function piece(json: string): Piece {
 export class JsonWriter {
   #bytes = Buffer.allocUnsafe(BYTES_MIN);
   #length = 0;
+  /** The piece and the string of the last `contents`: the first byte, and the byte after the last. */
+  contentsFrom = -1;
+  contentsTo = -1;
 
   /** Bytes written so far. */
   get length(): number {
@@ -41,6 +44,8 @@ export class JsonWriter {
   /** Begins a new text in the same memory. */
   clear(): void {
     this.#length = 0;
+    this.contentsFrom = -1;
+    this.contentsTo = -1;
   }
 
   /** Adds bytes that are JSON already. */
@@ -71,6 +76,13 @@ export class JsonWriter {
     }
     bytes[at++] = QUOTE;
     this.#length = at;
+  }
+
+  /** As `text`, for a payload or a result. */
+  contents(before: Piece, value: string): void {
+    this.contentsFrom = this.#length;
+    this.text(before, value);
+    this.contentsTo = this.#length;
   }
 
   /** Adds a piece and a number. */

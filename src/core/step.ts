@@ -27,6 +27,9 @@ export interface RecordedEvent {
   /** The event's JSON in the turn's `eventsJson`: the first byte, and the byte after the last. */
   readonly from: number;
   readonly to: number;
+  /** The same of the field with its payload or result; both 0 for an event without contents. */
+  readonly contentsFrom: number;
+  readonly contentsTo: number;
 }
 
 /** Collects the outcome of one turn. Mutates its state. */
@@ -138,7 +141,16 @@ export class Turn {
     if (this.recorded.length > 0) json.raw(COMMA);
     const from = json.length;
     writeEvent(json, event);
-    return { event, project: projectOf(event), kind, from, to: json.length };
+    const hasContents = json.contentsFrom >= from;
+    return {
+      event,
+      project: projectOf(event),
+      kind,
+      from,
+      to: json.length,
+      contentsFrom: hasContents ? json.contentsFrom : 0,
+      contentsTo: hasContents ? json.contentsTo : 0,
+    };
   }
 }
 

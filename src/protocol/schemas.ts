@@ -573,7 +573,8 @@ export const progressPushSchema = z.object({
 });
 export type ProgressPush = z.infer<typeof progressPushSchema>;
 
-/** On `event.<project or _>.<noun>.<verb>`: the events of one batch for this subject.
+/** On `event.<project or _>.<noun>.<verb>`: the events of one batch for this subject, without `task.payload` and
+ *  `result`.
  *  `prevIdx` is the last batch with an event on this subject since the leader's term began, 0 if none: a receiver sees
  *  gaps. */
 export const eventPushSchema = z.object({

@@ -15,6 +15,7 @@ import { readHistory } from "./history-file.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { type Target, TcpProxy } from "./proxy.ts";
 import { PublishTap } from "./publish-tap.ts";
+import { withContents } from "./published-contents.ts";
 import type { Reaper } from "./reaper.ts";
 import type { ServerLife, Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
@@ -258,8 +259,10 @@ export class Field {
     const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm, revive));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
     const sent = [...this.witness.sent, ...this.#tapped];
-    const line = committedLine([...this.witness.seen, ...log], sent, this.witness);
-    return { observations: readHistory(this.plan.folder), seen, line };
+    const observations = readHistory(this.plan.folder);
+    const publishedByIdx = withContents(this.witness.publishedByIdx, observations);
+    const unseen = { opened: this.witness.opened, publishedByIdx };
+    return { observations, seen, line: committedLine([...this.witness.seen, ...log], sent, unseen) };
   }
 
   async endNodes(): Promise<void> {

@@ -3,6 +3,7 @@
 
 import { lastValueFrom, take, toArray } from "rxjs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { withoutContents } from "../../src/audit/contents.ts";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -28,12 +29,12 @@ afterEach(async () => {
   await test.stop();
 });
 
-/** The journal's content, read without the client. */
-async function journal(): Promise<JournaledEvent[]> {
+/** The journal's events without payloads and results, read without the client. */
+async function journal(bare = withoutContents): Promise<JournaledEvent[]> {
   const events: JournaledEvent[] = [];
   for await (const { bytes } of new LogReader(new MemoryJournal(test.store)).replay(1)) {
     const { idx, term, at, events: ofBatch } = JSON.parse(Buffer.from(bytes).toString()) as Batch;
-    for (const event of ofBatch) events.push({ idx, term, at, event });
+    for (const event of ofBatch) events.push({ idx, term, at, event: bare(event) });
   }
   return events;
 }
@@ -89,6 +90,39 @@ describe("reading", () => {
         "TaskCompleted",
       ]),
     );
+  });
+
+  it("leaves payloads and results out unless they are asked for", async () => {
+    const agent = await test.agent("a1");
+    await swarm.submit({ id: "t1", kind: "count", payload: "secret" });
+    await agent.complete(await agent.assignment());
+    await swarm.submit({ id: "t2", kind: "nobody", payload: "secret" });
+    await swarm.cancel("t2");
+    await swarm.retry("t2");
+    const bare = await collect(swarm.events());
+    expect(JSON.stringify(bare)).not.toMatch(/"payload"|"result"|secret/);
+    const whole = await collect(swarm.events({ contents: true }));
+    expect(whole).toEqual(await journal((event) => event));
+    expect(JSON.stringify(whole).match(/"payload":"secret"/g)).toHaveLength(3);
+    expect(JSON.stringify(whole)).toContain('"result":"done"');
+  });
+
+  it("of a kind gives all events of its tasks, and what names the kind", async () => {
+    const agent = await test.agent("a1", { kinds: ["count", "digest"] });
+    for (const kind of ["count", "digest"]) await swarm.submit({ id: kind, kind, user: "ann" });
+    await agent.complete(await agent.assignment());
+    await agent.report(await agent.assignment(), "invalid");
+    await swarm.setKind("digest", { importance: 2 });
+    const ofKind = await collect(swarm.events({ kind: "digest" }));
+    expect(types(ofKind)).toEqual([
+      ...["AgentJoined", "TaskSubmitted", "TaskAssigned", "TaskFailed", "KindConfigured"],
+    ]);
+    const combined = { kind: "digest", agent: "a1", project: "default", task: "digest" };
+    expect(types(await collect(swarm.events(combined)))).toEqual(["TaskAssigned", "TaskFailed"]);
+    const fromAssignment = ofKind[2]?.idx ?? 0;
+    expect(types(await collect(swarm.events({ kind: "digest", from: fromAssignment + 1 })))).toEqual([
+      "KindConfigured",
+    ]);
   });
 
   it("goes on over many pages", async () => {

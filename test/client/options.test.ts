@@ -283,6 +283,8 @@ const swarmCalls: Calls<Swarm> = {
         follow: wrong.flag,
         task: wrong.name,
         agent: [...wrong.name, "a.b"],
+        kind: wrong.name,
+        contents: wrong.flag,
         project: task.project,
         types: [null, "TaskAssigned", [], [5], ["taskassigned"], ["TaskAssigned", "x"]],
         signal: wrong.signal,

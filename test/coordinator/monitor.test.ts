@@ -43,7 +43,15 @@ describe("alerts", () => {
       const receipt = { feasible, ineligible } as EventOf<"TaskAssigned">["receipt"];
       const event = { type: "TaskAssigned", task: taskId("t"), runsAs: kind(of), agent, receipt } as const;
       monitor.committed([
-        { event: event as EventOf<"TaskAssigned">, project: "p", kind: event.runsAs, from: 0, to: 0 },
+        {
+          event: event as EventOf<"TaskAssigned">,
+          project: "p",
+          kind: event.runsAs,
+          from: 0,
+          to: 0,
+          contentsFrom: 0,
+          contentsTo: 0,
+        },
       ]);
     }
   }

@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { withoutContents } from "../../src/audit/contents.ts";
 import { writeEvent } from "../../src/core/event-json.ts";
 import { JsonWriter, piece } from "../../src/core/json-writer.ts";
 import type { Event, EventOf, TaskSpec } from "../../src/state/event.ts";
@@ -113,6 +114,10 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     },
     ["type", "project", "task", "attempt", "agent", "result", "latencyMs"],
   ),
+  record<EventOf<"TaskRetried">>(
+    { type: fc.constant("TaskRetried"), task: spec, hash: text, round: number },
+    ["type", "task", "hash", "round"],
+  ),
   record<EventOf<"AssignmentsConfirmed">>(
     { type: fc.constant("AssignmentsConfirmed"), agent: text, upTo: number },
     ["type", "agent", "upTo"],
@@ -127,7 +132,11 @@ describe("an event", () => {
       fc.property(event, (written) => {
         json.clear();
         writeEvent(json, written);
-        expect(Buffer.from(json.written).toString()).toBe(JSON.stringify(written));
+        const bytes = Buffer.from(json.written);
+        expect(bytes.toString()).toBe(JSON.stringify(written));
+        const { contentsFrom: from, contentsTo: to } = json;
+        const bare = from < 0 ? bytes : Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);
+        expect(bare.toString()).toBe(JSON.stringify(withoutContents(written)));
       }),
       { numRuns: 3_000 },
     );

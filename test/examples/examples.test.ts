@@ -10,11 +10,13 @@ import { Workplace } from "../support/waggle-process.ts";
 const folder = new URL("../../examples/", import.meta.url);
 
 let workplace: Workplace;
+let coordinator: ReturnType<Workplace["start"]>;
 const started: Example[] = [];
 
 beforeAll(async () => {
   workplace = await Workplace.make();
-  await workplace.start("up").says("leading");
+  coordinator = workplace.start("up");
+  await coordinator.says("leading");
 });
 afterEach(async () => {
   await Promise.all(started.splice(0).map((example) => example.end("SIGKILL")));
@@ -83,6 +85,7 @@ it("runs every example there is", () => {
   expect(programs.sort()).toEqual([
     "agent-function.ts",
     "agent-llm-like.ts",
+    "audit-subscriber.js",
     "follow-events.ts",
     "plain-javascript.js",
     "shared-slots.ts",
@@ -147,4 +150,36 @@ it("follow-events prints the past, and goes on", async () => {
   await following.prints("TermStarted");
   await workplace.run("submit", "--kind", "nobody-does-this", "--id", "seen-live", "--text", "x");
   await following.prints("seen-live");
+});
+
+/** Each printed or recorded event as text, in order of batches; events of one batch in any order. */
+function ordered(lines: string): string[] {
+  const records = lines
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { idx: number; term: number; event: object });
+  return records
+    .filter(({ event }) => "type" in event && event.type !== "TermRenewed")
+    .map(({ idx, term, event }) => `${String(idx).padStart(6)} ${term} ${JSON.stringify(event)}`)
+    .sort();
+}
+
+it("audit-subscriber prints every event once: the past, live, and after a change of the leader", async () => {
+  const past = run("audit-subscriber.js", "1", "--to-present");
+  expect(await past.finish()).toBe(0);
+  expect(past.printed).toContain('"type":"TermStarted"');
+
+  const following = run("audit-subscriber.js", "1");
+  await following.prints('"type":"TermStarted"');
+  await workplace.run("submit", "--kind", "audited", "--id", "live1", "--text", "in the journal alone");
+  await following.prints('"id":"live1"');
+  await coordinator.kill("SIGKILL");
+  coordinator = workplace.start("up");
+  await coordinator.says("leading");
+  await workplace.run("cancel", "live1");
+  await following.prints('"type":"TaskCancelled"');
+  const journal = await workplace.run("events", "--from", "start", "--json", "--contents");
+  const withoutContents = (text: string) => text.replaceAll(/,"(payload|result)":"(?:[^"\\\\]|\\\\.)*"/g, "");
+  expect(ordered(withoutContents(following.printed))).toEqual(ordered(withoutContents(journal.stdout)));
+  expect(following.printed).not.toContain("in the journal alone");
 });

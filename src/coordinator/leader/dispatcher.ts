@@ -1,6 +1,7 @@
 // Messages after a commit, in order: effects to agents and clients (requests/outbox.ts), answers to requests, and live
 // events. Live events save followers of the journal polling: one message per batch and subject
-// `event.<project or _>.<noun>.<verb>`. Not here: when a batch counts as committed (commits.ts).
+// `event.<project or _>.<noun>.<verb>`, without payloads and results, which stand in the journal alone. Not here: when
+// a batch counts as committed (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -76,12 +77,18 @@ function unconfirmedOf(state: SwarmState): readonly Effect[] {
   return [...unconfirmedAssignments(state), ...standingGrants(state)];
 }
 
+/** A part of the batch's JSON: the first byte, and the byte after the last. */
+interface Part {
+  readonly from: number;
+  to: number;
+}
+
 /** Events of one type and project, side by side in a batch. */
 interface Run {
   readonly type: EventType;
   readonly project: string;
-  readonly from: number;
-  to: number;
+  /** Their JSON, without contents. */
+  readonly parts: [Part, ...Part[]];
 }
 
 class EventPublisher {
@@ -110,12 +117,12 @@ class EventPublisher {
     commit: Commit,
   ): void {
     const runsBySubject = new Map<string, Uint8Array[]>();
-    for (const { type, project, from, to } of runsOf(recorded)) {
+    for (const { type, project, parts } of runsOf(recorded)) {
       const subject = this.#subjectOf(type, project);
-      const run = eventsJson.subarray(from, to);
+      const json = parts.map(({ from, to }) => eventsJson.subarray(from, to));
       const runs = runsBySubject.get(subject);
-      if (runs === undefined) runsBySubject.set(subject, [run]);
-      else runs.push(COMMA, run);
+      if (runs === undefined) runsBySubject.set(subject, json);
+      else runs.push(COMMA, ...json);
     }
     for (const [subject, runs] of runsBySubject) {
       const prevIdx = this.#lastIdxBySubject.get(subject) ?? 0;
@@ -148,12 +155,20 @@ const END = Buffer.from("]}");
 function runsOf(recorded: readonly RecordedEvent[]): readonly Run[] {
   const runs: Run[] = [];
   let run: Run | undefined;
-  for (const { event, project, from, to } of recorded) {
-    if (run !== undefined && run.type === event.type && run.project === project) run.to = to;
+  for (const { event, project, from, to, contentsFrom, contentsTo } of recorded) {
+    let part: Part | undefined;
+    if (run !== undefined && run.type === event.type && run.project === project) part = run.parts.at(-1);
     else {
-      run = { type: event.type, project, from, to };
+      part = { from, to };
+      run = { type: event.type, project, parts: [part] };
       runs.push(run);
     }
+    if (part === undefined || contentsTo === 0) {
+      if (part !== undefined) part.to = to;
+      continue;
+    }
+    part.to = contentsFrom;
+    run.parts.push({ from: contentsTo, to });
   }
   return runs;
 }

@@ -191,10 +191,20 @@ export class RetryHandler {
   }
 }
 
-/** Leaves out times of the previous round. */
+/** Leaves out times of the previous round. The order of the fields is the journal's (task-spec.ts). */
 function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
-  const { deadline: _, notBefore: __, ...rest } = spec;
-  return deadline === undefined ? rest : { ...rest, deadline };
+  const { deadline: _, notBefore: __, ...kept } = spec;
+  if (deadline === undefined) return kept;
+  const { maxAttempts, timeoutMs, stallMs, traceparent, tracestate, ...first } = kept;
+  return {
+    ...first,
+    deadline,
+    maxAttempts,
+    timeoutMs,
+    ...(stallMs === undefined ? {} : { stallMs }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(tracestate === undefined ? {} : { tracestate }),
+  };
 }
 
 function gone({ id, roundIdx }: EndedTask): CodedError {

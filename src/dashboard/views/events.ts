@@ -70,13 +70,14 @@ export function eventsState(
   };
 }
 
-/** The command line filters neither by kind nor by text. */
-function eventsCommand({ types, task, agent, project }: EventFilter, ...more: readonly string[]): string {
+/** The command line does not filter by text. */
+function eventsCommand({ types, task, agent, project, kind }: EventFilter, ...more: readonly string[]): string {
   const flag = (name: string, value: string | undefined) => (value === undefined ? [] : [`--${name}`, value]);
   const filters = [
     ...flag("type", types?.join(",")),
     ...flag("task", task),
     ...flag("agent", agent),
+    ...flag("kind", kind),
     ...flag("project", project),
   ];
   return commandOf("events", ...more, ...filters);

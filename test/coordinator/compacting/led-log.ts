@@ -198,7 +198,15 @@ export class LedLog {
     this.tail = { journal: "j", term: 1 as Term, idx, hash: hashOf(bytes) };
     this.committedIdx = idx;
     this.onBatch(
-      events.map((event) => ({ event, project: "", kind: undefined, from: 0, to: 0 })),
+      events.map((event) => ({
+        event,
+        project: "",
+        kind: undefined,
+        from: 0,
+        to: 0,
+        contentsFrom: 0,
+        contentsTo: 0,
+      })),
       bytes.length,
     );
   }
