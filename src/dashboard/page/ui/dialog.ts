@@ -15,21 +15,24 @@ export function Dialog({ title, note, close, children, kind }: DialogProps): Vie
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    const first = box.current?.querySelector<HTMLElement>(
-      "[autofocus], input, select, textarea, .primary, button",
-    );
-    first?.focus();
+    box.current
+      ?.querySelector<HTMLElement>("[autofocus], input, select, textarea, .primary, button")
+      ?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
-  const keys = (event: KeyboardEvent) => {
-    if (event.key === "Escape") close();
-    if (event.key === "Tab") keepInside(event, box.current);
-  };
+  // On the window: a button that was disabled by a click has lost the focus, and keys arrive at the page.
+  useEffect(() => {
+    const keys = (event: KeyboardEvent) => {
+      if (event.key === "Escape") close();
+      if (event.key === "Tab") keepInside(event, box.current);
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  }, [close]);
   return html`<div
     class="veil"
-    onKeyDown=${keys}
     onMouseDown=${(event: MouseEvent) => event.target === event.currentTarget && close()}
   >
     <div class=${`dialog ${kind ?? ""}`} role="dialog" aria-modal="true" aria-label=${title} ref=${box}>
@@ -48,10 +51,12 @@ function keepInside(event: KeyboardEvent, box: HTMLElement | null): void {
   ];
   const [first] = stops;
   const last = stops.at(-1);
-  if (event.shiftKey && document.activeElement === first) {
+  const { activeElement } = document;
+  const isOutside = box?.contains(activeElement) !== true;
+  if (event.shiftKey && (isOutside || activeElement === first)) {
     event.preventDefault();
     last?.focus();
-  } else if (!event.shiftKey && document.activeElement === last) {
+  } else if (!event.shiftKey && (isOutside || activeElement === last)) {
     event.preventDefault();
     first?.focus();
   }
