@@ -71,7 +71,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
         command.value = undefined;
       }}
     />
-    <small class=${isWrong(error.value, name) ? "error-text" : ""}>${isWrong(error.value, name) ? error.value?.message : hint}</small>
+    <small class=${isWrong(error.value, name) ? "error-text" : ""}>${isWrong(error.value, name) ? wrongText(error.value) : hint}</small>
   </label>`;
   const submit = (event: Event) => {
     event.preventDefault();
@@ -129,6 +129,12 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
       </footer>
     </form>`,
   });
+}
+
+/** Without the path of the field, which stands above the text. */
+function wrongText(error: ApiFailure | undefined): string {
+  const { message = "", field = "" } = error ?? {};
+  return message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
 }
 
 function isWrong(error: ApiFailure | undefined, name: string): boolean {

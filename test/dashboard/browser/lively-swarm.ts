@@ -80,14 +80,14 @@ export async function startLivelySwarm({
 async function configure(swarm: Swarm): Promise<void> {
   await swarm.setProject("acme", {
     creditWeight: 3,
-    budget: { tokens: 2_000_000, windowMs: 3_600_000, mode: "wait" },
+    budget: { tokens: 20_000_000, windowMs: 3_600_000, mode: "wait" },
   });
   await swarm.setProject("globex", {
     creditWeight: 2,
-    budget: { tokens: 400_000, windowMs: 3_600_000, mode: "alert" },
+    budget: { tokens: 4_000_000, windowMs: 3_600_000, mode: "alert" },
   });
   await swarm.setResource("gpt-4o", { slots: 4, autoTune: true, alpha: 0.25 });
-  await swarm.setRate("large", { window: "per_minute", tokensMax: 600_000 });
+  await swarm.setRate("large", { window: "per_minute", tokensMax: 6_000_000 });
 }
 
 type AgentOutline = (typeof agents)[number];
