@@ -851,6 +851,8 @@ export const limits = {
   /** Users of the page about fairness, candidates of a waiting task, names in a menu, points of α. */
   dashboardRowsShown: 200,
   dashboardCandidatesShown: 50,
+  /** Resources whose waiting requests are ranked: each is a question to the leader. */
+  dashboardRankedResources: 8,
   /** Projects with a line of their own in the chart of shares. */
   dashboardSharesShown: 8,
   /** Pages of tasks that one search looks through. */

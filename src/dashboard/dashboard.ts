@@ -102,7 +102,7 @@ export async function startDashboard(
   const watch = new SwarmWatch({ swarm, clock, logger, isWatched: () => live.count > 0, onLook });
   const actions = new Actions(swarm);
   const views: Views = new Views({
-    ...{ watch, book, tap, history },
+    ...{ swarm, watch, book, tap, history },
     tasks: {
       ...{ swarm, transport, subjects, clock, verbs: actions.verbs },
       nowAt: () => watch.status?.at ?? 0,

@@ -16,7 +16,7 @@ export interface KnownRow {
 }
 
 export function rowOf(
-  { idx, term, at, event }: JournaledEvent,
+  { idx, term, at, event, isChanged }: JournaledEvent,
   kindOf: (key: string) => string | undefined,
 ): KnownRow {
   const project = projectOf(event);
@@ -26,7 +26,12 @@ export function rowOf(
   return {
     row: {
       ...{ id: `${idx}.${hashOf(`${event.type} ${text}`)}`, idx, term, at, type: event.type, text },
-      ...defined({ project: project === NO_PROJECT ? undefined : project, task, agent: agentOf(event) }),
+      ...defined({
+        project: project === NO_PROJECT ? undefined : project,
+        task,
+        agent: agentOf(event),
+        isChanged,
+      }),
     },
     kind: kindIn(event) ?? (key === undefined ? undefined : kindOf(key)),
   };

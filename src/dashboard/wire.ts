@@ -669,10 +669,13 @@ export interface ResourceRow {
   readonly waiters: readonly (SlotParty & {
     /** From 1. */
     readonly order?: number;
-    /** L and its two terms: L = α · waited + (1 − α) · backlog. */
+    /** L of the agent and its two terms: L = α · Q / max Q + (1 − α) · D / max D. Q: weights of its waiting requests.
+     *  D: age of its oldest request, in ticks. */
     readonly load?: number;
-    readonly waitedTerm?: number;
     readonly backlogTerm?: number;
+    readonly waitedTerm?: number;
+    /** `unreachable`: skipped, because its agent does not answer. */
+    readonly by?: "starvation-limit" | "load" | "unreachable";
   })[];
   /** In the window. */
   readonly granted: number;
@@ -772,6 +775,8 @@ export interface EventRow {
   readonly agent?: string;
   /** One line for people. */
   readonly text: string;
+  /** The batch is not as it was written: `waggle verify` tells more. Only of events read from the journal. */
+  readonly isChanged?: true;
 }
 
 export interface System {
@@ -796,16 +801,26 @@ export interface System {
     readonly base?: { readonly idx: number; readonly at: number; readonly bytes: number };
     readonly baseFailure?: string;
     readonly foreignRecords?: number;
+    /** The leader's verification in the background; absent until it has begun. */
+    readonly verified?: {
+      /** The last batch found to be as it was written. */
+      readonly idx: number;
+      /** End of the last whole run; absent during the first. */
+      readonly at?: number;
+      /** Why the journal cannot be trusted from a batch on. */
+      readonly fault?: string;
+    };
   };
   readonly coordinators: {
     readonly leader: string;
     readonly term: number;
     readonly standbys: readonly string[];
-    /** As far as the leader says so. */
+    /** Of the leader's newest turns and appends, at most 512; absent on a standby and without a turn. */
     readonly appendP50Ms?: number;
     readonly appendP99Ms?: number;
-    readonly loopLagP99Ms?: number;
-    readonly rssBytes?: number;
+    /** Time of a turn of the leader's loop, with planning and encoding. */
+    readonly decisionP50Ms?: number;
+    readonly decisionP99Ms?: number;
   };
   /** Since the leader's term began: `refused`, … */
   readonly counters: Readonly<Record<string, number>>;

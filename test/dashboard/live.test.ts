@@ -199,3 +199,20 @@ describe("without a leader", () => {
     expect(stream.messages.filter(({ name }) => name === "lost")).toHaveLength(1);
   }, 30_000);
 });
+
+describe("resources", () => {
+  it("waiting requests come in the order of the next grants, with L and its terms", async () => {
+    await page.swarm.setResource("gpt", { slots: 1, alpha: 0.5 });
+    await using held = await page.swarm.acquire("gpt");
+    const stream = live("view=resources");
+    await stream.says("state", ({ data }) => data.resources.gpt.inUse === 1);
+    const waiting = page.swarm.acquire("gpt", { weight: 2 });
+    await stream.says("delta", ({ patch }) => patch.resources?.gpt?.waiters?.length === 1);
+    expect(stateOf(stream)).toMatchObject({
+      resources: { gpt: { waiting: 1, waiters: [{ order: 1, by: "load", backlogTerm: 0.5 }] } },
+    });
+    await held.release();
+    await (await waiting).release();
+    await stream.says("delta", ({ patch }) => patch.resources?.gpt?.granted === 2);
+  });
+});

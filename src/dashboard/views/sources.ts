@@ -1,6 +1,6 @@
 // What each live view shows, put together from the parts of the dashboard.
 
-import type { StatusResponse } from "../../protocol/schemas.ts";
+import type { Swarm } from "../../client/swarm.ts";
 import type { ActivityBook } from "../activity-book.ts";
 import type { EventTap } from "../event-tap.ts";
 import type { HistoryRing } from "../history.ts";
@@ -19,6 +19,7 @@ import { systemView } from "./system.ts";
 import { taskCountsView } from "./tasks.ts";
 
 export interface ViewsDeps {
+  readonly swarm: Pick<Swarm, "explainSlots">;
   readonly watch: SwarmWatch;
   readonly book: ActivityBook;
   readonly tap: EventTap;
@@ -44,11 +45,8 @@ export class Views {
     view: View,
     { id = "", mayBeOld = false }: { readonly id?: string; readonly mayBeOld?: boolean } = {},
   ): Promise<LiveViews[View]> {
-    const { watch, book, history, broker, dashboard } = this.#deps;
-    let status = await watch.whole({ mayBeOld });
-    // An agent may have joined since the last status.
-    if (view === "agent" && mayBeOld && watch.lost === undefined && !hasAgent(status, id))
-      status = await watch.whole({ mayBeOld: false });
+    const { swarm, watch, book, history, broker, dashboard } = this.#deps;
+    const status = await watch.whole({ mayBeOld });
     book.forget(status.at);
     const data: { readonly [Each in PlainView]: () => LiveViews[Each] | Promise<LiveViews[Each]> } = {
       overview: () => overviewView(status, { book, history }),
@@ -56,7 +54,7 @@ export class Views {
       agent: () => agentView(status, book, id),
       tasks: () => taskCountsView(status),
       fairness: async () => fairnessView(status, await watch.settings(), book),
-      resources: () => resourcesView(status, book),
+      resources: () => resourcesView(status, book, swarm),
       budgets: () => budgetsView(status),
       system: async () =>
         systemView({ status, settings: await watch.settings(), broker: broker(), dashboard: dashboard() }),
@@ -79,7 +77,13 @@ export class Views {
         return this.#eventsSource(subject as EventFilter);
       default: {
         const { id = "" } = subject as { readonly id?: string };
-        return { idx, compute: () => this.now(view, { id, mayBeOld: true }) };
+        let hasBegun = false;
+        const compute = () => {
+          const mayBeOld = hasBegun || watch.lost !== undefined; // a viewer begins with the present
+          hasBegun = true;
+          return this.now(view, { id, mayBeOld });
+        };
+        return { idx, compute };
       }
     }
   }
@@ -105,8 +109,4 @@ export class Views {
       close: () => tail.close(),
     };
   }
-}
-
-function hasAgent({ agents }: StatusResponse, id: string): boolean {
-  return agents.some((agent) => agent.id === id);
 }

@@ -16,15 +16,23 @@ export interface SystemFacts {
 }
 
 export function systemView({ status, settings, broker, dashboard }: SystemFacts): System {
-  const { id, durability, sentence, bytes, bytesMax, auditFirstIdx, base, baseFailure, foreignRecords } =
-    status.journal;
+  const { id, durability, sentence, bytes, bytesMax, auditFirstIdx, base, baseFailure } = status.journal;
+  const { foreignRecords, verified } = status.journal;
+  const { append, decision } = status.observed?.timings ?? {};
   return {
     broker,
     journal: {
       ...{ id, durability, sentence, bytes, firstIdx: auditFirstIdx, lastIdx: status.idx },
       ...defined({ bytesMax, base, baseFailure, foreignRecords: foreignRecords?.count }),
+      ...(verified === undefined
+        ? {}
+        : { verified: { idx: verified.idx, ...defined({ at: verified.at, fault: verified.fault?.text }) } }),
     },
-    coordinators: { leader: status.leader, term: status.term, standbys: status.standbys ?? [] },
+    coordinators: {
+      ...{ leader: status.leader, term: status.term, standbys: status.standbys ?? [] },
+      ...defined({ appendP50Ms: append?.p50, appendP99Ms: append?.p99 }),
+      ...defined({ decisionP50Ms: decision?.p50, decisionP99Ms: decision?.p99 }),
+    },
     counters: status.counters,
     dashboard,
     settings: settingRows(settings),

@@ -150,7 +150,8 @@ function list(rows: readonly EventRow[], state: EventsState | undefined): View {
   `;
 }
 
-function eventRow({ id, idx, at, type, text, task, project, agent }: EventRow, style: Placement): View {
+function eventRow(row: EventRow, style: Placement): View {
+  const { id, idx, at, type, text, task, project, agent, isChanged } = row;
   const address =
     task !== undefined && project !== undefined
       ? href(["tasks", project, task])
@@ -161,7 +162,7 @@ function eventRow({ id, idx, at, type, text, task, project, agent }: EventRow, s
     <span class="mono muted nowrap">${exactTime(at)}</span>
     <span class="mid number muted">${idx}</span>
     <span class="mid cut muted">${type}</span>
-    <span class="cut" title=${text}>${text}</span>
+    <span class="cut" title=${text}>${isChanged && html`<b class="bad-text">changed after it was written</b> `}${text}</span>
   `;
   return address === undefined
     ? html`<div class="vrow event-grid" role="listitem" key=${id} style=${style}>${body}</div>`

@@ -100,7 +100,7 @@ function waiters({ waiters: all, waiting }: ResourceRow): View {
     <thead>
       <tr>
         ${isOrdered && html`<th>Next</th>`}<th>Agent</th><th class="number">Waits</th>
-        ${isOrdered && html`<th class="number" title="L = α · waited + (1 − α) · backlog">L</th><th class="number wide">waited</th><th class="number wide">backlog</th>`}
+        ${isOrdered && html`<th class="number" title="L = α · backlog + (1 − α) · waited, each over the largest">L</th><th class="number wide">waited</th><th class="number wide">backlog</th>`}
       </tr>
     </thead>
     <tbody>

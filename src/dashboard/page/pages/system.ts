@@ -57,8 +57,6 @@ function broker({ broker: { url, name, version, connection, answerMs } }: System
 
 function coordinators({ coordinators: of }: System): View {
   const { leader, term, standbys } = of;
-  const optional = (value: number | undefined, text: (value: number) => string) =>
-    value === undefined ? undefined : text(value);
   return facts(
     "Coordinators",
     standbys.length === 0 ? badge("no standby", "warn") : badge(counted(standbys.length, "standby"), "good"),
@@ -77,8 +75,12 @@ function coordinators({ coordinators: of }: System): View {
           ? undefined
           : `${duration(of.appendP50Ms)}, ${duration(of.appendP99Ms ?? 0)}`,
       ],
-      ["Loop lag p99", optional(of.loopLagP99Ms, duration)],
-      ["Memory", optional(of.rssBytes, bytes)],
+      [
+        "Turn p50, p99",
+        of.decisionP50Ms === undefined
+          ? undefined
+          : `${duration(of.decisionP50Ms)}, ${duration(of.decisionP99Ms ?? 0)}`,
+      ],
     ],
   );
 }
@@ -95,9 +97,15 @@ function journal({ journal: of }: System): View {
     firstIdx,
     lastIdx,
     id,
+    verified,
   } = of;
-  const isBad = baseFailure !== undefined;
-  return facts("Journal", badge(isBad ? "not compacted" : durability, isBad ? "warn" : "good"), [
+  const state =
+    verified?.fault !== undefined
+      ? badge("changed", "bad")
+      : baseFailure !== undefined
+        ? badge("not compacted", "warn")
+        : badge(durability, "good");
+  return facts("Journal", state, [
     ["Durability", sentence],
     [
       "Size",
@@ -106,6 +114,11 @@ function journal({ journal: of }: System): View {
         : html`${bar([{ share: size / bytesMax }], "journal size")} ${bytes(size)} of ${bytes(bytesMax)}`,
     ],
     ["Batches", `${whole(firstIdx)} to ${whole(lastIdx)}`],
+    ["Verified", verified === undefined ? undefined : `up to batch ${whole(verified.idx)}`],
+    [
+      "Changed",
+      verified?.fault === undefined ? undefined : html`<span class="bad-text">${verified.fault}</span>`,
+    ],
     [
       "Base",
       base === undefined
