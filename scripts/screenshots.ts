@@ -41,7 +41,7 @@ async function takeForReadme(swarm: LivelySwarm): Promise<void> {
   await take(swarm, { theme: "dark", width: 1_400, height: 900 }, [
     [task, join(images, "dashboard-task.png")],
   ]);
-  await take(swarm, { theme: "light", width: 1_400, height: 1_000 }, [
+  await take(swarm, { theme: "light", width: 1_400, height: 1_280 }, [
     ["/fairness", join(images, "dashboard-fairness.png")],
   ]);
 }

@@ -70,8 +70,10 @@ export function LineChart(props: LineChartProps): View {
 function show(plot: uPlot, { columns, zoom }: LineChartProps): void {
   const stretch = zoom?.peek();
   plot.setData(columns as uPlot.AlignedData, stretch === undefined);
-  // Without a zoom, the axis follows the newest value.
   if (stretch !== undefined) zoomTo(plot, stretch, columns);
+  // Without the cursor in a chart, the legend has the newest values.
+  const last = (columns[0]?.length ?? 0) - 1;
+  if ((plot.cursor.left ?? -1) < 0 && last >= 0) plot.setLegend({ idx: last }, false);
 }
 
 function zoomTo(plot: uPlot, stretch: Zoom, [times = []]: LineChartProps["columns"]): void {

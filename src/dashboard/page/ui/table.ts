@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useDashboard } from "../context.ts";
+import { counted } from "../format.ts";
 import { html, type View } from "./html.ts";
 
 export interface Column<Row> {
@@ -22,6 +23,11 @@ export interface TableProps<Row> {
   readonly link?: (row: Row) => string;
 }
 
+/** Rows at first, and more with each click. */
+const ROWS = 200;
+/** From here on, columns keep their widths: the browser then measures no cell when a text changes. */
+const MANY = 60;
+
 interface Order {
   readonly title: string;
   readonly isUp: boolean;
@@ -30,6 +36,7 @@ interface Order {
 export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>): View {
   const { router } = useDashboard();
   const order = useSignal<Order | undefined>(undefined);
+  const most = useSignal(ROWS);
   const sorted = sortedBy(rows, columns, order.value);
   const sort = (title: string) => {
     const now = order.peek();
@@ -40,7 +47,7 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
     return order.value.isUp ? "ascending" : "descending";
   };
   return html`<div class="card table-card scroll-x">
-    <table aria-label=${label}>
+    <table aria-label=${label} class=${rows.length > MANY ? "many" : ""}>
       <thead>
         <tr>
           ${columns.map(
@@ -57,7 +64,7 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
         </tr>
       </thead>
       <tbody>
-        ${sorted.map(
+        ${sorted.slice(0, most.value).map(
           (row) => html`<tr
             key=${id(row)}
             class=${link === undefined ? "" : "link"}
@@ -68,6 +75,12 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
         )}
       </tbody>
     </table>
+    ${
+      sorted.length > most.value &&
+      html`<button type="button" class="button quiet" onClick=${() => (most.value += ROWS)}>
+        ${counted(sorted.length - most.value, "more row")}
+      </button>`
+    }
   </div>`;
 }
 
