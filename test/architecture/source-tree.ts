@@ -37,9 +37,11 @@ export const repositoryRoot: string = fileURLToPath(new URL("../..", import.meta
 const skippedFolders = new Set(["node_modules", "dist", "coverage"]);
 /** In a linked working tree of git, a file with the repository's path. */
 const skippedFiles = new Set([".git"]);
+/** Listed without their contents, as targets of links. */
+const pictureExtension = /\.png$/;
 const readExtensions = /\.(ts|js|mjs|json|ya?ml|md|py|sh|svg|txt)$|(^|\/)(Dockerfile|LICENSE|run|\.[a-z]+)$/;
 
-/** Every text file of the checkout, tracked or not; no generated or installed files. */
+/** Every text file and picture of the checkout, tracked or not; no generated or installed files. */
 export function readTree(root: string = repositoryRoot): Tree {
   const files: SourceFile[] = [];
   const visit = (folder: string) => {
@@ -47,6 +49,7 @@ export function readTree(root: string = repositoryRoot): Tree {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       const hidden = entry.name.startsWith(".") && entry.name !== ".ci" && entry.isDirectory();
       if (entry.isDirectory() && !hidden && !skippedFolders.has(entry.name)) visit(path);
+      if (entry.isFile() && pictureExtension.test(path)) files.push(sourceFile(path, ""));
       if (entry.isFile() && readExtensions.test(path) && !skippedFiles.has(path)) {
         files.push(sourceFile(path, readFileSync(join(root, path), "utf8")));
       }
