@@ -70,6 +70,7 @@ export class EventTap {
     this.#subscription = transport.subscribe(subjects.eventsOf("_"), ({ data }) => this.#heard(data));
     book.clear();
     this.rows.clear();
+    this.#lastIdx = 0;
     if (presentIdx === undefined) return;
     const from = Math.max(1, presentIdx - limits.dashboardBackfillBatchesMax + 1);
     void this.#readFrom(from, this.#times); // reports its own errors
@@ -105,7 +106,7 @@ export class EventTap {
     });
   }
 
-  /** The newest batches, then what came meanwhile. Without them the page still shows what comes. */
+  /** Batches of the journal, then what came meanwhile. Without them the page still shows what comes. */
   async #readFrom(from: number, time: number): Promise<void> {
     const { swarm, logger } = this.#deps;
     let lastIdx = from - 1;
@@ -116,7 +117,7 @@ export class EventTap {
         this.#take([journaled], { isPast: true });
       }
     } catch (error) {
-      logger.warn({ err: error }, "the newest batches could not be read; the dashboard shows what comes");
+      logger.warn({ err: error }, "batches of the journal could not be read; the dashboard shows what comes");
     }
     if (this.#times !== time || !this.#isFollowing) return;
     const held = this.#held ?? [];
@@ -127,10 +128,20 @@ export class EventTap {
     );
   }
 
+  /** Every batch is published, so a missing index means lost messages: those batches are read from the journal. */
   #heard(bytes: Uint8Array): void {
     const events = eventsIn(bytes);
-    if (this.#held === undefined) return this.#take(events, { isPast: false });
-    if (this.#held.length < limits.dashboardEventsKept) this.#held.push(...events);
+    const [first] = events;
+    if (first === undefined) return;
+    if (this.#held !== undefined) {
+      if (this.#held.length < limits.dashboardEventsKept) this.#held.push(...events);
+      return;
+    }
+    const isGap = this.#lastIdx > 0 && first.idx > this.#lastIdx + 1;
+    if (!isGap) return this.#take(events, { isPast: false });
+    this.#held = [...events];
+    const from = Math.max(this.#lastIdx + 1, first.idx - limits.dashboardBackfillBatchesMax);
+    void this.#readFrom(from, this.#times); // reports its own errors
   }
 
   /** @param of.isPast read from the journal: the events belong to no present rate or wait */

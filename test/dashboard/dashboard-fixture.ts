@@ -13,6 +13,7 @@ import {
   startDashboard,
 } from "../../src/dashboard/dashboard.ts";
 import type { ApiError, LiveMessageName, Session } from "../../src/dashboard/wire.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 export interface Answer {
@@ -33,14 +34,20 @@ export class Fixture {
   readonly test: TestSwarm;
   readonly swarm: Swarm;
   readonly running: RunningDashboard;
+  /** Of the dashboard. */
+  readonly transport: Transport;
   readonly #folder: string;
   #cookie = "";
   #token = "";
 
-  private constructor(test: TestSwarm, swarm: Swarm, running: RunningDashboard, folder: string) {
+  private constructor(
+    { test, swarm, running, transport }: Pick<Fixture, "test" | "swarm" | "running" | "transport">,
+    folder: string,
+  ) {
     this.test = test;
     this.swarm = swarm;
     this.running = running;
+    this.transport = transport;
     this.#folder = folder;
   }
 
@@ -64,7 +71,7 @@ export class Fixture {
       },
       { host: "127.0.0.1", port: 0, mayMove: false, names: [], isReadOnly: false, ...options },
     );
-    const fixture = new Fixture(test, swarm, running, folder);
+    const fixture = new Fixture({ test, swarm, running, transport }, folder);
     const entered = await fixture.get(new URL(running.url).pathname);
     fixture.#cookie = (entered.headers["set-cookie"]?.[0] ?? "").split(";")[0] ?? "";
     fixture.#token = ((await fixture.get("/api/session")).json as Session).changeToken ?? "";

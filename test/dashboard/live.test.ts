@@ -130,6 +130,23 @@ describe("events", () => {
   });
 });
 
+describe("a connection that breaks", () => {
+  it("loses no event: what was published meanwhile is read from the journal", async () => {
+    const stream = live("view=events&types=TaskSubmitted");
+    await stream.says("state");
+    const submit = (id: string) => page.test.submit(id);
+    await submit("t1");
+    await stream.says("events");
+    page.test.hub.cut(page.transport);
+    for (const id of ["t2", "t3"]) await submit(id);
+    page.test.hub.heal(page.transport);
+    await submit("t4");
+    await stream.says("events", ({ rows }) => rows.some((row: { task?: string }) => row.task === "t4"));
+    const rows = stream.messages.filter(({ name }) => name === "events").flatMap(({ data }) => data.rows);
+    expect(rows.map(({ task }) => task)).toEqual(["t1", "t2", "t3", "t4"]);
+  });
+});
+
 describe("coming back", () => {
   it("soon: only what changed meanwhile", async () => {
     const first = live("view=tasks");
