@@ -106,6 +106,11 @@ export async function verifyJournal(deps: VerifyDeps): Promise<Verification | un
   return live === undefined ? undefined : await new Verifier(deps, new Set(numbers)).run(live);
 }
 
+/** Whether the state before the first batch of a segment is known from the segment alone. */
+function hasBeginning({ opened }: LiveSegment): boolean {
+  return opened.base !== undefined || opened.tail.idx === 0;
+}
+
 class FaultFound extends Error {
   readonly fault: Fault;
 
@@ -169,12 +174,18 @@ class Verifier {
   async #walk(live: LiveSegment): Promise<void> {
     const path = await this.#pathTo(live);
     this.#path = path;
+    const first = Math.max(0, path.findIndex(hasBeginning));
     for (const [at, segment] of path.entries()) {
       await this.#checkClaim(segment);
-      if (at === 0) await this.#begin(segment);
+      if (at < first) {
+        await this.#checkChain(segment, path[at + 1]);
+        continue;
+      }
+      if (at === first) await this.#begin(segment);
       else await this.#continueIn(segment);
       await this.#readBatches(segment, path[at + 1]);
     }
+    if (first > 0) this.#noteEarlier(path[0]);
   }
 
   /** The chain of kept segments, oldest first. */
@@ -224,6 +235,37 @@ class Verifier {
         text: `the journal begins with batch ${opened.tail.idx + 1}, and neither a base nor a segment holds what was before`,
       });
     this.#log.enter(segment, segment.position);
+  }
+
+  /** Retention may keep a segment whose predecessors and base are gone. Its state is unknown, and its hashes are checked.
+   */
+  async #checkChain({ number, opened, position }: LiveSegment, next: LiveSegment | undefined): Promise<void> {
+    let { idx, hash }: Pick<ChainTail, "idx" | "hash"> = opened.tail;
+    for await (const record of this.#deps.journal.segment(number).replay(position + 1)) {
+      const header = decodeBatchHeader(record.bytes);
+      if (header?.journal !== opened.journal || header.session !== opened.session || header.idx !== idx + 1) continue;
+      if (header.prev !== hash)
+        throw this.#fault("changed", {
+          ...{ segment: number, position: record.position, idx },
+          text: `batch ${idx} was changed: its bytes have another hash than when batch ${header.idx} continues it`,
+        });
+      idx = header.idx;
+      hash = hashOf(record.bytes);
+    }
+    const previous = next?.opened.previous;
+    if (previous === undefined || (previous.idx === idx && previous.hash === hash)) return;
+    const isMissing = previous.idx > idx;
+    const text = isMissing
+      ? `batch ${idx + 1} is missing from segment ${number}, or was changed`
+      : `batch ${idx} was changed: its bytes have another hash than when segment ${next?.number} names it`;
+    throw this.#fault(isMissing ? "missing" : "changed", { segment: number, idx: isMissing ? idx + 1 : idx, text });
+  }
+
+  /** Batches before the first kept segment are missing, unless the journal says that they are trimmed. */
+  #noteEarlier(first: LiveSegment | undefined): void {
+    const { auditFirstIdx } = this.#log.state;
+    const to = first?.opened.tail.idx ?? 0;
+    if (auditFirstIdx <= to) this.#gaps.unshift({ from: auditFirstIdx, to });
   }
 
   /** A segment without kept predecessors: its state cannot be compared. */

@@ -44,6 +44,27 @@ describe("a whole journal", () => {
     expect(found).toMatchObject({ segments: [2, 3], firstIdx: 11, basesTaken: 1, basesCompared: 1 });
   });
 
+  it("is good where the segment before the newest base is kept without its own beginning", async () => {
+    const log = await aCompactedLog();
+    await log.continueIn(4);
+    await log.submit(9);
+    const made = await log.make(5);
+    await log.changeTo(made);
+    await log.submit(2);
+    for (const segment of [1, 2, 3]) await log.journal.remove(segment);
+    const { fault, firstIdx, gaps } = await verified(log);
+    expect(fault).toBeUndefined();
+    expect(firstIdx).toBe(log.live.opened.base?.idx === undefined ? 0 : log.live.opened.base.idx + 1);
+    expect(gaps).toEqual([{ from: 1, to: expect.any(Number), isAdmitted: false }]);
+    const [segment, position] = await placeOf(log, firstIdx - 4);
+    expect(segment).toBe(4);
+    const journal = new Tampered(new MemoryJournal(log.store)).change(segment, position, (text) =>
+      text.replace('"kind":"k"', '"kind":"K"'),
+    );
+    const changed = await verifyJournal({ journal, clock: log.clock });
+    expect(changed?.fault).toMatchObject({ kind: "changed", segment: 4, idx: firstIdx - 4 });
+  });
+
   it("names each good batch, in order", async () => {
     const log = await aCompactedLog();
     const named: number[] = [];
