@@ -4,10 +4,13 @@
 import { Command } from "commander";
 import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { copyOf, requireWhole } from "../audit/decision-replay.ts";
+import { GrantReplay, type ReplayedGrant } from "../audit/grant-replay.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { systemClock } from "../clock.ts";
 import { WaggleError } from "../errors.ts";
+import type { Batch } from "../journal/records.ts";
 import { verifyJournal } from "../journal/verify.ts";
+import type { SwarmState } from "../state/state.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -18,7 +21,7 @@ import { firstKeptIdx, noteChanged } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { openJournal } from "./readable-journal.ts";
-import { slotWaitsText } from "./slot-waits-view.ts";
+import { grantText, slotWaitsText } from "./slot-waits-view.ts";
 import { UsageError } from "./usage-error.ts";
 import { plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -41,7 +44,7 @@ export function explainCommand(program: Program): Command {
         "it is not eligible, and when the task's turn comes. For a task that was assigned: the candidates and " +
         "what decided. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
         "replaying the journal up to that assignment. With --resource: the requests that wait for slots, in the order " +
-        "of this moment, with L and its terms.",
+        "of this moment, with L and its terms; with --journal, the requests that competed for a past grant.",
     )
     .argument("[id]", "id of the task; required without --resource")
     .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
@@ -93,7 +96,8 @@ Examples:
   $ waggle explain t1
   $ waggle explain t1 --attempt 1        every agent at the first assignment
   $ waggle explain t1 --journal audit.ndjson             its last assignment, without a swarm
-  $ waggle explain --resource gpt-4o --agent a1          who comes before a1
+  $ waggle explain --resource gpt-4o --agent a1          which requests come before those of a1
+  $ waggle explain --resource gpt-4o --agent a1 --journal    why a1 got its last slot
   $ waggle explain t1 --json | jq '.waiting.obstacles[0]'
   $ waggle explain t1 --full --json | jq '.agents[] | {agent, standing}'`;
 
@@ -167,57 +171,84 @@ async function explainFromJournal(
   id: string,
   { typed, attempt, journal }: ExplainFlags & { readonly typed: string | undefined },
 ): Promise<ExitCode> {
+  const { output } = context;
+  const replay = new AssignmentReplay({ project: typed, task: id }, attempt);
+  const { found, where, firstIdx } = await foundIn<ReplayedAssignment>(context, journal, replay);
+  const projects = [...new Set(found.map(({ project }) => project))];
+  if (projects.length > 1)
+    throw new WaggleError(
+      "WAGGLE_AMBIGUOUS_TASK",
+      `the projects ${projects.join(", ")} each have a task ${id}: name one with --project`,
+    );
+  const last = found.at(-1);
+  if (last === undefined) {
+    const what =
+      attempt === undefined ? `no assignment of task ${id}` : `no attempt ${attempt} of task ${id}`;
+    throw new WaggleError("WAGGLE_UNKNOWN_TASK", missingText(what, where, firstIdx));
+  }
+  output.datum(last, () => renderReplayed(last, output));
+  return exitCodes.ok;
+}
+
+/** The last grant of slots of a resource to an agent, with the requests that competed. */
+async function explainGrant(
+  context: VerbContext,
+  sought: { readonly resource: string; readonly agent: string; readonly handle: string | undefined },
+  journal: string | true,
+): Promise<ExitCode> {
+  const { output } = context;
+  const { found, where, firstIdx } = await foundIn<ReplayedGrant>(context, journal, new GrantReplay(sought));
+  const last = found.at(-1);
+  if (last === undefined) {
+    const { resource, agent, handle } = sought;
+    const what = `no grant of ${resource} to ${agent}${handle === undefined ? "" : ` under ${handle}`}`;
+    throw new WaggleError("WAGGLE_UNKNOWN_HANDLE", missingText(what, where, firstIdx));
+  }
+  output.datum(last, () => grantText(last, output));
+  return exitCodes.ok;
+}
+
+interface JournalSearch<Found> {
+  startFrom(state: SwarmState): void;
+  take(batch: Batch): Found | undefined;
+}
+
+/** What a replay finds in the whole journal, in order, and the first batch that is kept. */
+async function foundIn<Found>(
+  context: VerbContext,
+  journal: string | true | undefined,
+  search: JournalSearch<Found>,
+): Promise<{ readonly found: readonly Found[]; readonly where: string; readonly firstIdx: number }> {
   const { output, signal } = context;
   const { reader, where } = await openJournal(context, journal === true ? undefined : journal);
   let text = "replaying the journal";
   const progress = new ProgressLine(output, () => text);
-  const replay = new AssignmentReplay({ project: typed, task: id }, attempt);
-  const found: ReplayedAssignment[] = [];
+  const found: Found[] = [];
   try {
     const verified = await verifyJournal({
       journal: reader,
       clock: systemClock,
       signal,
-      onBase: (state) => replay.startFrom(copyOf(state)),
-      onBatch: (batch) => found.push(...[replay.take(batch) ?? []].flat()),
+      onBase: (state) => search.startFrom(copyOf(state)),
+      onBatch: (batch) => {
+        const one = search.take(batch);
+        if (one !== undefined) found.push(one);
+      },
       onProgress: ({ idx }) => {
         text = `replaying the journal: batch ${formatCount(idx)}`;
       },
-    }).finally(() => progress.end());
+    });
     signal.throwIfAborted();
     requireWhole(verified);
-    const projects = [...new Set(found.map(({ project }) => project))];
-    if (projects.length > 1)
-      throw new WaggleError(
-        "WAGGLE_AMBIGUOUS_TASK",
-        `the projects ${projects.join(", ")} each have a task ${id}: name one with --project`,
-      );
-    const last = found.at(-1);
-    if (last === undefined)
-      throw new WaggleError(
-        "WAGGLE_UNKNOWN_TASK",
-        notAssigned({ id, attempt, where, from: verified?.firstIdx }),
-      );
-    output.datum(last, () => renderReplayed(last, output));
-    return exitCodes.ok;
+    return { found, where, firstIdx: verified?.firstIdx ?? 1 };
   } finally {
+    progress.end();
     await reader.close();
   }
 }
 
-function notAssigned({
-  id,
-  attempt,
-  where,
-  from = 1,
-}: {
-  readonly id: string;
-  readonly attempt: number | undefined;
-  readonly where: string;
-  readonly from: number | undefined;
-}): string {
-  const what = attempt === undefined ? `no assignment of task ${id}` : `no attempt ${attempt} of task ${id}`;
-  const kept = from === 1 ? "" : `, which begins at batch ${formatCount(from)}`;
+function missingText(what: string, where: string, firstIdx: number): string {
+  const kept = firstIdx === 1 ? "" : `, which begins at batch ${formatCount(firstIdx)}`;
   return `there is ${what} in the journal ${where}${kept}`;
 }
 
@@ -228,7 +259,7 @@ async function explainSlots(
   id: string | undefined,
   { resource, agent, handle, attempt, full, journal }: ExplainFlags & { readonly resource: string },
 ): Promise<ExitCode> {
-  if (id !== undefined || attempt !== undefined || full !== undefined || journal !== undefined)
+  if (id !== undefined || attempt !== undefined || full !== undefined)
     throw new UsageError("--resource explains requests for slots: leave out the task and its flags", {
       field: "resource",
     });
@@ -236,6 +267,11 @@ async function explainSlots(
     throw new UsageError("--handle names a request of an agent: name the agent with --agent", {
       field: "agent",
     });
+  if (journal !== undefined) {
+    if (agent === undefined)
+      throw new UsageError("a past grant is an agent's: name the agent with --agent", { field: "agent" });
+    return await explainGrant(context, { resource, agent, handle }, journal);
+  }
   const { output } = context;
   return await withSwarm(context, async (swarm) => {
     const wanted = {

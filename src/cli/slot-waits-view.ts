@@ -1,8 +1,9 @@
 // Requests that wait for slots of a resource, for people: who comes next, and by which terms.
 
 import { duration } from "../audit/describe.ts";
+import type { ReplayedGrant } from "../audit/grant-replay.ts";
 import type { SlotStanding, SlotWaits } from "../protocol/explain-schemas.ts";
-import { counted, formatCount, labelled } from "./format.ts";
+import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
@@ -46,10 +47,30 @@ export function slotWaitsText(waits: SlotWaits, asked: AskedRequest, view: View)
   const parts = [
     head.join("\n"),
     ...(wanted === undefined ? [] : [verdict(wanted, waits, view)]),
-    table(waiters, wanted, view),
+    table(waiters, { resource, wanted }, view),
   ];
   if (omitted !== undefined) parts.push(colors.dim(`and ${counted(omitted.waiters, "request")} more`));
   return parts.join("\n\n");
+}
+
+/** A past grant, with the requests that competed. */
+export function grantText(grant: ReplayedGrant, view: View): string {
+  const { agent, handle, resource, at, idx, receipt, alpha, maxQueueDepth, maxOldestAge, standings, agrees } =
+    grant;
+  const { colors, columns } = view;
+  const head = `${colors.bold(printable(`${agent} ${handle}`))} got its slots at batch ${formatCount(idx)}, ${formatTime(at)}`;
+  if (resource === undefined)
+    return `${head}\n${labelled("why", "a slot was free: the request did not wait", columns)}`;
+  const by =
+    receipt.by === "load"
+      ? `the highest L of the requests that fit (α ${alpha}, max Q ${maxQueueDepth}, max D ${formatCount(maxOldestAge)})`
+      : "it had waited past the starvation limit";
+  const own = standings.find((each) => each.agent === agent && each.handle === handle);
+  const verdictText = agrees
+    ? colors.dim("the receipt says the same")
+    : colors.red(`the receipt differs: ${JSON.stringify(receipt)}`);
+  const why = labelled("why", `${printable(resource)}: ${by}, after ${duration(receipt.waitedMs)}`, columns);
+  return [`${head}\n${why}`, table(standings, { resource, wanted: own }, view), verdictText].join("\n\n");
 }
 
 /** One sentence about the requested wait. */
@@ -80,7 +101,27 @@ function verdict(
   return labelled("place", printable(text), columns);
 }
 
-function table(waiters: readonly SlotStanding[], wanted: SlotStanding | undefined, view: View): string {
+type Ranked = Pick<
+  SlotStanding,
+  | "place"
+  | "agent"
+  | "handle"
+  | "waitedMs"
+  | "ageTicks"
+  | "by"
+  | "load"
+  | "depthTerm"
+  | "ageTerm"
+  | "queueDepth"
+  | "oldestAge"
+> & { readonly limitTicks?: number | undefined; readonly needs: readonly SlotStanding["needs"][number][] };
+
+/** A single slot of the resource itself is what every request waits for: only further slots are named as lacking. */
+function table(
+  waiters: readonly Ranked[],
+  { resource, wanted }: { readonly resource: string; readonly wanted: Ranked | undefined },
+  view: View,
+): string {
   const rows = waiters.map((row): Cell[] => [
     `${row === wanted ? "→" : " "} ${formatCount(row.place)}`,
     row.agent,
@@ -94,8 +135,8 @@ function table(waiters: readonly SlotStanding[], wanted: SlotStanding | undefine
     row.queueDepth,
     row.oldestAge,
     row.needs
-      .filter(({ wanted: count, free }) => free < count)
-      .map(({ resource, wanted: count, free }) => `${resource} (${free} of ${count} free)`)
+      .filter((need) => need.free < need.wanted && (need.resource !== resource || need.wanted > 1))
+      .map((need) => `${need.resource} (${need.free} of ${need.wanted} free)`)
       .join(", "),
   ]);
   return renderTable(view, columnsOfWaits, rows);

@@ -237,13 +237,14 @@ class Verifier {
     this.#log.enter(segment, segment.position);
   }
 
-  /** Retention may keep a segment whose predecessors and base are gone. Its state is unknown, and its hashes are checked.
-   */
+  /** Retention may keep a segment without its predecessors and without a base. Its state is unknown; its hashes are
+   *  checked. */
   async #checkChain({ number, opened, position }: LiveSegment, next: LiveSegment | undefined): Promise<void> {
     let { idx, hash }: Pick<ChainTail, "idx" | "hash"> = opened.tail;
     for await (const record of this.#deps.journal.segment(number).replay(position + 1)) {
       const header = decodeBatchHeader(record.bytes);
-      if (header?.journal !== opened.journal || header.session !== opened.session || header.idx !== idx + 1) continue;
+      if (header?.journal !== opened.journal || header.session !== opened.session || header.idx !== idx + 1)
+        continue;
       if (header.prev !== hash)
         throw this.#fault("changed", {
           ...{ segment: number, position: record.position, idx },
@@ -258,7 +259,11 @@ class Verifier {
     const text = isMissing
       ? `batch ${idx + 1} is missing from segment ${number}, or was changed`
       : `batch ${idx} was changed: its bytes have another hash than when segment ${next?.number} names it`;
-    throw this.#fault(isMissing ? "missing" : "changed", { segment: number, idx: isMissing ? idx + 1 : idx, text });
+    throw this.#fault(isMissing ? "missing" : "changed", {
+      segment: number,
+      idx: isMissing ? idx + 1 : idx,
+      text,
+    });
   }
 
   /** Batches before the first kept segment are missing, unless the journal says that they are trimmed. */

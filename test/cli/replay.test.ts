@@ -15,6 +15,8 @@ import { aShell, runIn } from "./shell.ts";
 const TASKS = 24;
 let workplace: Workplace;
 let audit: string;
+/** The request for a slot that waited longest. */
+let waited = { agent: "", handle: "" };
 
 const run = (...argv: string[]) =>
   runIn(aShell({ cwd: workplace.folder, env: { NO_COLOR: "1" }, columns: 100 }), ...argv);
@@ -76,6 +78,7 @@ async function explainsSlots(swarm: Awaited<ReturnType<typeof connect>>): Promis
   ]);
   const [, last] = waiters;
   const { agent = "", handle = "" } = last ?? {};
+  waited = { agent, handle };
   const shown = await run("explain", "--resource", "gpu", "--agent", agent, "--handle", handle);
   expect(shown.code, shown.stderr).toBe(0);
   expect(shown.stdout.replaceAll(/\s+/g, " ")).toContain(
@@ -147,6 +150,24 @@ describe("the journal of a real server", () => {
       "recorded.svg",
       "replayed.svg",
     ]);
+  });
+
+  it("explains a past grant of a slot without a coordinator", async () => {
+    const { agent, handle } = waited;
+    const grant = ["explain", "--resource", "gpu", "--agent", agent, "--journal", audit];
+    const { code, stdout, stderr } = await run(...grant, "--handle", handle, "--json");
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      handle,
+      resource: "gpu",
+      agrees: true,
+      receipt: { by: "load", waiting: 1 },
+      standings: [{ place: 1, agent, handle, load: 1, depthTerm: 0.25, ageTerm: 0.75, ageTicks: 2 }],
+    });
+    expect((await run(...grant)).stdout).toMatch(/got its slots at batch \d+.*\n.*gpu: the highest L/);
+    const nobody = await run("explain", "--resource", "gpu", "--agent", "nobody", "--journal", audit);
+    expect(nobody).toMatchObject({ code: 5, stderr: expect.stringContaining("no grant of gpu to nobody") });
+    expect(await run("explain", "--resource", "gpu", "--journal", audit)).toMatchObject({ code: 2 });
   });
 
   it("explains a past assignment without a coordinator", async () => {

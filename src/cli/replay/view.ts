@@ -118,6 +118,11 @@ function valueText(value: unknown): string {
   return printable(text.length > VALUE_CHARACTERS ? `${text.slice(0, VALUE_CHARACTERS)}…` : text);
 }
 
+/** Seconds up to ten minutes: whole minutes hide what differs. */
+function span(ms: number): string {
+  return ms >= 1_000 && ms < 600_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
+}
+
 // --- courses ----------------------------------------------------------------------------------------
 
 export function policyText(report: PolicyReport, view: View): string {
@@ -163,14 +168,14 @@ function figuresTable(courses: readonly CourseReport[], view: View): string {
     ...count("  expired", ({ tasks }) => tasks.expired),
     ...count("  unfinished", ({ tasks }) => tasks.unfinished),
     ...count("  refused", ({ tasks }) => tasks.refused),
-    row("wait p50", ({ waitMs }) => duration(waitMs.p50)),
-    row("     p95", ({ waitMs }) => duration(waitMs.p95)),
-    row("     p99", ({ waitMs }) => duration(waitMs.p99)),
-    row("     longest", ({ waitMs }) => duration(waitMs.max)),
-    row("turnaround p50", ({ turnaroundMs }) => duration(turnaroundMs.p50)),
-    row("           p95", ({ turnaroundMs }) => duration(turnaroundMs.p95)),
+    row("wait p50", ({ waitMs }) => span(waitMs.p50)),
+    row("     p95", ({ waitMs }) => span(waitMs.p95)),
+    row("     p99", ({ waitMs }) => span(waitMs.p99)),
+    row("     longest", ({ waitMs }) => span(waitMs.max)),
+    row("turnaround p50", ({ turnaroundMs }) => span(turnaroundMs.p50)),
+    row("           p95", ({ turnaroundMs }) => span(turnaroundMs.p95)),
     row("fairness", ({ jain }) => jain.toFixed(3)),
-    row("makespan", ({ makespanMs }) => duration(makespanMs)),
+    row("makespan", ({ makespanMs }) => span(makespanMs)),
     row("attempts", ({ attempts }) => formatCount(attempts)),
     ...count("  lost", ({ lost }) => lost),
     ...count("tokens", ({ tokens }) => tokens),
@@ -203,7 +208,7 @@ function groupTable(
     name,
     ...courses.map(({ figures }) => {
       const group = groupsOf(figures).find((one) => one.name === name);
-      return group === undefined || group.waitMs.count === 0 ? "—" : duration(group.waitMs.p50);
+      return group === undefined || group.waitMs.count === 0 ? "—" : span(group.waitMs.p50);
     }),
   ]);
   const more = names.length - GROUPS_SHOWN;
