@@ -53,3 +53,11 @@ it.each([
 ])("gives its names to %s", (_, args) => {
   expect(node("--no-warnings", ...args)).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
 });
+
+it("connects without OpenTelemetry, which is not installed", () => {
+  const script =
+    'import { connect } from "waggledance"; try { await connect({ nats: "nats://127.0.0.1:1" }); } catch (error) { console.log(error.code); }' +
+    'try { await import("@opentelemetry/api"); } catch (error) { console.log(error.code); }';
+  const run = node("--no-warnings", "--input-type=module", "-e", script);
+  expect(run).toMatchObject({ status: 0, stdout: "WAGGLE_UNREACHABLE\nERR_MODULE_NOT_FOUND\n", stderr: "" });
+});

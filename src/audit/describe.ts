@@ -226,6 +226,7 @@ function describeSpec(task: TaskSpec): string {
     task.priority !== 100 && `priority ${task.priority}`,
     task.notBefore !== undefined && `not before ${new Date(task.notBefore).toISOString()}`,
     task.deadline !== undefined && `by ${new Date(task.deadline).toISOString()}`,
+    task.traceparent !== undefined && `trace ${task.traceparent.split("-")[1]}`,
   ];
   return parts.filter((part) => part !== false).join(", ");
 }

@@ -6,7 +6,7 @@ import type { TaskRequest } from "../client/task-request.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
-import { taskInputSchema } from "../protocol/schemas.ts";
+import { TRACEPARENT_PATTERN, TRACESTATE_PATTERN, taskInputSchema } from "../protocol/schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { weightOf } from "../state/weight.ts";
 import type { Shell } from "./shell.ts";
@@ -41,6 +41,15 @@ export interface TaskFlags {
   readonly ndjson?: boolean;
 }
 
+/** A command of an agent, or of a CI system, submits within its trace. */
+type Given = TaskFlags & Pick<TaskRequest, "traceparent" | "tracestate">;
+
+/** The trace of the environment. As W3C Trace Context asks for, an invalid trace is ignored. */
+function traceIn({ TRACEPARENT: traceparent = "", TRACESTATE: tracestate = "" }: Shell["env"]) {
+  if (!TRACEPARENT_PATTERN.test(traceparent)) return {};
+  return { traceparent, ...(TRACESTATE_PATTERN.test(tracestate) ? { tracestate } : {}) };
+}
+
 /** Fields of a task, and the model for its weight. */
 type Fields = Partial<TaskRequest> & Pick<TaskFlags, "model">;
 
@@ -57,14 +66,17 @@ export interface TaskSource {
 export function taskSource(
   flags: TaskFlags,
   sources: readonly string[],
-  shell: Pick<Shell, "stdin" | "cwd">,
+  shell: Pick<Shell, "stdin" | "cwd" | "env">,
 ): TaskSource {
   for (const source of sources) checkSource(source);
   checkTimes(flags);
   if (flags.model !== undefined && flags.weight !== undefined)
     throw new UsageError("--model and --weight exclude each other: both set the weight");
-  if (flags.ndjson === true || flags.kind === undefined) return linesSource(flags, sources, shell);
-  return payloadSource({ ...flags, kind: flags.kind }, sources, shell);
+  const { ndjson, kind, ...others } = flags;
+  const given = { ...others, ...traceIn(shell.env) };
+  if (ndjson === true || kind === undefined)
+    return linesSource({ ...given, ...(kind === undefined ? {} : { kind }) }, sources, shell);
+  return payloadSource({ ...given, kind }, sources, shell);
 }
 
 function checkSource(source: string): void {
@@ -87,7 +99,7 @@ function checkTimes({ deadline, notBefore }: TaskFlags): void {
 // --- one task for each payload ----------------------------------------------------------------------
 
 function payloadSource(
-  flags: TaskFlags & { kind: string },
+  flags: Given & { kind: string },
   sources: readonly string[],
   shell: Pick<Shell, "stdin" | "cwd">,
 ): TaskSource {
@@ -101,7 +113,7 @@ function payloadSource(
 }
 
 async function* payloadTasks(
-  flags: TaskFlags & { kind: string },
+  flags: Given & { kind: string },
   sources: readonly string[],
   shell: Pick<Shell, "stdin" | "cwd">,
 ): AsyncGenerator<SourcedTask> {
@@ -140,7 +152,7 @@ function asPayload(bytes: Buffer): { payload: string; encoding?: "base64" } {
 // --- one task for each line -------------------------------------------------------------------------
 
 function linesSource(
-  flags: TaskFlags,
+  flags: Given,
   sources: readonly string[],
   shell: Pick<Shell, "stdin" | "cwd">,
 ): TaskSource {
@@ -159,7 +171,7 @@ function linesSource(
 }
 
 async function* lineTasks(
-  flags: TaskFlags,
+  flags: Given,
   sources: readonly string[],
   shell: Pick<Shell, "stdin" | "cwd">,
 ): AsyncGenerator<SourcedTask> {
@@ -226,7 +238,7 @@ function readable(fields: Record<string, unknown>): Record<string, unknown> {
 
 // --- both -------------------------------------------------------------------------------------------
 
-function fieldsOf(flags: TaskFlags): Fields {
+function fieldsOf(flags: Given): Fields {
   const fields: Record<string, unknown> = {
     kind: flags.kind,
     role: flags.role,
@@ -242,6 +254,8 @@ function fieldsOf(flags: TaskFlags): Fields {
     maxAttempts: flags.maxAttempts,
     timeoutMs: flags.timeout,
     stallMs: flags.stall,
+    traceparent: flags.traceparent,
+    tracestate: flags.tracestate,
   };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

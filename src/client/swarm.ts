@@ -74,6 +74,7 @@ import {
   type TaskDefaults,
   type TaskRequest,
   type TypedTaskRequest,
+  traceOf,
   withTrace,
 } from "./task-request.ts";
 import {
@@ -758,14 +759,21 @@ export class SwarmClient implements Swarm {
 
   /** The errors of the checks before sending are thrown, all others rejections. */
   #send(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
-    const span = this.#deps.tracing?.submit(task);
+    const { id, kind, project } = task;
+    const { traceparent, tracestate } = traceOf(task);
+    const span = this.#deps.tracing?.submit({ id, kind, project, traceparent, tracestate });
     if (span === undefined) return this.#sendPlain(task, terms);
-    const accepted = this.#sendPlain(withTrace(task, span.context), terms);
-    accepted.then(
-      () => span.accepted(),
-      (error: unknown) => span.refused(error),
-    );
-    return accepted;
+    try {
+      const accepted = this.#sendPlain(withTrace(task, span.context), terms);
+      accepted.then(
+        () => span.accepted(),
+        (error: unknown) => span.refused(error),
+      );
+      return accepted;
+    } catch (error) {
+      span.refused(error);
+      throw error;
+    }
   }
 
   #sendPlain(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {

@@ -54,8 +54,8 @@ export interface TaskRequest {
   readonly timeoutMs?: number;
   /** Maximum time without a progress report of an attempt, ms. Default: no limit. */
   readonly stallMs?: number;
-  /** W3C Trace Context, for a program that traces without `@opentelemetry/api`. Default: the span of the submission,
-   *  if a tracer records spans. */
+  /** W3C Trace Context of the caller: `00-<trace id>-<span id>-<flags>`. Default: the active span of OpenTelemetry,
+   *  if a tracer is registered. */
   readonly traceparent?: string;
   readonly tracestate?: string;
 }
@@ -166,9 +166,13 @@ function prepareAny(request: AnyTaskRequest, scope: Scope, defaults: TaskDefault
   return { id: taskId(id), project, input, leastBytes: leastBytesOf(input), kind: name, typed, warnings };
 }
 
-/** The task with the trace of its submission, unless the submitter gave one. */
+/** The trace that the submitter gave. */
+export function traceOf({ input }: PreparedTask): TraceContext {
+  return input as TraceContext;
+}
+
+/** The task with the trace of its submission. */
 export function withTrace(task: PreparedTask, { traceparent, tracestate }: TraceContext): PreparedTask {
-  if ("traceparent" in task.input && task.input.traceparent !== undefined) return task;
   return { ...task, input: { ...task.input, traceparent, tracestate } };
 }
 

@@ -34,12 +34,12 @@ class OpenTelemetry implements Tracing {
     this.#tracer = api.trace.getTracerProvider().getTracer("waggledance", undefined, { schemaUrl });
   }
 
-  submit({ id, kind, project }: SubmittedTask): SubmitSpan | undefined {
-    const { SpanKind } = this.#api;
-    const span = this.#tracer.startSpan(`submit ${kind}`, {
-      kind: SpanKind.PRODUCER,
-      attributes: { [waggle.task]: id, [waggle.kind]: kind, [waggle.project]: project },
-    });
+  submit(task: SubmittedTask): SubmitSpan | undefined {
+    const { context, SpanKind } = this.#api;
+    const { id, kind, project } = task;
+    const attributes = { [waggle.task]: id, [waggle.kind]: kind, [waggle.project]: project };
+    const parent = task.traceparent === undefined ? context.active() : this.#parentOf(task);
+    const span = this.#tracer.startSpan(`submit ${kind}`, { kind: SpanKind.PRODUCER, attributes }, parent);
     if (!this.#isTraced(span)) return undefined;
     return {
       context: this.#contextOf(span),

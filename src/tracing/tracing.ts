@@ -9,7 +9,8 @@ export interface TraceContext {
   readonly tracestate?: string | undefined;
 }
 
-export interface SubmittedTask {
+/** With the trace that the submitter gave, if any. */
+export interface SubmittedTask extends TraceContext {
   readonly id: string;
   readonly kind: string;
   readonly project: string;

@@ -42,6 +42,13 @@ describe("a command", () => {
     expect(await run(command, task, { env })).toBe("t-ü'$(id) 3 k p ann@acme.org more\n");
   });
 
+  it("gets the trace of its task in its environment, and no trace without one", async () => {
+    const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, tracestate: "vendor=1" };
+    const command = "printenv TRACEPARENT TRACESTATE || echo none";
+    expect(await run(command, trace)).toBe(`${trace.traceparent}\nvendor=1\n`);
+    expect(await run(command)).toBe("none\n");
+  });
+
   it("says on descriptor 4 how many tokens it used, as it goes, and nothing else there counts", async () => {
     const said: number[] = [];
     const reportTokens = (count: number) => void said.push(count);

@@ -86,6 +86,18 @@ describe("a request", () => {
     });
   });
 
+  it("carries the trace of its task", async () => {
+    const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, tracestate: "vendor=1" };
+    answer = (_, __, response) => response.end();
+    await post(trace);
+    await post({});
+    expect(requests.map(({ request }) => request.headers["traceparent"])).toEqual([
+      trace.traceparent,
+      undefined,
+    ]);
+    expect(requests[0]?.request.headers["tracestate"]).toBe("vendor=1");
+  });
+
   it("says what its body is", async () => {
     answer = (request, _, response) => response.end(request.headers["content-type"]);
     expect(await post({ payload: '{"a":1}' })).toBe("application/json");

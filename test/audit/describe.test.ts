@@ -49,9 +49,11 @@ describe("a line", () => {
   });
 
   it("says what is not usual about a task", () => {
-    const task = aSpec({ role: "reviewer", weight: 5, priority: 9, notBefore: instant(0) });
+    const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
+    const task = aSpec({ role: "reviewer", weight: 5, priority: 9, notBefore: instant(0), traceparent });
     expect(describeEvent({ ...samples.TaskSubmitted, task })).toBe(
-      "acme/t1 submitted by acme/ann: count, role reviewer, weight 5, priority 9, not before 1970-01-01T00:00:00.000Z",
+      "acme/t1 submitted by acme/ann: count, role reviewer, weight 5, priority 9, not before 1970-01-01T00:00:00.000Z, " +
+        `trace ${"ab".repeat(16)}`,
     );
   });
 

@@ -24,6 +24,35 @@ function aFolder(files: Record<string, string | Buffer>): string {
   return folder;
 }
 
+describe("the trace of the environment", () => {
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  const shell = (TRACEPARENT: string, TRACESTATE = "vendor=1", stdin = "") =>
+    aShell({ env: { TRACEPARENT, TRACESTATE }, stdin });
+
+  it("is the task's", async () => {
+    const task = { kind: "k", payload: "x", traceparent, tracestate: "vendor=1" };
+    expect(await tasksOf({ kind: "k", text: "x" }, [], shell(traceparent))).toEqual([{ ok: true, task }]);
+  });
+
+  it("is every line's, unless the line has a trace", async () => {
+    const own = traceparent.replace("01", "00");
+    const lines = `{"kind":"k"}\n{"kind":"k","traceparent":"${own}"}\n`;
+    const tasks = await tasksOf({}, ["-"], shell(traceparent, "", lines));
+    expect(tasks).toEqual([
+      { ok: true, task: { kind: "k", traceparent } },
+      { ok: true, task: { kind: "k", traceparent: own } },
+    ]);
+  });
+
+  it.each(["", "none", `00-${"0".repeat(32)}-${"b".repeat(16)}-01`])(
+    "is ignored if invalid: %j",
+    async (text) => {
+      const task = { kind: "k", payload: "x" };
+      expect(await tasksOf({ kind: "k", text: "x" }, [], shell(text))).toEqual([{ ok: true, task }]);
+    },
+  );
+});
+
 describe("one task", () => {
   it("has the fields of its flags, and no others", async () => {
     const deadline = new Date(1_900_000_000_000);

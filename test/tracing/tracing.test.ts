@@ -143,7 +143,7 @@ describe("with a tracer", () => {
     expect(submit?.attributes[genAi.errorType]).toBe("WAGGLE_NO_CAPABLE_AGENT");
   });
 
-  it("a trace that the submitter gave is kept, with its state", async () => {
+  it("a trace that the submitter gave is the parent, with its state", async () => {
     const handle = await swarm.submit({
       id: "t1",
       kind: "count",
@@ -152,10 +152,14 @@ describe("with a tracer", () => {
     });
     await swarm.agent({ kinds: ["count"], handler: () => "0" });
     await handle.result();
-    expect(await journaledTask("t1")).toMatchObject({ traceparent: parent, tracestate: "vendor=1" });
+    const [submit] = spansNamed("submit count");
     const [run] = spansNamed("run count");
-    expect(run?.parentSpanContext).toMatchObject({ spanId: "b".repeat(16), isRemote: true });
+    expect(submit?.parentSpanContext).toMatchObject({ spanId: "b".repeat(16), isRemote: true });
+    expect(run?.parentSpanContext).toMatchObject({ spanId: submit?.spanContext().spanId, isRemote: true });
+    expect(run?.spanContext().traceId).toBe("a".repeat(32));
     expect(run?.spanContext().traceState?.serialize()).toBe("vendor=1");
+    const traceparent = `00-${"a".repeat(32)}-${submit?.spanContext().spanId}-01`;
+    expect(await journaledTask("t1")).toMatchObject({ traceparent, tracestate: "vendor=1" });
   });
 
   it("the same task submitted again, from another span, is a duplicate", async () => {
@@ -182,13 +186,27 @@ describe("without a tracer", () => {
     expect(exporter.getFinishedSpans()).toEqual([]);
   });
 
-  it("the trace of a submitter reaches the handler, and comes back with the result", async () => {
+  it("the trace of a submitter is journaled, reaches the handler, and comes back with the result", async () => {
+    const trace = { traceparent: parent, tracestate: "vendor=1" };
+    const results = testSwarm.client.listen<{ results: object[] }>(subjects.agent("_", "a1", "result"));
+    const seen: HandlerTask[] = [];
+    await swarm.agent({ id: "a1", kinds: ["count"], handler: (task) => void seen.push(task) });
+    await (await swarm.submit({ id: "t1", kind: "count", ...trace })).result();
+    expect(await journaledTask("t1")).toMatchObject(trace);
+    expect(seen).toMatchObject([trace]);
+    expect((await results.next()).results).toMatchObject([trace]);
+  });
+
+  it("a retry keeps the trace, after another leader took over as well", async () => {
     const agent = await testSwarm.agent("wire", { kinds: ["count"] });
-    await swarm.submit({ id: "t1", kind: "count", traceparent: parent });
-    const assignment = await agent.assignment();
-    expect(assignment).toMatchObject({ traceparent: parent, waitedMs: expect.any(Number) });
-    const answered = await agent.report(assignment, "completed", { result: "", traceparent: parent });
-    expect(answered.answers).toEqual([{ ok: true, status: "ok" }]);
+    await swarm.submit({ id: "t1", kind: "count", maxAttempts: 1, traceparent: parent });
+    const first = await agent.assignment();
+    expect(first).toMatchObject({ traceparent: parent, waitedMs: expect.any(Number) });
+    await agent.report(first, "failed", { error: "no" });
+    await testSwarm.startAnother("c2");
+    await testSwarm.coordinator.stop();
+    await swarm.retry("t1");
+    expect(await agent.assignment()).toMatchObject({ attempt: 2, traceparent: parent });
   });
 
   it("a trace that is none is refused", async () => {
