@@ -10,14 +10,14 @@ export function patchBetween(before: unknown, after: unknown): unknown {
   let isChanged = false;
   for (const [name, value] of Object.entries(after)) {
     if (value === undefined) continue;
-    const change = patchBetween(before[name], value);
+    const change = patchBetween(own(before, name), value);
     if (change === undefined) continue;
-    patch[name] = change;
+    define(patch, name, change);
     isChanged = true;
   }
   for (const [name, value] of Object.entries(before)) {
-    if (value === undefined || after[name] !== undefined) continue;
-    patch[name] = null;
+    if (value === undefined || own(after, name) !== undefined) continue;
+    define(patch, name, null);
     isChanged = true;
   }
   return isChanged ? patch : undefined;
@@ -29,9 +29,18 @@ export function patched(before: unknown, patch: unknown): unknown {
   const after: Record<string, unknown> = isObject(before) ? { ...before } : {};
   for (const [name, change] of Object.entries(patch)) {
     if (change === null) delete after[name];
-    else after[name] = patched(after[name], change);
+    else define(after, name, patched(own(after, name), change));
   }
   return after;
+}
+
+/** Ids of rows come from users: `__proto__` and `constructor` are ids like any others. */
+function own(value: Json, name: string): unknown {
+  return Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function define(target: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function isObject(value: unknown): value is Json {

@@ -30,4 +30,14 @@ describe("merge patches (RFC 7396)", () => {
     expect(patchBetween({ list: [1] }, { list: [1, 2] })).toEqual({ list: [1, 2] });
     expect(patchBetween({ a: 1, b: undefined }, { a: 1 })).toBeUndefined();
   });
+
+  it("take ids of users as ids, whatever they are called", () => {
+    const before: unknown = JSON.parse('{"rows":{"constructor":{"n":1},"a":{"n":1}}}');
+    const after: unknown = JSON.parse('{"rows":{"__proto__":{"n":2},"a":{"n":1}}}');
+    const patch = JSON.stringify(patchBetween(before, after));
+    expect(JSON.stringify(patched(before, JSON.parse(patch)))).toBe(
+      '{"rows":{"a":{"n":1},"__proto__":{"n":2}}}',
+    );
+    expect("n" in {}).toBe(false);
+  });
 });

@@ -2,10 +2,10 @@
 // times a second. A hidden page closes the stream, and resumes from the last message when visible again.
 
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { patched } from "../merge-patch.ts";
 import type { ApiError, EventRow, HistoryPoint, LiveMessages, LiveView, LiveViews } from "../wire.ts";
 import { readSession } from "./api.ts";
 import { RECONNECT_MS, RECONNECT_MS_MAX, UPDATE_MS } from "./bounds.ts";
-import { mergePatch } from "./merge-patch.ts";
 import { type Filters, href } from "./router.ts";
 
 export interface Lost {
@@ -149,7 +149,7 @@ export class Live {
         this.#idx.value = message.body.idx;
         return;
       case "delta":
-        data.value = mergePatch(data.peek(), message.body.patch);
+        data.value = patched(data.peek(), message.body.patch);
         this.#idx.value = message.body.idx;
         return;
       case "events":
