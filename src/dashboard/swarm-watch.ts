@@ -41,6 +41,8 @@ export class SwarmWatch {
   #lost: LiveMessages["lost"] | undefined;
   #settings: { readonly atMs: number; readonly answer: Promise<SettingsResponse> } | undefined;
   #polls = 0;
+  /** Agents came or left since the last whole status. */
+  #isOutdated = false;
   #cancel: (() => void) | undefined;
   #present: Promise<void> | undefined;
 
@@ -119,7 +121,7 @@ export class SwarmWatch {
 
   async #poll(): Promise<void> {
     const { swarm, clock, isWatched, onLook, logger } = this.#deps;
-    const isWhole = isWatched() || this.#polls % limits.dashboardIdlePolls === 0;
+    const isWhole = isWatched() || this.#isOutdated || this.#polls % limits.dashboardIdlePolls === 0;
     this.#polls += 1;
     const startedMs = clock.monotonicMs();
     const rows = isWhole ? {} : { rows: { table: "rates", from: 0 } as const };
@@ -127,6 +129,7 @@ export class SwarmWatch {
       const answer = await swarm.status({ ...this.#asked(limits.dashboardAskMs), ...rows });
       this.#answerMs = Math.round((clock.monotonicMs() - startedMs) * 10) / 10;
       if (isWhole) this.#note(answer);
+      this.#isOutdated = onlineIn(answer) !== onlineIn(this.#status);
       if (answer.stale === true) return onLook(this.#lostLook(noLeader));
       const lostMs = this.#lost === undefined ? undefined : clock.now() - this.#lost.sinceAt;
       this.#lost = undefined;
@@ -160,3 +163,8 @@ export class SwarmWatch {
 }
 
 const noLeader = new NoLeaderError("No coordinator leads: a standby answered, and takes over within seconds");
+
+function onlineIn(status: Pick<StatusResponse, "metrics"> | undefined): number {
+  const { totalAgents = 0, offlineAgents = 0 } = status?.metrics ?? {};
+  return totalAgents - offlineAgents;
+}

@@ -12,6 +12,7 @@ import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { explainResponseSchema, type TaskWait } from "../protocol/explain-schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
+import type { TaskSpec } from "../state/event.ts";
 import type { Transport } from "../transport/transport.ts";
 import { defined } from "./defined.ts";
 import type { EventTap } from "./event-tap.ts";
@@ -137,7 +138,7 @@ export class TaskFollower {
     }
     const next = own.filter(({ idx }) => idx > this.#readIdx);
     if (next.length === 0) return;
-    for (const event of next) fold.add(event);
+    for (const journaled of next) fold.add(withPayload(journaled, fold.line.spec));
     this.#lastIdx = next.at(-1)?.idx ?? this.#lastIdx;
     this.#waitAskedMs = Number.NEGATIVE_INFINITY;
     for (const listener of this.#listeners) listener();
@@ -154,4 +155,11 @@ export class TaskFollower {
     this.#waitAskedMs = nowMs;
     this.#wait = await waitOf(this.#deps, status);
   }
+}
+
+/** Live events have no payloads; a retry keeps the payload of its task. */
+function withPayload(journaled: JournaledEvent, known: TaskSpec | undefined): JournaledEvent {
+  const { event } = journaled;
+  if (event.type !== "TaskRetried" || known === undefined) return journaled;
+  return { ...journaled, event: { ...event, task: { ...event.task, payload: known.payload } } };
 }

@@ -73,6 +73,16 @@ describe("a view", () => {
     expect(last).toMatchObject(answer);
   });
 
+  it("a task that is retried keeps its payload, which live events leave out", async () => {
+    await page.swarm.submit({ id: "t1", kind: "count", payload: "a b c" });
+    await page.swarm.cancel("t1");
+    const stream = live("view=task&id=t1&project=default");
+    await stream.says("state", ({ data }) => data.task.state === "cancelled");
+    await page.swarm.retry("t1");
+    await stream.says("delta", ({ patch }) => patch.task?.round === 2);
+    expect(stateOf(stream)).toMatchObject({ task: { state: "queued" }, spec: { payloadBytes: 5 } });
+  });
+
   it("one agent: its attempts, scores and failures", async () => {
     const agent = await page.test.agent("a1");
     const stream = live("view=agent&id=a1");

@@ -71,7 +71,10 @@ export function eventsState(
 }
 
 /** The command line does not filter by text. */
-function eventsCommand({ types, task, agent, project, kind }: EventFilter, ...more: readonly string[]): string {
+function eventsCommand(
+  { types, task, agent, project, kind }: EventFilter,
+  ...more: readonly string[]
+): string {
   const flag = (name: string, value: string | undefined) => (value === undefined ? [] : [`--${name}`, value]);
   const filters = [
     ...flag("type", types?.join(",")),

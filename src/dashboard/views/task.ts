@@ -100,17 +100,17 @@ function waterfallOf(line: StoryLine): readonly WaterfallBar[] {
   return [...waits, ...line.attempts.flatMap(attemptBars)].sort((one, other) => one.fromAt - other.fromAt);
 }
 
+/** An agent confirms with its next heartbeat, when a short attempt is over: the run begins by its reported length. */
 function attemptBars(attempt: AttemptStory): WaterfallBar[] {
-  const { assignedAt, runningAt, endedAt, ended, agent, holdsPlace, round = 1 } = attempt;
+  const { assignedAt, runningAt, endedAt, ended, latencyMs, agent, holdsPlace, round = 1 } = attempt;
   const of = { round, attempt: attempt.attempt, agent };
-  const begun = runningAt === undefined ? endedAt : Math.min(runningAt, endedAt ?? runningAt);
-  const starting: WaterfallBar = { what: "starting", ...of, fromAt: assignedAt, ...defined({ toAt: begun }) };
-  const bars = [runningAt === undefined ? { ...starting, ...defined({ ended }) } : starting];
-  if (runningAt !== undefined)
-    bars.push({
-      ...{ what: "running", ...of, fromAt: Math.min(runningAt, endedAt ?? runningAt) },
-      ...defined({ toAt: endedAt, ended }),
-    });
+  if (runningAt === undefined && endedAt === undefined)
+    return [{ what: "starting", ...of, fromAt: assignedAt }];
+  const isMeasured = endedAt !== undefined && latencyMs !== undefined;
+  const begunAt = isMeasured ? Math.max(assignedAt, endedAt - latencyMs) : assignedAt;
+  const bars: WaterfallBar[] = [];
+  if (begunAt > assignedAt) bars.push({ what: "starting", ...of, fromAt: assignedAt, toAt: begunAt });
+  bars.push({ what: "running", ...of, fromAt: begunAt, ...defined({ toAt: endedAt, ended }) });
   if (holdsPlace === true && endedAt !== undefined) bars.push({ what: "held", ...of, fromAt: endedAt });
   return bars;
 }

@@ -13,6 +13,8 @@ export interface LivelySwarm {
   readonly swarm: Swarm;
   /** Address of the dashboard, with the token that signs in. */
   readonly url: string;
+  /** Ends the process that serves the page. */
+  stopDashboard(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -67,6 +69,9 @@ export async function startLivelySwarm({
   const submitting = users.map((user) => keepSubmitting(swarm, user, { speed, signal: ended.signal }));
   return {
     ...{ workplace, leader, standby, swarm, url },
+    stopDashboard: async () => {
+      await dashboard.kill("SIGTERM");
+    },
     stop: async () => {
       ended.abort();
       await Promise.all(submitting);

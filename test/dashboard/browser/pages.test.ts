@@ -51,26 +51,33 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     return result;
   }
 
-  describe.each([
-    { theme: "light", width: 1_400 },
-    { theme: "dark", width: 1_400 },
-    { theme: "light", width: 400 },
-    { theme: "dark", width: 400 },
-  ] as const)("in the $theme theme, $width px wide", (look) => {
-    it("shows each page with its figures, without a complaint and without a scroll bar below", async () => {
-      const { page, context, complaints } = await opened("/", look);
-      expect(await page.locator("html").getAttribute("data-theme")).toBe(look.theme);
+  it.each([1_400, 400])(
+    "shows each page in both themes, %i px wide, without a complaint and without a scroll bar below",
+    async (width) => {
+      const { page, context, complaints } = await opened("/", { theme: "light", width });
+      const theme = async () => await page.locator("html").getAttribute("data-theme");
+      expect(await theme()).toBe("light");
       for (const [path, title] of pages) {
         await follow(page, path);
         await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
-        await drawn(page);
-        expect(await page.locator("main [role=alert]").allTextContents(), path).toEqual([]);
-        const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-        expect(tooWide, `${path} is too wide`).toBeLessThanOrEqual(0);
+        for (const other of ["dark", "light"]) {
+          await page.getByRole("button", { name: `Use the ${other} theme` }).click();
+          expect(await theme()).toBe(other);
+          await drawn(page);
+          expect(await page.locator("main [role=alert]").allTextContents(), path).toEqual([]);
+          const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+          expect(tooWide, `${path} is too wide`).toBeLessThanOrEqual(0);
+        }
       }
       expect(complaints).toEqual([]);
       await context.close();
-    });
+    },
+  );
+
+  it("begins in the system's theme", async () => {
+    const { page, context } = await opened("/", { theme: "dark", width: 1_400 });
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+    await context.close();
   });
 
   it("leads from a figure of the overview to its list, and keeps filters in the address", async () => {
@@ -211,7 +218,10 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
       `/tasks?text=${encodeURIComponent(MARKUP)}`,
     ];
     for (const path of seen) {
-      await page.goto(`${origin}${path}`);
+      await page.evaluate(
+        `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new Event("popstate"))`,
+      );
+      await page.locator(`main h1`).waitFor();
       await drawn(page);
       if (path.startsWith("/tasks/")) {
         await page.getByRole("button", { name: "Show", exact: true }).click();
@@ -261,6 +271,15 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await link.waitFor();
     await link.click();
   }
+
+  it("says when its own server is gone, and keeps the last figures", async () => {
+    const { page, context } = await opened("/agents");
+    await lively.stopDashboard();
+    await page.locator("[data-lost=dashboard]").waitFor();
+    expect(await page.getByRole("status").first().textContent()).toBe("Reconnecting");
+    expect(await page.getByRole("link", { name: "scribe-1" }).count()).toBe(1);
+    await context.close();
+  });
 
   /** The cookie of the dashboard, as a browser gets it. */
   async function signedIn(): Promise<string> {
