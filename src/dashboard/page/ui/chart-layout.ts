@@ -106,7 +106,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
       ...(graph.node(name) as Point & { width: number; height: number }),
       ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
     })),
-    edges: graph.edges().flatMap((edge) => {
+    edges: graph.edges().flatMap((edge: dagre.Edge) => {
       const { points, label, x, y } = graph.edge(edge) as unknown as {
         points: Point[];
         label: string;
