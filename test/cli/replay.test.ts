@@ -8,6 +8,7 @@ import type { ReplayedAssignment } from "../../src/audit/assignment-replay.ts";
 import type { ExactReport, PolicyReport } from "../../src/cli/replay/view.ts";
 import { connect } from "../../src/index.ts";
 import { openFileJournal } from "../../src/journal/file.ts";
+import { hashOf } from "../../src/journal/records.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 import { Workplace } from "../support/waggle-process.ts";
 import { aShell, runIn } from "./shell.ts";
@@ -183,6 +184,26 @@ describe("the journal of a real server", () => {
   });
 });
 
+/** Copies an export with one receipt changed, and all hashes behind it made to fit. @returns the changed batch */
+async function forge(from: string, to: string): Promise<number> {
+  let changedIdx: number | undefined;
+  let prev: string | undefined;
+  const lines = (await readFile(from, "utf8")).split("\n").map((line) => {
+    const { record, ...place } = line === "" ? { record: undefined } : JSON.parse(line);
+    if (record?.kind !== "batch") return line;
+    const assigned = record.events.find(({ type }: { type: string }) => type === "TaskAssigned");
+    if (changedIdx === undefined && assigned !== undefined) {
+      changedIdx = record.idx;
+      assigned.receipt.feasible = 99;
+    }
+    if (prev !== undefined) record.prev = prev;
+    prev = hashOf(Buffer.from(JSON.stringify(record)));
+    return JSON.stringify({ ...place, record });
+  });
+  await writeFile(to, lines.join("\n"));
+  return changedIdx ?? expect.fail("nothing was assigned");
+}
+
 describe("a wrong request", () => {
   it.each([
     [["--rules", "lucioo"], "did you mean lucio?"],
@@ -216,6 +237,26 @@ describe("a wrong request", () => {
       stderr: expect.stringContaining("empty one"),
     });
     expect(await run("replay", folder, "--rules", "fifo")).toMatchObject({ code: 2 });
+  });
+
+  it("names the first decision that differs, though every hash fits", async () => {
+    const forged = join(workplace.folder, "forged.ndjson");
+    const idx = await forge(audit, forged);
+    expect((await run("verify", forged)).code).toBe(0);
+    const { code, report } = await reported<ExactReport>(forged);
+    expect(code).toBe(7);
+    expect(report).toMatchObject({
+      exact: false,
+      lastIdx: idx - 1,
+      difference: {
+        idx,
+        recorded: { type: "TaskAssigned", receipt: { feasible: 99 } },
+        differences: [{ path: "receipt.feasible", was: 99 }],
+      },
+    });
+    expect((await run("replay", forged)).stdout).toMatch(
+      /^verdict +differs first at batch \d+ .*, event \d+$/m,
+    );
   });
 
   it("says that a batch was changed, whatever is asked", async () => {
