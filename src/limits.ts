@@ -855,6 +855,11 @@ export const limits = {
   dashboardRankedResources: 8,
   /** Projects with a line of their own in the chart of shares. */
   dashboardSharesShown: 8,
+  /** Answers kept for viewers that ask for the same list of tasks, and their age. A search costs the leader up to eight
+   *  whole pages. */
+  dashboardAnswersKept: 64,
+  dashboardListMs: 1_000,
+  dashboardSearchMs: 4_000,
   /** Pages of tasks that one search looks through. */
   dashboardSearchPagesMax: 8,
   /** Tasks that one action touches. */

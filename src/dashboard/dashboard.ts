@@ -156,7 +156,18 @@ export async function startDashboard(
     verbs: options.isReadOnly ? [] : actions.verbs,
   });
   const router = new Router({
-    ...{ gate, assets: new Assets(deps.assetsFolder), swarm, watch, history, views, live, actions, session },
+    ...{
+      clock,
+      gate,
+      assets: new Assets(deps.assetsFolder),
+      swarm,
+      watch,
+      history,
+      views,
+      live,
+      actions,
+      session,
+    },
   });
   const server = createServer((request, response) => {
     router.answer(request, response).catch((error: unknown) => {

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Swarm } from "../client/swarm.ts";
+import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { parseJson } from "../protocol/codec.ts";
 import type { Actions } from "./actions.ts";
@@ -22,14 +23,16 @@ import {
   readQuery,
   taskQuerySchema,
 } from "./requests.ts";
+import { SharedAnswers } from "./shared-answers.ts";
 import type { SwarmWatch } from "./swarm-watch.ts";
 import { contentsView } from "./views/contents.ts";
 import { eventsPage } from "./views/events.ts";
 import type { Views } from "./views/sources.ts";
 import { tasksView } from "./views/tasks.ts";
-import type { Session } from "./wire.ts";
+import type { Session, TaskPage } from "./wire.ts";
 
 export interface RouterDeps {
+  readonly clock: Clock;
   readonly gate: Gate;
   readonly assets: Assets;
   readonly swarm: Swarm;
@@ -45,9 +48,11 @@ const plainViews = ["overview", "agents", "fairness", "resources", "budgets", "s
 
 export class Router {
   readonly #deps: RouterDeps;
+  readonly #lists: SharedAnswers<TaskPage>;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
+    this.#lists = new SharedAnswers(deps.clock);
   }
 
   /** @throws WaggleError: the refusal */
@@ -95,8 +100,12 @@ export class Router {
       const query = readQuery(params, eventQuerySchema);
       return sendJson(response, await eventsPage(swarm, await watch.whole({ mayBeOld: false }), query));
     }
-    if (isAlone && name === "tasks")
-      return sendJson(response, await tasksView(swarm, readQuery(params, taskQuerySchema)));
+    if (isAlone && name === "tasks") {
+      const query = readQuery(params, taskQuerySchema);
+      const ageMs = query.text === undefined ? limits.dashboardListMs : limits.dashboardSearchMs;
+      const ask = async () => await tasksView(swarm, query);
+      return sendJson(response, await this.#lists.get(JSON.stringify(query), ageMs, ask));
+    }
     if (name === "agents" && id !== undefined && path.length === 2) {
       readQuery(params, noQuerySchema);
       return sendJson(response, await views.now("agent", { id: checked(id, pathSchemas.agent) }));
@@ -119,6 +128,7 @@ export class Router {
     const body = await bodyOf(request);
     const answer = await actions.perform(verb, body);
     watch.forgetSettings();
+    this.#lists.clear();
     sendJson(response, answer);
   }
 }
