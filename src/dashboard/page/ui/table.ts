@@ -24,7 +24,7 @@ export interface TableProps<Row> {
 }
 
 /** Rows at first, and more with each click. */
-const ROWS = 200;
+const ROWS = 60;
 /** From here on, columns keep their widths: the browser then measures no cell when a text changes. */
 const MANY = 60;
 
