@@ -9,7 +9,7 @@ import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Logger } from "pino";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock, Random } from "../clock.ts";
-import { BrokerError, InvalidConfigError } from "../errors.ts";
+import { BrokerError, InvalidConfigError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -174,7 +174,9 @@ export async function startDashboard(
       if (response.headersSent) return void response.destroy();
       if (!request.complete) discard(request);
       const status = sendError(response, error);
-      if (status >= 500) logger.warn({ err: error, path: request.url?.split("?")[0] }, "a request failed");
+      const path = request.url?.split("?")[0];
+      if (status === UNEXPECTED) logger.error({ err: error, path }, "a request failed");
+      else logger.debug({ path, status, reason: messageOf(error) }, "a request was refused");
     });
   });
   server.requestTimeout = limits.dashboardRequestMs;
@@ -209,6 +211,9 @@ function lagOf(lag: IntervalHistogram): number {
   lag.reset();
   return Math.round(ms * 10) / 10;
 }
+
+/** HTTP status of an error without a code of its own. */
+const UNEXPECTED = 500;
 
 /** Reads what is left of a refused request, within a bound: else the connection breaks before the answer arrives. */
 function discard(request: IncomingMessage): void {
