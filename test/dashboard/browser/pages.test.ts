@@ -166,6 +166,20 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
+  it("pauses and resumes the swarm", async () => {
+    const { page, context, complaints } = await opened("/");
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await page.locator(".dialog code", { hasText: "waggle pause" }).waitFor();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.locator(".verdict", { hasText: "paused" }).waitFor();
+    await page.getByRole("button", { name: "Resume…" }).click();
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
+    await page.getByRole("button", { name: "Pause…" }).waitFor();
+    expect((await lively.swarm.status()).paused).toBeUndefined();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   it("finds a task and a page by keyboard", async () => {
     await lively.swarm.submit({ id: "needle-in-the-hive", kind: "unserved" });
     const { page, context } = await opened("/");

@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { h } from "preact";
 import type { Fairness, FairnessProject, FairnessUser } from "../../wire.ts";
 import { counted, duration, percent, whole } from "../format.ts";
+import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
@@ -103,6 +104,12 @@ function ProjectTable({ projects }: ProjectTableProps): View {
         rank: "mid",
         cell: ({ waitP95Ms }) => optional(waitP95Ms),
         by: ({ waitP95Ms = -1 }) => waitP95Ms,
+      },
+      {
+        title: "Assignments",
+        rank: "wide",
+        numeric: true,
+        cell: ({ project, isPaused }) => h(PauseButton, { project, isPaused }),
       },
     ],
   });

@@ -7,6 +7,7 @@ import type { HealthLevel, HealthView, HistoryWindow, Overview, QueueRow } from 
 import { useDashboard } from "../context.ts";
 import { FailureTable } from "../failure-table.ts";
 import { count, counted, duration, figure, percent, whole } from "../format.ts";
+import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
@@ -26,7 +27,11 @@ export function OverviewPage(): View {
   if (refused.value !== undefined) return failure(refused.value.message);
   const overview = data.value;
   return html`
-    ${head({ title: "Overview", note: overview === undefined ? "…" : noteOf(overview) })}
+    ${head({
+      title: "Overview",
+      note: overview === undefined ? "…" : noteOf(overview),
+      side: overview && h(PauseButton, { isPaused: overview.isPaused }),
+    })}
     ${overview === undefined ? html`<div class="card">${loading("Loading the overview")}</div>` : figures(overview)}
     ${h(Charts, { columns: history.columns.value, range })}
     ${overview !== undefined && lists(overview)}
