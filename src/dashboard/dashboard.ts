@@ -174,7 +174,7 @@ export async function startDashboard(
       if (response.headersSent) return void response.destroy();
       if (!request.complete) discard(request);
       const status = sendError(response, error);
-      const path = request.url?.split("?")[0];
+      const path = loggedPath(request.url);
       if (status === UNEXPECTED) logger.error({ err: error, path }, "a request failed");
       else logger.debug({ path, status, reason: messageOf(error) }, "a request was refused");
     });
@@ -210,6 +210,11 @@ function lagOf(lag: IntervalHistogram): number {
   const ms = lag.percentile(99) / 1e6;
   lag.reset();
   return Math.round(ms * 10) / 10;
+}
+
+/** Without the token of the printed URL, and without filters. */
+function loggedPath(url = "/"): string {
+  return url.replace(/[?#].*$/s, "").replace(/^(\/+enter\/).*$/s, "$1***");
 }
 
 /** HTTP status of an error without a code of its own. */
