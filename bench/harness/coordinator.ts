@@ -37,16 +37,20 @@ export async function startCoordinator(
     hasRole = resolve;
   });
   const launcher = join(checkout, "bin", "waggle.js");
-  const child = children.start(process.execPath, [...execArgv, launcher, "up", "--no-dashboard", ...upArguments], {
-    ...rest,
-    env: { ...process.env, ...env },
-    onLine: (line) => {
-      const record = recordOf(line);
-      last = record.msg ?? line;
-      onLog?.(record);
-      if (last === "leading" || last.startsWith("standing by")) hasRole();
+  const child = children.start(
+    process.execPath,
+    [...execArgv, launcher, "up", "--no-dashboard", ...upArguments],
+    {
+      ...rest,
+      env: { ...process.env, ...env },
+      onLine: (line) => {
+        const record = recordOf(line);
+        last = record.msg ?? line;
+        onLog?.(record);
+        if (last === "leading" || last.startsWith("standing by")) hasRole();
+      },
     },
-  });
+  );
   let timer: NodeJS.Timeout | undefined;
   const failed = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`the coordinator does not lead: ${last}`)), READY_MS);

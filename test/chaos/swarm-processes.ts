@@ -185,12 +185,16 @@ export class SwarmProcesses {
       () => {
         const flags = ["--nats", urlsFor(name).join(","), "--swarm", swarm, "--json"];
         const more = ["--leader-timeout", leaderTimeout, "--replicas", String(replicas)];
-        return spawn(process.execPath, [...this.#probe, launcher, "up", "--no-dashboard", ...flags, ...more], {
-          cwd: this.#plan.folder,
-          env: this.#env(name),
-          stdio: ["ignore", "pipe", "pipe"],
-          detached: true,
-        });
+        return spawn(
+          process.execPath,
+          [...this.#probe, launcher, "up", "--no-dashboard", ...flags, ...more],
+          {
+            cwd: this.#plan.folder,
+            env: this.#env(name),
+            stdio: ["ignore", "pipe", "pipe"],
+            detached: true,
+          },
+        );
       },
       (line) => this.#noteCoordinator(member, line),
     );
