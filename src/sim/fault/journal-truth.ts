@@ -355,7 +355,7 @@ export class JournalTruth {
     const { attempt, agent, failure, latencyMs } = event;
     const { class: by } = failure;
     const timeoutMs = this.state.taskById.get(event)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
-    if (by === "stalled" || (by === "timed-out" && latencyMs >= timeoutMs))
+    if (by === "stalled" || by === "revoked" || (by === "timed-out" && latencyMs >= timeoutMs))
       this.onLimitReached({ task: taskKey(event), attempt, agent, by, timeoutMs, decidedMs });
   }
 
