@@ -490,6 +490,8 @@ export const limits = {
   // --- watching the load -----------------------------------------------------------------------
   /** A task that waits longer is a finding of `waggle health` if every agent for it is full. */
   healthWaitMs: 30_000,
+  /** A task that waits longer beside free agents is a finding of `waggle health`. */
+  healthHeldBackMs: 120_000,
   /** Success rate of a kind below which `waggle health` calls the kind failing. */
   healthSuccessRateMin: 0.5,
   /** Median time of an append from which on `waggle health` calls the journal slow: each answer waits as long, and a

@@ -31,6 +31,7 @@ export type HealthRule =
   | "nobody-capable"
   | "nobody-free"
   | "overloaded"
+  | "held-back"
   | "budget-used-up"
   | "rate-limit"
   | "failing-kind"
@@ -153,6 +154,12 @@ function queues({ queues: all, agents, paused }: StatusResponse): readonly Healt
         ...{ area: "flow", rule: "overloaded", level: "attention", evidence },
         text: `${wait} for up to ${duration(oldestMs)}, and every agent for it is full`,
         next: `waggle agent --kind ${kind} --exec COMMAND`,
+      });
+    else if (oldestMs >= limits.healthHeldBackMs)
+      findings.push({
+        ...{ area: "flow", rule: "held-back", level: "attention", evidence },
+        text: `${wait} for up to ${duration(oldestMs)} beside free agents: a budget, rate, limit or pause holds tasks back`,
+        next: `waggle tasks --state queued --kind ${kind} --sort oldest`,
       });
   }
   return findings;

@@ -83,6 +83,13 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     "waggle agent --kind count --exec COMMAND",
   ],
   [
+    "held-back",
+    "attention",
+    { queues: [queue({ oldestMs: 120_000 })], agents: [anAgent("a1")] },
+    /^3 tasks of kind count wait for up to 2(\.0)? min beside free agents/,
+    "waggle tasks --state queued --kind count --sort oldest",
+  ],
+  [
     "budget-used-up",
     "attention",
     { projects: [{ project: "p", budget, tasks: waitingTasks, users: [] }] },
