@@ -112,7 +112,8 @@ export class StoryFold {
       case "TaskRescheduled": {
         const { spec } = this.#line;
         const { notBefore } = event;
-        if (spec !== undefined) this.#set({ spec: { ...spec, notBefore } });
+        // Also without the submission, and in the same state, the event is one about the task.
+        this.#set(spec === undefined ? {} : { spec: { ...spec, notBefore } });
         const state = notBefore > at ? "delayed" : "queued";
         return state === this.#line.state ? undefined : this.#wait(state, at);
       }

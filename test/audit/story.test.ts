@@ -49,6 +49,13 @@ describe("a story", () => {
     ]);
   });
 
+  it("whose beginning is no longer kept tells every new time of the task, even in the same state", () => {
+    const later = { ...samples.TaskRescheduled, notBefore: instant(90_000) };
+    const story = storyOf(samples.TaskRescheduled, later);
+    expect(story.events.map(({ event }) => event)).toEqual([samples.TaskRescheduled, later]);
+    expect(story).toMatchObject({ state: "delayed", waits: [{ state: "delayed", from: 1_000 }] });
+  });
+
   it("of a task tried again: the back-off is a wait of its own", () => {
     const second = { ...TaskAssigned, attempt: attemptNumber(2), agent: agentId("a2") };
     const story = storyOf(TaskSubmitted, TaskAssigned, AttemptFailed, TaskReleased, second);
