@@ -70,7 +70,7 @@ export interface BulkVerb<Outcome> {
   readonly name: string;
   /** Default states of a filter without states. */
   readonly states: readonly TaskStateName[];
-  /** What a message names of each task: its round, or its running attempt. */
+  /** The number that a message carries beside each task id: the number of the round, or of the running attempt. */
   readonly names: "round" | "attempt";
   readonly ask: AskMessage<Outcome>;
 }

@@ -14,7 +14,7 @@ export function samplesIn(text: string): readonly Sample[] {
     .map(sampleIn);
 }
 
-/** The value of the one sample with these labels; undefined without one. */
+/** The value of the only sample of a metric with the given labels; undefined if the metric has no such sample. */
 export function sampleOf(
   text: string,
   name: string,

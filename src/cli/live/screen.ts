@@ -42,7 +42,8 @@ export class Screen {
   readonly #onResize: () => void;
   #isOpen = true;
 
-  /** Takes the terminal over. @param shell one that `hasScreen` */
+  /** Switches the terminal to the alternate screen and reads keys.
+   *  @param shell a shell for which `hasScreen` is true */
   constructor(
     shell: Shell,
     { onKey, onResize }: { readonly onKey: (key: Key) => void; readonly onResize: () => void },

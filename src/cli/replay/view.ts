@@ -18,7 +18,7 @@ const GROUPS_SHOWN = 10;
 export interface CourseReport {
   /** `recorded`, `replayed` (the same rules), or the name of the rules. */
   readonly name: string;
-  /** Attempts whose duration was not recorded: they took the mean of their kind. */
+  /** Attempts without a recorded duration. The replay gave each the mean duration of the kind. */
   readonly estimated: number;
   readonly figures: CourseFigures;
 }

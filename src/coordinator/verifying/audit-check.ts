@@ -1,5 +1,6 @@
 // Verifies the whole journal in the background while a coordinator leads: some time after the term begins, and then
-// once a day. The leader itself verifies what it reads at its start. Segments before its base are verified only here.
+// once a day. At its start a leader verifies only the newest base and the batches behind the base. Older segments are
+// verified only here.
 //
 // The result is what `status` says about the audit. A fault stops nothing: the state is sound, the history is not.
 

@@ -1,5 +1,5 @@
-// The page of one task: its life as bars, its attempts with their receipts, and why it waits. Payload and result come
-// only by request (contents.ts).
+// The page of one task: waits and attempts as bars, the receipt of each attempt, and the reason why the task waits.
+// Payload and result are read only on request (contents.ts).
 
 import { describeReceipt } from "../../audit/describe.ts";
 import { describeObstacle, describeWait } from "../../audit/describe-wait.ts";

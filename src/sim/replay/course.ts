@@ -42,7 +42,7 @@ export class Course {
   tokens = 0;
   /** Weights of all attempts. */
   cost = 0;
-  /** Attempts that ended because their agent was gone or had lost them. */
+  /** Attempts that ended because the agent left the swarm, or no longer knew the attempt. */
   lost = 0;
   /** Tasks that a bound or a budget refused: only a replay knows them. */
   refused = 0;

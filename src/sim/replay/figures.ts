@@ -108,7 +108,7 @@ function countsOf({ tasks, refused }: Course): CourseFigures["tasks"] {
   return counts;
 }
 
-/** Without tasks that ended while they waited: they were never granted. */
+/** The log with started and waiting tasks. A task that ended in its queue was never granted, so it is left out. */
 function competing(log: Log): Log {
   return {
     ...log,

@@ -1,5 +1,5 @@
-// Recorded work run again: under the same rules it takes the same course, attempts keep their durations, outcomes and
-// tokens, and other rules or another capacity change what they should.
+// Recorded work run again. Under the same rules the work takes the same course. Attempts keep their durations, outcomes
+// and tokens. Other rules change the order of assignments, and another capacity changes the waits.
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentId, incarnation, kind, projectId, taskId, userId } from "../../../src/ids.ts";

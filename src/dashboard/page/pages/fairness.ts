@@ -10,10 +10,22 @@ import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
 import { empty, failure, head, loading, section, segments } from "../ui/states.ts";
-import { Table } from "../ui/table.ts";
+import { type Column, Table } from "../ui/table.ts";
 import { plainBadge } from "../ui/tone.ts";
 import { coloursOf, Waterfall } from "../ui/waterfall.ts";
 import { useLive } from "../use-live.ts";
+
+/** Tasks of a project or a user. */
+const workColumns: readonly Column<Pick<FairnessProject, "queued" | "running">>[] = [
+  { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
+  {
+    title: "Running",
+    numeric: true,
+    rank: "mid",
+    cell: ({ running }) => whole(running),
+    by: ({ running }) => running,
+  },
+];
 
 export function FairnessPage(): View {
   const { data, refused } = useLive("fairness");
@@ -83,14 +95,7 @@ function ProjectTable({ projects }: ProjectTableProps): View {
         cell: ({ deficit }) => deficitText(deficit),
         by: ({ deficit }) => deficit,
       },
-      { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-      {
-        title: "Running",
-        numeric: true,
-        rank: "mid",
-        cell: ({ running }) => whole(running),
-        by: ({ running }) => running,
-      },
+      ...workColumns,
       {
         title: "Wait p50",
         numeric: true,
@@ -193,14 +198,7 @@ function users(rows: readonly FairnessUser[]): View {
           <a class="strong break" href=${href(["tasks"], { project, user })}>${user}</a><span class="muted small">${project}</span>
         </div>`,
       },
-      { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-      {
-        title: "Running",
-        numeric: true,
-        rank: "mid",
-        cell: ({ running }) => whole(running),
-        by: ({ running }) => running,
-      },
+      ...workColumns,
       {
         title: "Started",
         numeric: true,
