@@ -7,9 +7,9 @@
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
-import type { Journal } from "../../journal/journal.ts";
+import type { Journal, SegmentReader } from "../../journal/journal.ts";
 import { claimantOf } from "../../journal/live.ts";
-import { encodeRecord } from "../../journal/records.ts";
+import { decodeRecord, encodeRecord } from "../../journal/records.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
 /** Removes the unfinished segments of a leader above its segment. A new claim above them keeps the numbers in use.
@@ -49,8 +49,16 @@ export async function removeUnopened(journal: Journal, number: number): Promise<
   await segment.seal(); // a sealed segment cannot become live
   try {
     const end = await segment.end();
-    if (end?.missing === 0 && (await segment.opened()) === undefined) await journal.remove(number);
+    if (end?.missing === 0 && !(await isLive(segment))) await journal.remove(number);
   } catch (error) {
     if (!(error instanceof JournalDamagedError)) throw error;
   }
+}
+
+/** During a failover the server may not find a stored `Opened`, so the segment is then read to the end.
+ *  @throws UnreachableError; JournalDamagedError if a record cannot be read */
+async function isLive(segment: SegmentReader): Promise<boolean> {
+  if ((await segment.opened()) !== undefined) return true;
+  for await (const { bytes } of segment.replay(1)) if (decodeRecord(bytes)?.kind === "opened") return true;
+  return false;
 }

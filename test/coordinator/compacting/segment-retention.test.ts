@@ -1,6 +1,6 @@
 // Which segments are removed, when, and which record comes before.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import { UnreachableError } from "../../../src/errors.ts";
 import { batchIndex } from "../../../src/ids.ts";
@@ -285,6 +285,19 @@ describe("a segment that was never opened", () => {
     await compacted.pass(SETTLED_MS);
     expect(outcomes).toEqual(["sealed"]);
     expect(compacted.segments).toEqual([1, 3]);
+  });
+
+  it("is not taken for one while a server that takes over does not show the record that opens it", async () => {
+    const compacted = await aLog(3, { retention: everything });
+    const { store } = compacted.log;
+    const shown = store.opened.bind(store);
+    const hidden = vi.spyOn(store, "opened");
+    hidden.mockImplementation((number) => (number === 2 ? undefined : shown(number)));
+    await compacted.pass(SETTLED_MS);
+    expect(hidden).toHaveBeenCalledWith(2);
+    expect(compacted.segments).toEqual([1, 2, 3]);
+    hidden.mockRestore();
+    await compacted.log.expectWhole();
   });
 
   it("stays where damage may be why it looks so", async () => {
