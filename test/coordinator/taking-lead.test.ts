@@ -1,7 +1,7 @@
 // Taking the lead: the winner of a race, the comparison of memory with storage, faults that restart the procedure, and
 // halts.
 
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import {
   type TakeLeadDeps,
@@ -617,6 +617,13 @@ describe("a leader that takes the lead again", () => {
     store.loseSegment(2);
     new Rival(store, "other").takeLead((await read()).tail);
     expect((await taking(held, depsOf("c1"), { writing })).kind).toBe("stand-by");
+  });
+
+  it("leads on where a server that takes over does not show the record that opens its segment", async () => {
+    const { held, tail, writing } = await leading();
+    vi.spyOn(store, "opened").mockReturnValueOnce(undefined);
+    const { log } = await won(held, depsOf("c1"), { writing });
+    expect([log.live?.number, log.tail, store.end(2)?.isSealed]).toEqual([3, tail, true]);
   });
 
   it("asks no other coordinator: memory holds all of its segment", async () => {

@@ -25,7 +25,14 @@ import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
 import { type Journal, mayLag, type Segment } from "../../journal/journal.ts";
-import { claimantOf, findLive, lastBatchIdxOf, liveSegment, openSegment } from "../../journal/live.ts";
+import {
+  claimantOf,
+  findLive,
+  type Listing,
+  lastBatchIdxOf,
+  liveSegment,
+  openSegment,
+} from "../../journal/live.ts";
 import { compare, readOn, restore } from "../../journal/log.ts";
 import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../journal/records.ts";
 import { type LiveSegment, Replay, UnfitBatchError } from "../../journal/replay.ts";
@@ -203,7 +210,7 @@ class TakingLead {
     const { journal } = this.#deps;
     const first = await findLive(journal);
     this.#note(first.numbers);
-    const { live } = first;
+    const live = this.#orOwn(first);
     if (live !== undefined && this.#isSuperseded(live)) return undefined;
     this.#firstLive ??= live?.number ?? 0;
     const above = first.numbers.filter((number) => number > (live?.number ?? 0));
@@ -215,10 +222,18 @@ class TakingLead {
     if (looked === "writes") return undefined;
     await this.#seal(live.number, signal);
     await this.#outwait(live, looked, signal);
-    const { number } = (await findLive(journal)).live ?? {};
-    return number === live.number || (this.#writing !== undefined && number === undefined)
+    const { number = 0 } = (await findLive(journal)).live ?? {};
+    return number === live.number || (this.#writing !== undefined && number < live.number)
       ? { numbers: first.numbers, live }
       : undefined;
+  }
+
+  /** The live segment of a list. A leader knows that its own segment is live, also when a server that takes over does
+   *  not show the `Opened`. */
+  #orOwn({ numbers, live }: Listing): LiveSegment | undefined {
+    const own = this.#writing === undefined ? undefined : this.#held?.live;
+    const isHidden = own !== undefined && own.number > (live?.number ?? 0) && numbers.includes(own.number);
+    return isHidden ? own : live;
   }
 
   /** Whether another coordinator opened a segment since: above this coordinator's segment, or above the live
