@@ -105,12 +105,15 @@ export class JournalTruth {
     return this.#replay.place?.segment ?? 0;
   }
 
-  /** Whether the store still holds the current segment up to the last batch read, without a gap. */
+  /** Whether the store still holds the current segment up to the last record read, without a gap. A seal or a foreign
+   *  record may have taken the position of a lost record. */
   get isWhole(): boolean {
-    const { place } = this.#replay;
+    const { place, live, recordHash } = this.#replay;
     if (place === undefined) return true;
     const stream = this.#habitat.segmentStream(place.segment);
-    return stream !== undefined && stream.lastSeq >= place.position && !this.#hasGap(stream, place.position);
+    const last = stream?.at(place.position);
+    if (stream === undefined || last === undefined || this.#hasGap(stream, place.position)) return false;
+    return hashOf(last) === (recordHash === "" ? live?.openedHash : recordHash);
   }
 
   /** Whether the current segment is sealed. */

@@ -224,6 +224,17 @@ describe("after a loss of the store", () => {
     expect([truth.isWhole, truth.state.idx, found()]).toEqual([false, 3, []]);
   });
 
+  it.each([
+    ["a seal", () => habitat.subjects.segmentSealed(1)],
+    ["a foreign record", () => habitat.subjects.segment(1)],
+  ])("the journal is not whole either where %s took the position of the lost record", (_, subject) => {
+    journal.stream(1).loseTail(1);
+    truth.lost();
+    journal.append(1, new Uint8Array(), subject());
+    truth.readOn();
+    expect([truth.isWhole, truth.state.idx, found()]).toEqual([false, 3, []]);
+  });
+
   it("nothing is read after a record with a flipped bit", () => {
     journal.store(1, next(1_300, renewed));
     journal.stream(1).flipBit(6);
