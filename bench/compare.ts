@@ -14,6 +14,7 @@ import {
   orderOf,
   planOf,
   quickWindows,
+  rampOf,
 } from "./harness/cases.ts";
 import { Children, stopAtSignals } from "./harness/children.ts";
 import { type BenchFlags, readFlags, usage } from "./harness/flags.ts";
@@ -173,14 +174,12 @@ async function measureMain(
     const maxima = new Figures({ figures });
     const turns = systems.map((system) => {
       const maxPerSecond = maxima.spread("c1024", system.name, "ratePerSecond")?.median;
-      return {
-        system,
-        order: orderOf(name, {
-          ms,
-          system: system.name,
-          ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
-        }),
-      };
+      const order = orderOf(name, {
+        ms,
+        system: system.name,
+        ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
+      });
+      return { system, order, ramp: rampOf(order, ms) };
     });
     await measureInTurn(name, turns, measuring);
   }

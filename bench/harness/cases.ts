@@ -25,7 +25,10 @@ export interface Windows {
   readonly c64Ms: number;
   readonly c1Ms: number;
   readonly openMs: number;
+  /** At full load, before the first window. */
   readonly warmMs: number;
+  /** At the load of a window, right before the window. */
+  readonly rampMs: number;
   readonly burstTasks: number;
 }
 
@@ -34,7 +37,8 @@ export const fullWindows: Windows = {
   c64Ms: 1_500,
   c1Ms: 1_000,
   openMs: 2_500,
-  warmMs: 2_000,
+  warmMs: 8_000,
+  rampMs: 700,
   burstTasks: 20_000,
 };
 
@@ -43,7 +47,8 @@ export const quickWindows: Windows = {
   c64Ms: 800,
   c1Ms: 600,
   openMs: 1_500,
-  warmMs: 1_500,
+  warmMs: 3_000,
+  rampMs: 500,
   burstTasks: 20_000,
 };
 
@@ -94,6 +99,19 @@ export function orderOf(
   }
 }
 
+/** The same load for a shorter time: runs before the window, so that the code of a system is compiled for it. */
+export function rampOf(order: Order | undefined, { rampMs }: Windows): Order | undefined {
+  switch (order?.op) {
+    case "closed":
+    case "open":
+      return { ...order, ms: rampMs };
+    case "burst":
+      return { op: "closed", concurrency: 1024, ms: rampMs };
+    default:
+      return undefined;
+  }
+}
+
 /** The steps of a run before its first case. */
 export const firstSteps = ["start", "warm-up"] as const;
 
@@ -118,7 +136,8 @@ export function planOf({
     open: ms.openMs / 1000,
     open2k: ms.openMs / 1000,
   };
-  const ofMain = (name: MainCase) => systems * rounds * (windowSeconds[name] + BETWEEN_SECONDS);
+  const ofMain = (name: MainCase) =>
+    systems * rounds * (windowSeconds[name] + ms.rampMs / 1000 + BETWEEN_SECONDS);
   const ofGrowth = (name: GrowthCase) => {
     const { forms, seconds, preparing } = growthPlans[name];
     return (
@@ -137,7 +156,7 @@ export function planOf({
   ];
 }
 
-/** The time of a run, waits for calm included: 15 minutes for the main cases, and as much for the cases of growth. A
+/** The time of a run, waits for calm included: 20 minutes for the main cases, and as much for the cases of growth. A
  *  shorter plan has less time for waits, and a longer plan some. */
 export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   const plannedMs = plan.reduce((ms, { seconds }) => ms + seconds * 1000, 0);
@@ -146,7 +165,7 @@ export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   return Math.max(Math.min(parts * PART_MS, plannedMs * 1.5), plannedMs * 1.1);
 }
 
-const PART_MS = 15 * 60_000;
+const PART_MS = 20 * 60_000;
 
 /** `open` needs the maxima of `c1024`. */
 export function mainCasesFor(cases: readonly CaseName[]): readonly MainCase[] {

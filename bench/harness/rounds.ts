@@ -18,6 +18,8 @@ export interface Measuring {
 export interface Turn {
   readonly system: System;
   readonly order: Order | undefined;
+  /** Runs right before the window, and is not measured. */
+  readonly ramp?: Order | undefined;
   /** Of the figure, if not the system's. */
   readonly name?: string;
   /** Measured beside the window. */
@@ -43,6 +45,7 @@ async function measure(name: string, round: number, turn: Turn, measuring: Measu
   const place = { case: name, system: turn.name ?? system.name, round };
   try {
     await pace.calm();
+    if (turn.ramp !== undefined) await system.ask(turn.ramp);
     const figure = await measureWindow(system, order);
     add({ ...place, ...figure, ...turn.more?.() });
   } catch (cause) {
