@@ -2,7 +2,7 @@
 // times (src/cli). Texts of agents and users are made safe for a terminal.
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
-import type { Event, EventOf, TaskSpec } from "../state/event.ts";
+import type { Event, EventOf, ResultDigest, TaskSpec } from "../state/event.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
 
@@ -28,7 +28,7 @@ function sentence(event: Event): string {
     case "TaskAssigned":
       return `${attemptOf(event)}${cheaperOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
     case "TaskCompleted":
-      return `${attemptOf(event)} completed by ${event.agent} in ${duration(event.latencyMs)}${tokens(event.tokens)}`;
+      return `${attemptOf(event)} completed by ${event.agent} in ${duration(event.latencyMs)}${tokens(event.tokens)}${digest(event.resultDigest)}`;
     case "AttemptFailed":
       return `${attemptOf(event)} ${failure(event)}${tokens(event.tokens)}; ${nextTry(event)}`;
     case "TaskFailed":
@@ -289,6 +289,12 @@ function pairs(settings: object): string {
 
 function tokens(used: number | undefined): string {
   return used === undefined ? "" : `, ${used} tokens`;
+}
+
+function digest(of: ResultDigest | undefined): string {
+  return of === undefined
+    ? ""
+    : `; result kept as hash: ${of.bytes} bytes, sha256 ${of.sha256.slice(0, 12)}…`;
 }
 
 /** `12 ms`, `3.4 s`, `5 min`, `2.5 h`. */

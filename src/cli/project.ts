@@ -1,10 +1,11 @@
 // `waggle project set|remove|list|show`: a project's share, limits and budget. Not here: what the values may be
 // together (core/next-settings.ts).
 
-import { Argument, Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import type { ProjectPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
+import { type ResultsKept, resultsKept } from "../state/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import {
@@ -45,6 +46,7 @@ const noun: SettingNoun<"projects"> = {
     { name: "max concurrent", align: "right", text: ({ maxConcurrent }) => limitText(maxConcurrent) },
     { name: "budget", text: ({ budget }) => budgetText(budget) },
     { name: "queue", align: "right", text: ({ queueMax }) => `${formatCount(queueMax)} tasks` },
+    { name: "results", text: ({ results = "whole" }) => results },
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:
@@ -64,6 +66,7 @@ interface ProjectFlags extends BudgetFlags {
   readonly creditWeight?: number;
   readonly maxConcurrent?: OrNone<number>;
   readonly queueMax?: OrNone<number>;
+  readonly results?: ResultsKept;
 }
 
 export function projectCommand(program: Program): Command {
@@ -109,6 +112,13 @@ function setCommand(program: Program): Command {
       "--queue-max <n>",
       `maximum number of waiting tasks, retries included; default, and none: ${formatCount(limits.queuedTasksPerProjectMax)}`,
       orNone(wholeNumber(1, limits.queuedTasksPerProjectMax)),
+    )
+    .addOption(
+      new Option(
+        "--results <kept>",
+        "what the journal keeps of results: whole (default), or hash: SHA-256 and length, so that only a client that " +
+          "awaits the task when it ends gets the result",
+      ).choices(resultsKept),
     );
   return addBudgetFlags(command)
     .addHelpText("after", setExamples)
@@ -122,6 +132,7 @@ Examples:
   $ waggle project set acme --credit-weight 2 --max-concurrent 4
   $ waggle project set acme --budget 100000 --budget-window 1h --budget-mode wait
   $ waggle project set acme --budget none --max-concurrent none
+  $ waggle project set acme --results hash   keeps results out of the journal
   $ waggle project set acme                  declares it, with the defaults`;
 
 async function set(context: VerbContext, project: string, flags: ProjectFlags): Promise<ExitCode> {
@@ -129,6 +140,7 @@ async function set(context: VerbContext, project: string, flags: ProjectFlags): 
     creditWeight: flags.creditWeight,
     maxConcurrent: noneAsNull(flags.maxConcurrent),
     queueMax: noneAsNull(flags.queueMax),
+    results: flags.results,
     ...budgetPatch(flags),
   };
   return await setNamed(context, noun, project, (swarm, options) =>

@@ -77,7 +77,7 @@ export function outcomeLine({ task, state, result, error, reason }: Outcome, fil
 export function errorOfOutcome(outcome: Outcome): WaggleError | undefined {
   switch (outcome.state) {
     case "completed":
-      return outcome.gone === true ? new ResultGoneError(outcome) : undefined;
+      return ResultGoneError.applies(outcome) ? new ResultGoneError(outcome) : undefined;
     case "cancelled":
       return new TaskCancelledError(outcome);
     case "expired":

@@ -79,7 +79,12 @@ function termsOf(spec: TaskSpec): string {
 function resultBlock({ events }: TaskStory, { colors }: View): string {
   const completed = events.map(({ event }) => event).find((event) => event.type === "TaskCompleted");
   if (completed === undefined) return "";
-  const { result, encoding } = completed;
+  const { result, resultDigest, encoding } = completed;
+  if (resultDigest !== undefined) {
+    const { bytes, sha256 } = resultDigest;
+    return `${colors.bold("result")}  ${colors.dim(`not kept: its project journals results as hash · ${counted(bytes, "byte")} · sha256 ${sha256}`)}`;
+  }
+  if (result === undefined) return "";
   const whole = `${counted(result.length, "character")}${encoding === undefined ? "" : " in base64"}`;
   if (result === "") return `${colors.bold("result")}  empty`;
   const shown = headOf(result, RESULT_CHARACTERS_MAX)

@@ -2,6 +2,7 @@
 
 import { WaggleError, type WaggleErrorCode } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
+import type { ResultDigest } from "../state/event.ts";
 
 /** The task ended without a result. `outcome` has the details. */
 export class TaskEndedError extends WaggleError {
@@ -40,11 +41,26 @@ export class TaskExpiredError extends TaskEndedError {
   }
 }
 
-/** The task completed, but its result is no longer kept: the horizon has passed. `WAGGLE_GONE`. */
+/**
+ * The task completed, but its result cannot be had. Either the retention removed it, or its project journals results as
+ * hash and nobody awaited the task when it ended: then `outcome.resultDigest` is present. `WAGGLE_GONE`.
+ */
 export class ResultGoneError extends TaskEndedError {
   constructor(outcome: Outcome) {
-    super("WAGGLE_GONE", `Task ${outcome.task} completed, but its result is no longer kept`, outcome);
+    const { task, resultDigest } = outcome;
+    const why = resultDigest === undefined ? "its result is no longer kept" : hashOnlyText(resultDigest);
+    super("WAGGLE_GONE", `Task ${task} completed, but ${why}`, outcome);
   }
+
+  /** True if the outcome is of a completed task without its result. */
+  static applies({ gone, result, resultDigest }: Outcome): boolean {
+    return gone === true || (result === undefined && resultDigest !== undefined);
+  }
+}
+
+/** Why the journal has no result, with what it has of it. */
+export function hashOnlyText({ sha256, bytes }: ResultDigest): string {
+  return `its result was not kept: its project journals results as hash. The result had ${bytes} bytes, sha256 ${sha256}`;
 }
 
 /** The wait timed out, and the task goes on. Wait again with `swarm.task(id)`. `WAGGLE_WAIT_TIMED_OUT`. */

@@ -65,7 +65,7 @@ export class TypedTaskResult<Value> extends TaskResult {
 export function resultOf(outcome: Outcome): TaskResult {
   switch (outcome.state) {
     case "completed":
-      if (outcome.gone === true) throw new ResultGoneError(outcome);
+      if (ResultGoneError.applies(outcome)) throw new ResultGoneError(outcome);
       return new TaskResult(outcome);
     case "failed":
     case "dead-lettered":

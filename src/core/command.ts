@@ -26,6 +26,7 @@ import type {
   Encoding,
   QueueBound,
   RefusalReason,
+  ResultDigest,
   SlotReleaseReason,
   SlotWaitEndReason,
   TaskSpec,
@@ -47,14 +48,18 @@ export interface ListedSlots {
   readonly waiting: readonly SlotHandle[];
 }
 
+export interface CompletedOutcome {
+  readonly kind: "completed";
+  readonly result: string;
+  /** Required where the project journals results as hash; ignored elsewhere. */
+  readonly digest?: ResultDigest;
+  readonly encoding?: Encoding;
+  readonly tokens?: number;
+}
+
 /** An agent's report of an attempt's end. */
 export type ReportedOutcome =
-  | {
-      readonly kind: "completed";
-      readonly result: string;
-      readonly encoding?: Encoding;
-      readonly tokens?: number;
-    }
+  | CompletedOutcome
   | {
       readonly kind: "failed" | "infrastructure" | "invalid";
       readonly error: string;

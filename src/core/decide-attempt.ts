@@ -1,13 +1,14 @@
 // How an attempt ends: by its agent's report, or by the coordinator's verdict (time-out, stall, lost agent). A report
 // about an attempt that was closed before changes nothing, but frees capacity that is still occupied.
 
-import type { AttemptNumber, Instant, Kind } from "../ids.ts";
+import { assert } from "../assert.ts";
+import type { AttemptNumber, Instant, Kind, TaskRef } from "../ids.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
-import type { AttemptFailure, Event, EventOf, FailureClass } from "../state/event.ts";
+import type { AttemptFailure, Event, EventOf, FailureClass, ResultDigest } from "../state/event.ts";
 import type { OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
-import type { Command, Reply } from "./command.ts";
+import type { Command, CompletedOutcome, Reply } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { answered, type Decision } from "./decision.ts";
 import { decideRetry } from "./retry.ts";
@@ -23,7 +24,12 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
   if (attempt.state === "revoked") {
     return { events: [released(attempt, "confirmed", command.outcome.tokens)], reply: { kind: "stale" } };
   }
-  return { events: [endOfAttempt(state, attempt, command, at)], reply: { kind: "ok" } };
+  const event = endOfAttempt(state, attempt, command, at);
+  const ended: Decision = { events: [event], reply: { kind: "ok" } };
+  const isUnkept = event.type === "TaskCompleted" && event.result === undefined;
+  return isUnkept && command.outcome.kind === "completed"
+    ? { ...ended, unkeptResult: command.outcome.result }
+    : ended;
 }
 
 /** The agent is alive, but no longer reports progress. */
@@ -81,6 +87,11 @@ export function decideTimeout(
 export function closeAsLost(state: SwarmState, attempt: OpenAttempt, error: string, at: Instant): Event {
   if (attempt.state === "revoked") return released(attempt, "agent-gone");
   return failed(state, attempt, { class: "lost", error }, at, 0);
+}
+
+/** Whether the journal keeps only a hash of a result that the project's task brings now. */
+export function journalsHashes(state: SwarmState, { project }: Pick<TaskRef, "project">): boolean {
+  return state.projectById.get(project)?.settings?.results === "hash";
 }
 
 /** The kind that ran in the attempt that `event` is about to close; read before the event is applied. */
@@ -147,7 +158,7 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
   const { outcome, jitter } = command;
   switch (outcome.kind) {
     case "completed":
-      return completed(attempt, outcome, at);
+      return completed(state, attempt, outcome, at);
     case "revoked": {
       // No order to stop was sent. The attempt may have begun, so P3 counts it.
       const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
@@ -163,8 +174,9 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
 }
 
 function completed(
+  state: SwarmState,
   attempt: OpenAttempt,
-  { result, encoding, tokens }: Extract<ReportResult["outcome"], { kind: "completed" }>,
+  { result, digest, encoding, tokens }: CompletedOutcome,
   at: Instant,
 ): Event {
   const event: Writable<EventOf<"TaskCompleted">> = {
@@ -173,12 +185,17 @@ function completed(
     task: attempt.task,
     attempt: attempt.attempt,
     agent: attempt.agent,
-    result,
+    ...(journalsHashes(state, attempt) ? { resultDigest: said(digest, attempt) } : { result }),
     latencyMs: at - attempt.assignedAt,
   };
   if (encoding !== undefined) event.encoding = encoding;
   if (tokens !== undefined) event.tokens = tokens;
   return event;
+}
+
+function said(digest: ResultDigest | undefined, { task }: TaskRef): ResultDigest {
+  assert(digest !== undefined, `the report of task ${task} has the digest of its result`);
+  return digest;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { Reply } from "./command.ts";
 export interface Decision {
   readonly events: readonly Event[];
   readonly reply: Reply;
+  /** The result that the only event, `TaskCompleted`, leaves out: for the clients that await the task. */
+  readonly unkeptResult?: string;
 }
 
 /** A decision that changes nothing. */

@@ -46,23 +46,33 @@ export type Effect =
       readonly event: Event;
       readonly attempts: number;
       readonly round: number;
+      /** The result that `event` leaves out. In memory only: a new leader does not have it. */
+      readonly unkeptResult?: string;
     };
 
 /**
  * Adds the messages to agents and clients after `event`, just applied to `state`.
  * @param revokedOpen the attempt revoked by the event, known only to the state before
+ * @param unkeptResult of the decision
  */
 export function addEffects(
   effects: Effect[],
   state: SwarmState,
   event: Event,
-  revokedOpen: OpenAttempt | undefined,
+  {
+    revokedOpen,
+    unkeptResult,
+  }: { readonly revokedOpen?: OpenAttempt | undefined; readonly unkeptResult?: string | undefined },
 ): void {
   switch (event.type) {
     case "TaskAssigned":
       effects.push(assignEffect(state, event));
       return;
-    case "TaskCompleted":
+    case "TaskCompleted": {
+      const ended = endedEffect(state, event);
+      effects.push(unkeptResult === undefined ? ended : { ...ended, unkeptResult });
+      return;
+    }
     case "TaskFailed":
       effects.push(endedEffect(state, event));
       return;
@@ -173,7 +183,7 @@ export function assignEffect(state: SwarmState, ref: TaskRef): Effect {
   return { kind: "assign", attempt, spec, waitedMs: attempt.assignedAt - queuedAt };
 }
 
-function endedEffect(state: SwarmState, event: Event & TaskRef): Effect {
+function endedEffect(state: SwarmState, event: Event & TaskRef): Extract<Effect, { kind: "ended" }> {
   const { project, task } = event;
   const ended = state.endedById.viewOf(event);
   if (ended === undefined) throw new InvariantError(`task ${task} has not ended`);

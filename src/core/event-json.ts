@@ -91,6 +91,7 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
 
 const COMPLETED = piece('{"type":"TaskCompleted","project":');
 const RESULT = piece(',"result":');
+const RESULT_DIGEST = piece(',"resultDigest":');
 const LATENCY_MS = piece(',"latencyMs":');
 
 function writeCompleted(json: JsonWriter, event: EventOf<"TaskCompleted">): void {
@@ -98,7 +99,8 @@ function writeCompleted(json: JsonWriter, event: EventOf<"TaskCompleted">): void
   json.text(TASK, event.task);
   json.number(ATTEMPT, event.attempt);
   json.text(AGENT, event.agent);
-  json.contents(RESULT, event.result);
+  if (event.result !== undefined) json.contents(RESULT, event.result);
+  if (event.resultDigest !== undefined) json.value(RESULT_DIGEST, event.resultDigest);
   json.number(LATENCY_MS, event.latencyMs);
   if (event.encoding !== undefined) json.text(ENCODING, event.encoding);
   if (event.tokens !== undefined) json.number(TOKENS, event.tokens);

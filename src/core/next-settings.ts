@@ -16,6 +16,7 @@ import {
   type RateSettings,
   type ResourceSettings,
   rateWindows,
+  resultsKept,
 } from "../state/settings.ts";
 import type {
   BudgetPatch,
@@ -106,18 +107,20 @@ function alphaAfter(
 
 /** @throws InvalidValueError naming the field of the patch */
 export function nextProject(now: ProjectSettings, patch: ProjectPatch): ProjectSettings {
-  const { creditWeight = now.creditWeight } = patch;
+  const { creditWeight = now.creditWeight, results = now.results ?? "whole" } = patch;
   const maxConcurrent = replaced(now.maxConcurrent, patch.maxConcurrent);
   const budget = nextBudget(now.budget, patch.budget);
   const queueMax = replaced(now.queueMax, patch.queueMax) ?? limits.queuedTasksPerProjectMax;
   within(creditWeight, limits.settingWeightMin, limits.settingWeightMax, "creditWeight");
   if (maxConcurrent !== undefined) whole(maxConcurrent, 1, limits.openAttemptsMax, "maxConcurrent");
   whole(queueMax, 1, limits.queuedTasksPerProjectMax, "queueMax");
+  among(results, resultsKept, "results");
   return {
     creditWeight,
     ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
     ...(budget === undefined ? {} : { budget }),
     queueMax,
+    ...(results === "whole" ? {} : { results }),
   };
 }
 

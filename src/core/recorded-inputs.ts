@@ -13,7 +13,15 @@ import { findOpen } from "../state/agent-rows.ts";
 import type { Event, EventOf, LeaveReason } from "../state/event.ts";
 import { findSlotLease, slotLeasesOf } from "../state/slot-rows.ts";
 import type { AgentRow, SwarmState } from "../state/state.ts";
-import type { Command, CommandOf, HeldAttempt, ListedSlots, ReportedOutcome } from "./command.ts";
+import type { Writable } from "../state/writable.ts";
+import type {
+  Command,
+  CommandOf,
+  CompletedOutcome,
+  HeldAttempt,
+  ListedSlots,
+  ReportedOutcome,
+} from "./command.ts";
 import { departureErrors } from "./decide-agent.ts";
 import { jitterOf } from "./retry.ts";
 import type { PolicyPatch, ResourcePatch } from "./settings-patch.ts";
@@ -93,11 +101,11 @@ export function causeOf(
     case "PolicyChanged":
       return { type: "SetPolicy", patch: policyPatch(state, event) };
     case "ProjectConfigured": {
-      const { maxConcurrent = null, budget = null } = event.settings;
+      const { maxConcurrent = null, budget = null, results = "whole" } = event.settings;
       return {
         type: "SetProject",
         project: event.project,
-        patch: { ...event.settings, maxConcurrent, budget },
+        patch: { ...event.settings, maxConcurrent, budget, results },
       };
     }
     case "ProjectRemoved":
@@ -176,8 +184,10 @@ function causeOfEnd(
   from: number,
 ): Cause | undefined {
   if (event.type === "TaskCompleted") {
-    const { result, encoding } = event;
-    const outcome = { kind: "completed", result, ...(encoding === undefined ? {} : { encoding }) } as const;
+    const { result = "", resultDigest, encoding } = event;
+    const outcome: Writable<CompletedOutcome> = { kind: "completed", result };
+    if (resultDigest !== undefined) outcome.digest = resultDigest;
+    if (encoding !== undefined) outcome.encoding = encoding;
     return reportOf(state, event, outcome, 0);
   }
   const { failure } = event;

@@ -4,7 +4,7 @@
 import type { Kind } from "../ids.ts";
 import type { AlphaPreset } from "../state/alpha.ts";
 import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../state/policy.ts";
-import type { BudgetMode, RateWindow } from "../state/settings.ts";
+import type { BudgetMode, RateWindow, ResultsKept } from "../state/settings.ts";
 
 /**
  * A limit of tokens in a rolling window. A task without `tokens` counts with the mean of its kind so far. Before the
@@ -32,6 +32,8 @@ export interface ProjectPatch {
   readonly budget?: BudgetPatch | null | undefined;
   /** Maximum waiting tasks, ≥ 1; null: `limits.queuedTasksPerProjectMax`. */
   readonly queueMax?: number | null | undefined;
+  /** `hash`: the journal keeps SHA-256 and length of a result, and only clients that await the task get the result. */
+  readonly results?: ResultsKept | undefined;
 }
 
 export interface KindPatch {

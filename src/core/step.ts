@@ -83,7 +83,7 @@ export class Turn {
   /** Decides one command and applies its events. */
   take(command: Command): Reply {
     const decision = decide(this.#state, command, this.#at);
-    for (const event of decision.events) this.#record(event);
+    for (const event of decision.events) this.#record(event, decision.unkeptResult);
     return decision.reply;
   }
 
@@ -123,15 +123,15 @@ export class Turn {
     if (event.type !== "TaskAssigned") this.#planner.touch(event.agent);
   }
 
-  #record(event: Event): void {
-    const revoked = revokedBy(this.#state, event);
+  #record(event: Event, unkeptResult?: string): void {
+    const revokedOpen = revokedBy(this.#state, event);
     const ranAs = kindClosedBy(this.#state, event);
     passTo(this.#state, this.#at, event);
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
     this.recorded.push(this.#write(event, ranAs ?? kindAssignedBy(this.#state, event)));
     if ("agent" in event) this.#touch(event);
-    addEffects(this.effects, this.#state, event, revoked);
+    addEffects(this.effects, this.#state, event, { revokedOpen, unkeptResult });
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);
   }

@@ -89,6 +89,7 @@ const STATE = piece(',"state":');
 const ATTEMPTS = piece(',"attempts":');
 const ROUND = piece(',"round":');
 const RESULT = piece(',"result":');
+const RESULT_DIGEST = piece(',"resultDigest":');
 const TOKENS = piece(',"tokens":');
 const LATENCY_MS = piece(',"latencyMs":');
 const FAILURE_CLASS = piece(',"failureClass":');
@@ -104,6 +105,7 @@ function writeOutcome(json: JsonWriter, begin: Piece, outcome: Outcome): void {
   if (outcome.round !== undefined) json.number(ROUND, outcome.round);
   if (outcome.agent !== undefined) json.text(AGENT, outcome.agent);
   if (outcome.result !== undefined) json.text(RESULT, outcome.result);
+  if (outcome.resultDigest !== undefined) json.value(RESULT_DIGEST, outcome.resultDigest);
   if (outcome.encoding !== undefined) json.text(ENCODING, outcome.encoding);
   if (outcome.tokens !== undefined) json.number(TOKENS, outcome.tokens);
   if (outcome.latencyMs !== undefined) json.number(LATENCY_MS, outcome.latencyMs);

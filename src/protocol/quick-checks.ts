@@ -84,6 +84,9 @@ function isPlainOutcome(outcome: unknown): outcome is Outcome {
       case "encoding":
         if (field !== "base64") return false;
         break;
+      case "resultDigest":
+        if (!isDigest(field)) return false;
+        break;
       case "gone":
         if (field !== true) return false;
         break;
@@ -92,6 +95,15 @@ function isPlainOutcome(outcome: unknown): outcome is Outcome {
     }
   }
   return required === 4;
+}
+
+function isDigest(value: unknown): boolean {
+  return (
+    isRecord(value) &&
+    typeof value["sha256"] === "string" &&
+    Number.isSafeInteger(value["bytes"]) &&
+    Object.keys(value).length === 2
+  );
 }
 
 function isEndedState(state: unknown): boolean {

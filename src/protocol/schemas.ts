@@ -399,7 +399,7 @@ export type SubmitAnswer = z.infer<typeof submitAnswerSchema>;
 
 export const endedTaskStateSchema = z.enum(["completed", "failed", "cancelled", "expired", "dead-lettered"]);
 
-/** How a task ended. `result` is absent when the journal no longer has it (`gone`). */
+/** How a task ended. `result` is absent when the journal no longer has it (`gone`), or never had it. */
 export const outcomeSchema = z.object({
   project: z.string(),
   task: z.string(),
@@ -408,6 +408,12 @@ export const outcomeSchema = z.object({
   attempts: z.int().describe("attempts of all rounds"),
   agent: z.string().optional(),
   result: z.string().optional(),
+  resultDigest: z
+    .object({ sha256: z.string(), bytes: z.int() })
+    .optional()
+    .describe(
+      "SHA-256 and length in bytes of the result; present where the project journals results as hash. Then `result` reaches only clients that await the task when it ends",
+    ),
   encoding: encoding.optional(),
   tokens: z.int().optional(),
   latencyMs: z.number().optional(),

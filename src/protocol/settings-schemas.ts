@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { budgetModes, rateWindows } from "../state/settings.ts";
+import { budgetModes, rateWindows, resultsKept } from "../state/settings.ts";
 import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
 
 const resourceNameSchema = branded<ResourceName>(name);
@@ -47,6 +47,12 @@ export const projectPatchSchema = z.object({
     .nullable()
     .optional()
     .describe("maximum number of waiting tasks; null: the highest possible maximum"),
+  results: z
+    .enum(resultsKept)
+    .optional()
+    .describe(
+      "what the journal keeps of a result: whole (default), or hash: SHA-256 and length. With hash, a result reaches only clients that await the task when it ends",
+    ),
 });
 export const kindPatchSchema = z.object({
   importance: weight.optional().describe("factor on how fast waiting tasks rise in the queue; default 1"),
@@ -215,6 +221,7 @@ const projectSettingsSchema = z.object({
   maxConcurrent: z.number().optional(),
   budget: budgetSchema.optional(),
   queueMax: z.number(),
+  results: z.literal("hash").optional().describe("absent: the journal keeps whole results"),
 });
 const kindSettingsSchema = z.object({
   importance: z.number(),

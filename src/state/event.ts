@@ -35,6 +35,14 @@ import type {
 /** How to read `payload` and `result`; absent means text. */
 export type Encoding = "base64";
 
+/** What the journal keeps of a result whose project journals results as hash. */
+export interface ResultDigest {
+  /** SHA-256 of the result's bytes, 64 hexadecimal digits. */
+  readonly sha256: string;
+  /** Length of the result, bytes. */
+  readonly bytes: number;
+}
+
 /** A submitted task, complete with defaults. Immutable. */
 export interface TaskSpec {
   readonly id: TaskId;
@@ -172,7 +180,10 @@ export type Event =
       readonly task: TaskId;
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
-      readonly result: string;
+      /** Absent where the project journals results as hash. */
+      readonly result?: string;
+      /** Present if and only if `result` is absent. */
+      readonly resultDigest?: ResultDigest;
       readonly encoding?: Encoding;
       readonly latencyMs: number;
       readonly tokens?: number;

@@ -29,6 +29,10 @@ export interface BudgetSettings {
   readonly mode: BudgetMode;
 }
 
+/** What the journal keeps of a result: all of it (default), or its hash and length alone. */
+export const resultsKept = ["whole", "hash"] as const;
+export type ResultsKept = (typeof resultsKept)[number];
+
 export interface ProjectSettings {
   /** The project's share while several projects wait, > 0; default 1. */
   readonly creditWeight: number;
@@ -37,6 +41,8 @@ export interface ProjectSettings {
   readonly budget?: BudgetSettings;
   /** Maximum waiting tasks; default and maximum `limits.queuedTasksPerProjectMax`. */
   readonly queueMax: number;
+  /** Absent: the journal keeps whole results. */
+  readonly results?: "hash";
 }
 
 export interface KindSettings {

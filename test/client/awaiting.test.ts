@@ -119,11 +119,29 @@ describe("an outcome", () => {
     expect(leader.of("await")).toHaveLength(1);
   });
 
+  const unkept = {
+    state: "completed",
+    result: undefined,
+    resultDigest: { sha256: "ab12", bytes: 7 },
+  } as unknown as Partial<Outcome>;
+
+  it("says why a result was not kept, and what is known of it", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask({ id: "t1" }));
+    leader.end(handle.id, unkept);
+    await expect(handle.result()).rejects.toThrow(
+      "Task t1 completed, but its result was not kept: its project journals results as hash. The result had 7 bytes, sha256 ab12",
+    );
+    expect((await handle.outcome()).resultDigest).toEqual(unkept.resultDigest);
+  });
+
   it.each<[string, Partial<Outcome>, string, new (outcome: Outcome) => Error]>([
     ["failed", { state: "failed", error: "bad input" }, "WAGGLE_TASK_FAILED", TaskFailedError],
     ["dead-lettered", { state: "dead-lettered", attempts: 3 }, "WAGGLE_TASK_FAILED", TaskFailedError],
     ["cancelled", { state: "cancelled" }, "WAGGLE_TASK_CANCELLED", TaskCancelledError],
     ["expired", { state: "expired" }, "WAGGLE_TASK_EXPIRED", TaskExpiredError],
+    ["completed, its result not kept", unkept, "WAGGLE_GONE", ResultGoneError],
     ["completed but gone", { state: "completed", gone: true }, "WAGGLE_GONE", ResultGoneError],
   ])("%s: result() throws, outcome() does not", async (_, ending, code, type) => {
     const { swarm, leader } = await aClient();

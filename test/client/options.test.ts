@@ -155,6 +155,7 @@ const project: Values<ProjectPatch> = {
   maxConcurrent: wrong.whole.slice(1),
   budget: [5, "x", [], { tokens: null }, { tokens: "5" }, { windowMs: Number.NaN }, { mode: "x" }],
   queueMax: wrong.whole.slice(1),
+  results: wrong.text,
 };
 
 const resource: Values<ResourcePatch> = {

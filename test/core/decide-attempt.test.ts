@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
+import { InvariantError } from "../../src/errors.ts";
 import {
   agentId,
   attemptNumber,
@@ -42,6 +43,19 @@ describe("a report", () => {
     });
     expect(turns.ended("t1")).toMatchObject({ state: "completed", attempts: 1 });
     expect(turns.agent("a1")).toMatchObject({ completed: 1, open: new Map() });
+  });
+
+  it("of success leaves the result out where the project journals results as hash, and requires the digest", () => {
+    const turns = underWay();
+    turns.turn({ type: "SetProject", project: projectId("p"), patch: { results: "hash" } });
+    const digest = { sha256: "ab".repeat(32), bytes: 2 };
+    expect(() => turns.turn(turns.report("t1", completed))).toThrow(InvariantError);
+    const other = underWay();
+    other.turn({ type: "SetProject", project: projectId("p"), patch: { results: "hash" } });
+    other.turn(other.report("t1", { ...completed, digest } as ReportedOutcome));
+    expect(other.last("TaskCompleted")).toMatchObject({ resultDigest: digest });
+    expect(other.last("TaskCompleted")).not.toHaveProperty("result");
+    expect(other.ended("t1")).toMatchObject({ state: "completed" });
   });
 
   it("of failure delays the task, and dead-letters it after the last attempt, with the reason", () => {

@@ -90,6 +90,17 @@ describe("a patch", () => {
     });
   });
 
+  it("sets what the journal keeps of results, and `whole` is the default again", () => {
+    const turns = new Turns();
+    turns.turn(project({ results: "hash" }));
+    expect(turns.last("ProjectConfigured").settings).toEqual({ ...defaultProjectSettings, results: "hash" });
+    turns.turn(project({ creditWeight: 3 }));
+    expect(turns.last("ProjectConfigured").settings).toMatchObject({ creditWeight: 3, results: "hash" });
+    turns.turn(project({ results: "whole" }));
+    expect(turns.last("ProjectConfigured").settings).toEqual({ ...defaultProjectSettings, creditWeight: 3 });
+    expect(turns.turn(project({ results: "whole" }))).toMatchObject([{ changed: false }]);
+  });
+
   it("that changes nothing is not journaled, and the reply says so", () => {
     const turns = new Turns();
     turns.turn(
@@ -347,6 +358,7 @@ describe("an invalid setting", () => {
     ["half an attempt", project({ maxConcurrent: 1.5 }), "maxConcurrent"],
     ["max concurrent that is none", project({ maxConcurrent: nan }), "maxConcurrent"],
     ["no queue", project({ queueMax: 0 }), "queueMax"],
+    ["results kept in a way unknown", project({ results: "none" as "hash" }), "results"],
     ["a queue too long", project({ queueMax: limits.queuedTasksPerProjectMax + 1 }), "queueMax"],
     ["a budget of 0", project({ budget: budget(0) }), "budget.tokens"],
     ["a negative budget", project({ budget: budget(-5) }), "budget.tokens"],

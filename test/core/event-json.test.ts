@@ -108,11 +108,12 @@ const event: fc.Arbitrary<Event> = fc.oneof(
       attempt: number,
       agent: text,
       result: text,
+      resultDigest: fc.record({ sha256: text, bytes: number }, { noNullPrototype: true }),
       latencyMs: number,
       encoding,
       tokens: number,
     },
-    ["type", "project", "task", "attempt", "agent", "result", "latencyMs"],
+    ["type", "project", "task", "attempt", "agent", "latencyMs"],
   ),
   record<EventOf<"TaskRetried">>(
     { type: fc.constant("TaskRetried"), task: spec, hash: text, round: number },

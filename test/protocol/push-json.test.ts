@@ -48,6 +48,7 @@ const outcome = record<Outcome>(
     round: count,
     agent: text,
     result: text,
+    resultDigest: fc.record({ sha256: text, bytes: count }, { noNullPrototype: true }),
     encoding,
     tokens: count,
     latencyMs: fc.oneof(count, fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 })),

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import type { Command, HeldAttempt, ReportedOutcome, SettingsCommand } from "../../src/core/command.ts";
-import type { ResourcePatch } from "../../src/core/settings-patch.ts";
+import type { ProjectPatch, ResourcePatch } from "../../src/core/settings-patch.ts";
 import {
   agentId,
   assignmentNumber,
@@ -84,8 +84,8 @@ export const history = fc.record({
 
 const kinds = ["k", "l", "m", "nobody-serves-this"].map(kind);
 const outcomes: ReportedOutcome[] = [
-  { kind: "completed", result: "ré\u0000sult", tokens: 3 },
-  { kind: "completed", result: "AAAA", encoding: "base64" },
+  { kind: "completed", result: "ré\u0000sult", digest: { sha256: "ab", bytes: 8 }, tokens: 3 },
+  { kind: "completed", result: "AAAA", digest: { sha256: "cd", bytes: 3 }, encoding: "base64" },
   { kind: "failed", error: "no" },
   { kind: "failed", error: "no", tokens: 5 },
   { kind: "infrastructure", error: "quota" },
@@ -256,7 +256,9 @@ export class Model {
 
   #lessonOf(id: string): ReportedOutcome {
     const isBad = this.turns.task(id).open?.agent === agentId("a0");
-    return isBad ? { kind: "failed", error: "" } : { kind: "completed", result: "" };
+    return isBad
+      ? { kind: "failed", error: "" }
+      : { kind: "completed", result: "", digest: { sha256: "ef", bytes: 0 } };
   }
 
   run(history: readonly { readonly wishes: readonly Wish[]; readonly passMs: number }[]): void {
@@ -295,7 +297,11 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
     case 2:
       return { type: "SetPolicy", patch: { budget, alpha: detail / 1024, autoTune: number > 3 } };
     case 3:
-      return { type: "SetProject", project, patch: { maxConcurrent: limit, creditWeight: 1 + number } };
+      return {
+        type: "SetProject",
+        project,
+        patch: { maxConcurrent: limit, creditWeight: 1 + number, ...results(detail) },
+      };
     case 4:
       return detail % 4 === 0
         ? { type: "RemoveProject", project }
@@ -337,6 +343,10 @@ function heldBy(row: AgentRow | undefined, detail: number, number: number) {
   if (detail % 7 === 0)
     held.push({ project: projectId("p0"), task: taskId("t3"), attempt: attemptNumber(1) });
   return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
+}
+
+function results(detail: number): ProjectPatch {
+  return detail % 3 === 0 ? { results: detail % 2 === 0 ? "hash" : "whole" } : {};
 }
 
 /** α of a resource: unchanged, the policy's, or its own, with or without auto-tune. */

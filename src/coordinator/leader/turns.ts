@@ -6,10 +6,12 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
+import { journalsHashes } from "../../core/decide-attempt.ts";
 import { JsonWriter } from "../../core/json-writer.ts";
 import { Turn } from "../../core/step.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import { digestOf } from "../../result-digest.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
 import type { SwarmState } from "../../state/state.ts";
@@ -179,7 +181,7 @@ function takeEntries(turn: Turn, { inbox, state, isLate, done }: EntriesOfTurn):
     while (entry.replies.length < entry.commands.length) {
       if (turn.isFull || commands >= limits.turnCommandsMax) return false;
       if (commands % limits.turnClockCommands === limits.turnClockCommands - 1 && isLate()) return false;
-      const reply = turn.take(entry.commands[entry.replies.length] as Command);
+      const reply = turn.take(withDigest(entry.commands[entry.replies.length] as Command, state));
       commands += 1;
       if (reply.kind === "again") return false;
       entry.replies.push(reply);
@@ -190,6 +192,13 @@ function takeEntries(turn: Turn, { inbox, state, isLate, done }: EntriesOfTurn):
     if (entry.look !== undefined && isLate()) return inbox.depth === 0;
   }
   return true;
+}
+
+/** Adds the digest of a result that the journal will not keep. The setting is read here, as the decision reads it. */
+function withDigest(command: Command, state: SwarmState): Command {
+  if (command.type !== "ReportResult" || command.outcome.kind !== "completed") return command;
+  if (!journalsHashes(state, command)) return command;
+  return { ...command, outcome: { ...command.outcome, digest: digestOf(command.outcome) } };
 }
 
 /** Runs a turn when time alone makes something due (scheduling/wake.ts). */

@@ -242,10 +242,11 @@ function joinPage(
 }
 
 /** The outcome in a terminal event; undefined for all other events.
- *  @param ended number of the task's last attempt, and the ended round */
+ *  @param ended number of the task's last attempt, the ended round, and the result that the event leaves out, if it is
+ *    at hand */
 export function outcomeOf(
   event: Event,
-  ended: { readonly attempts: number; readonly round: number },
+  ended: { readonly attempts: number; readonly round: number; readonly unkeptResult?: string },
 ): Outcome | undefined {
   if (event.type === "TaskCompleted") return completionOf(event, ended);
   const place = placeOf(ended);
@@ -266,7 +267,11 @@ export function outcomeOf(
 /** Not by spreading: it costs as much as the JSON, and nearly every task ends so. */
 function completionOf(
   event: EventOf<"TaskCompleted">,
-  { attempts, round }: Pick<EndedTask, "attempts" | "round">,
+  {
+    attempts,
+    round,
+    unkeptResult,
+  }: { readonly attempts: number; readonly round: number; readonly unkeptResult?: string },
 ) {
   const outcome: Outcome = {
     project: event.project,
@@ -274,9 +279,11 @@ function completionOf(
     state: "completed",
     attempts,
     agent: event.agent,
-    result: event.result,
     latencyMs: event.latencyMs,
   };
+  const result = event.result ?? unkeptResult;
+  if (result !== undefined) outcome.result = result;
+  if (event.resultDigest !== undefined) outcome.resultDigest = { ...event.resultDigest };
   if (round !== 1) outcome.round = round;
   if (event.encoding !== undefined) outcome.encoding = event.encoding;
   if (event.tokens !== undefined) outcome.tokens = event.tokens;

@@ -45,6 +45,7 @@ export function readProjectSettings(fields: Fields): ProjectSettings | undefined
     settings.optionalWhole("maxConcurrent");
     settings.optionalChecked<BudgetSettings>("budget", lookAtBudget);
     settings.whole("queueMax");
+    if (settings.has("results")) settings.oneOf("results", ["hash"]);
   });
 }
 

@@ -1,9 +1,11 @@
 // Payload, result and output of a task, read only when a person asks for them.
 
 import type { Swarm } from "../../client/swarm.ts";
+import { hashOnlyText } from "../../client/task-errors.ts";
 import type { TaskStory } from "../../client/task-stories.ts";
 import { headOf } from "../../cut-text.ts";
 import { limits } from "../../limits.ts";
+import type { Event } from "../../state/event.ts";
 import { defined } from "../defined.ts";
 import type { TaskContents, TextContent } from "../wire.ts";
 import { sizeOf } from "./task.ts";
@@ -17,18 +19,22 @@ export async function contentsView(
   const completed = story.events.findLast(({ event }) => event.type === "TaskCompleted")?.event;
   const payload = spec === undefined ? undefined : contentOf(spec.payload, spec.encoding);
   const result =
-    completed?.type === "TaskCompleted" ? contentOf(completed.result, completed.encoding) : undefined;
+    completed?.type === "TaskCompleted" && completed.result !== undefined
+      ? contentOf(completed.result, completed.encoding)
+      : undefined;
   return {
     ...defined({ payload, result }),
     missing: {
       ...(payload === undefined ? { payload: "the journal no longer keeps its submission" } : {}),
-      ...(result === undefined ? { result: missingResult(story) } : {}),
+      ...(result === undefined ? { result: missingResult(story, completed) } : {}),
     },
     logs: await logsOf(swarm, story),
   };
 }
 
-function missingResult({ status }: TaskStory): string {
+function missingResult({ status }: TaskStory, completed: Event | undefined): string {
+  if (completed?.type === "TaskCompleted" && completed.resultDigest !== undefined)
+    return hashOnlyText(completed.resultDigest);
   if (status.endedIdx === undefined) return "the task has not ended";
   if (status.state !== "completed")
     return `the task ended as ${status.state}: only a completed task has a result`;

@@ -365,6 +365,7 @@ class OperationDrawer {
       ...(random.chance(0.5) ? { budget: random.chance(0.7) ? { ...budget, mode } : null } : {}),
       ...(random.chance(0.3) ? { maxConcurrent: random.chance(0.5) ? 1 + random.below(10) : null } : {}),
       ...(random.chance(0.2) ? { queueMax: random.chance(0.5) ? 20 + random.below(100) : null } : {}),
+      ...(budget.tokens % 3 === 0 ? { results: budget.tokens % 2 === 0 ? "hash" : "whole" } : {}),
     };
   }
 

@@ -7,7 +7,8 @@
 import { unreachable } from "../../assert.ts";
 import { taskKey } from "../../ids.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-import type { Event } from "../../state/event.ts";
+import { digestOf } from "../../result-digest.ts";
+import type { Event, EventOf } from "../../state/event.ts";
 import type { LiveTaskState } from "../../state/state.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import type { AttemptLife, CommittedLog, TaskLife, TaskStretch } from "./committed-log.ts";
@@ -186,9 +187,19 @@ function wrongOutcome(
       : `is reported with its end gone, but batch ${ended.idx} has the end, and batches are kept from ${firstIdx} on`;
   }
   if (ended.event.type !== "TaskCompleted") return undefined;
-  const { result, encoding, agent } = ended.event;
-  const isSame = outcome.result === result && outcome.encoding === encoding && outcome.agent === agent;
+  const { encoding, agent } = ended.event;
+  const isSame = isResultOf(ended.event, outcome) && outcome.encoding === encoding && outcome.agent === agent;
   return isSame ? undefined : "is reported with a result or agent that differs from the journal's";
+}
+
+/** Whether the event records the result. Where it keeps a digest alone, the result may be absent. */
+function isResultOf(
+  event: EventOf<"TaskCompleted">,
+  { result }: { readonly result?: string | undefined },
+): boolean {
+  const { resultDigest, encoding } = event;
+  if (resultDigest === undefined) return result === event.result;
+  return result === undefined || digestOf({ result, encoding }).sha256 === resultDigest.sha256;
 }
 
 /** "No such task" needs a moment without the task. */
@@ -253,7 +264,8 @@ function isRecorded(observed: ResultObserved, attempt: AttemptLife | undefined, 
 }
 
 function isReportOf({ outcome, result }: ResultObserved, event: Event): boolean {
-  if (event.type === "TaskCompleted") return outcome === "completed" && event.result === (result ?? "");
+  if (event.type === "TaskCompleted")
+    return outcome === "completed" && isResultOf(event, { result: result ?? "" });
   if (!("failure" in event) || outcome === "completed") return false;
   const reported = outcome === "revoked" ? "aborted" : outcome;
   return event.failure.class === reported;

@@ -23,6 +23,7 @@ import {
   type TaskRef,
   taskKey,
 } from "../../ids.ts";
+import { digestOf } from "../../result-digest.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
 import { findOpen } from "../../state/agent-rows.ts";
@@ -55,6 +56,8 @@ interface Due {
   heapAt: number;
 }
 
+/** Results are not played back. */
+const noDigest = digestOf({ result: "" });
 /** Jitter of a retry that the record does not hold. */
 const MEAN_JITTER = 0.5;
 /** Of an attempt of which nothing is known at all, ms. */
@@ -350,7 +353,7 @@ export class Playback {
     });
     switch (outcome) {
       case "completed":
-        return report({ kind: "completed", result: "" });
+        return report({ kind: "completed", result: "", digest: noDigest });
       case "failed":
       case "infrastructure":
       case "invalid":
