@@ -10,12 +10,13 @@ import { decodeRecord } from "./records.ts";
 
 /** The writer has lost the segment: the segment is sealed, removed, or holds a record of a different session. */
 export class SegmentLostError extends Error {
-  /** True if the segment no longer exists: a coordinator removed it, or the storage lost it. */
-  readonly isGone: boolean;
+  /** `rival`: another coordinator took or sealed the segment. `foreign`: a foreign client wrote its first record.
+   *  `loss`: the segment no longer exists, because a coordinator removed it or the storage lost it. */
+  readonly by: "rival" | "foreign" | "loss";
 
-  constructor(number: number, why: string, isGone = false) {
+  constructor(number: number, why: string, by: SegmentLostError["by"]) {
     super(`segment ${number} is not this coordinator's any more: ${why}`);
-    this.isGone = isGone;
+    this.by = by;
   }
 }
 
@@ -87,9 +88,9 @@ export class SegmentWriter {
     const { number } = this.segment;
     switch (outcome.kind) {
       case "sealed":
-        throw new SegmentLostError(number, "it is sealed");
+        throw new SegmentLostError(number, "it is sealed", "rival");
       case "missing":
-        throw new SegmentLostError(number, "it is gone", true);
+        throw new SegmentLostError(number, "it is gone", "loss");
       case "full":
         throw new WaggleError("WAGGLE_JOURNAL_FULL", `the journal is full: ${outcome.message}`);
       case "refused":
@@ -108,7 +109,11 @@ export class SegmentWriter {
     const record = decodeRecord(found);
     const isForeign = record === undefined || record.session !== this.#options.session;
     if (!isForeign || this.#position === 0)
-      throw new SegmentLostError(number, `position ${this.#position + 1} holds a different record`);
+      throw new SegmentLostError(
+        number,
+        `position ${this.#position + 1} holds a different record`,
+        record === undefined ? "foreign" : "rival",
+      );
     this.#position += 1;
     return false;
   }

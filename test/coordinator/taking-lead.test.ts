@@ -309,6 +309,24 @@ describe("two that take the lead together", () => {
     expect((await read()).tail).toEqual(tail);
   });
 
+  it("a foreign client that writes the first record of a new segment is no rival: the next number is claimed", async () => {
+    const tail = writer.begin(3);
+    let isWritten = false;
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "append" && !isWritten) {
+          isWritten = true;
+          store.insert(2, Buffer.from("not a record of ours"));
+        }
+        return "deliver";
+      },
+    });
+    const { log } = await won(await read(), depsOf("c1", journal), {
+      ms: timing.timeoutMs + timing.heartbeatMs,
+    });
+    expect([log.live?.number, log.tail]).toEqual([3, tail]);
+  });
+
   it("the coordinator with the shorter log lets the other go first", async () => {
     writer.begin(3);
     const asked: unknown[] = [];
@@ -624,6 +642,15 @@ describe("a leader that takes the lead again", () => {
     vi.spyOn(store, "opened").mockReturnValueOnce(undefined);
     const { log } = await won(held, depsOf("c1"), { writing });
     expect([log.live?.number, log.tail, store.end(2)?.isSealed]).toEqual([3, tail, true]);
+  });
+
+  it("whose segment is gone stands by where another coordinator holds more: it may have led, in a lost segment", async () => {
+    const { held, writing } = await leading();
+    store.loseSegment(2);
+    const asked: (number | undefined)[] = [];
+    const isMoreHeld = async (log: Replay | undefined) => asked.push(log?.tail.idx) > 0;
+    const taken = await taking(held, depsOf("c1", undefined, { isMoreHeld }), { writing });
+    expect([taken.kind, asked, store.list()]).toEqual(["stand-by", [held.tail.idx], [1]]);
   });
 
   it("asks no other coordinator: memory holds all of its segment", async () => {

@@ -113,15 +113,20 @@ describe("a segment", () => {
   it("is lost if sealed, or if it holds a different record of the writer's session", async () => {
     await put(claim("own"));
     store.insert(1, chunk("b"));
-    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
+    await expect(put(chunk("a"))).rejects.toMatchObject({ by: "rival" });
     store.seal(1);
-    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: false });
+    await expect(put(chunk("a"))).rejects.toMatchObject({ by: "rival" });
+  });
+
+  it("is lost to a foreign client that writes its first record", async () => {
+    store.insert(1, Buffer.from("not a record of ours"));
+    await expect(put(claim("own"))).rejects.toMatchObject({ by: "foreign" });
   });
 
   it("is lost and gone if removed", async () => {
     await put(claim("own"));
     store.loseSegment(1);
-    await expect(put(chunk("a"))).rejects.toMatchObject({ isGone: true });
+    await expect(put(chunk("a"))).rejects.toMatchObject({ by: "loss" });
   });
 
   it("is damaged if it lost its end", async () => {

@@ -153,15 +153,14 @@ class TakingLead {
       return await this.#run(attempt.signal);
     } catch (error) {
       this.#signal.throwIfAborted();
-      const isRival = error instanceof SegmentLostError && !error.isGone && this.#writing === undefined;
-      if (isRival) return this.#standBy(); // of a leader's own claims: a rival's shows in the next list
+      const lostBy = error instanceof SegmentLostError ? error.by : undefined;
+      if (lostBy === "rival" && this.#writing === undefined) return this.#standBy(); // a leader finds the rival's claim
       const isReconnected = attempt.signal.aborted;
-      const mayBegin =
-        mayAnswerLater(error) || error instanceof NewSegmentError || error instanceof SegmentLostError;
+      const mayBegin = mayAnswerLater(error) || error instanceof NewSegmentError || lostBy !== undefined;
       if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
         logger.warn({ err: error }, "the lead could not be taken; taking it begins again");
-        await pause(clock, limits.journalRetryMsMax, this.#signal);
+        if (lostBy !== "foreign") await pause(clock, limits.journalRetryMsMax, this.#signal); // else it waits for T
       }
       return "again";
     } finally {
@@ -184,9 +183,15 @@ class TakingLead {
     if (isLoss)
       this.#deps.logger.error({ idx: log.tail.idx }, "the journal lost its end; going on from memory");
     this.#held = log;
-    if (this.#writing === undefined && (await this.#deps.isMoreHeld(log))) return this.#standBy();
+    if (!this.#holdsAll(closed) && (await this.#deps.isMoreHeld(log))) return this.#standBy();
     signal.throwIfAborted();
     return await this.#open({ log, needsBase, closed }, signal);
+  }
+
+  /** Whether no other coordinator can hold more: a leader's own segment was live until this leader sealed it. A lost
+   *  segment proves nothing: a successor may have led, and the storage may have lost the successor's segment too. */
+  #holdsAll({ live }: Closed): boolean {
+    return this.#writing !== undefined && live?.number === this.#writing.segment;
   }
 
   async #lookAgain(signal: AbortSignal): Promise<"again"> {

@@ -139,7 +139,7 @@ describe("a segment that could not be made", () => {
     const log = await MemoryLedLog.start();
     const maker = aMaker(({ number }) => {
       numbers.push(number);
-      return Promise.reject(new SegmentLostError(number, "it is sealed"));
+      return Promise.reject(new SegmentLostError(number, "it is sealed", "rival"));
     });
     const compacted = new CompactedLog(log, { maker });
     await log.submit(10);
