@@ -99,7 +99,11 @@ export async function startDashboard(
     if (watch.status !== undefined) utilisation = utilisationOf(watch.status, totals);
     live.look(look, history.add({ at, status: totals, utilisation: totals && utilisation }));
   };
-  const watch = new SwarmWatch({ swarm, clock, logger, isWatched: () => live.count > 0, onLook });
+  const watch = new SwarmWatch({
+    ...{ swarm, clock, logger, onLook },
+    isConnected: () => transport.status() === "connected",
+    isWatched: () => live.count > 0,
+  });
   const actions = new Actions(swarm);
   const views: Views = new Views({
     ...{ swarm, watch, book, tap, history },

@@ -24,8 +24,9 @@ export class LiveViews {
   readonly #deps: LiveViewsDeps;
   readonly #topicByKey = new Map<string, Topic>();
   readonly #viewers = new Set<Viewer>();
-  #isLost = false;
   #lost: Look["lost"];
+  /** How long the last loss lasted. */
+  #lostMs = 0;
   #cancelTick: (() => void) | undefined;
   #isClosed = false;
 
@@ -53,17 +54,16 @@ export class LiveViews {
     });
     this.#viewers.add(viewer);
     if (this.#viewers.size === 1) this.#begin();
+    this.#tellLoss(viewer);
     const header = request.headers["last-event-id"];
     await topic.join(viewer, typeof header === "string" ? header : query.last);
-    if (this.#lost !== undefined) viewer.send(frameOf("lost", this.#lost));
   }
 
   /** Called once a second. */
   look({ lost, lostMs }: Look, point: HistoryPoint): void {
     this.#lost = lost;
-    if (lost !== undefined && !this.#isLost) this.#send(frameOf("lost", lost));
-    if (lost === undefined && this.#isLost) this.#send(frameOf("back", { lostMs: lostMs ?? 0 }));
-    this.#isLost = lost !== undefined;
+    if (lostMs !== undefined) this.#lostMs = lostMs;
+    for (const viewer of this.#viewers) this.#tellLoss(viewer);
     this.#send(frameOf("point", point));
     if (lost === undefined) for (const topic of this.#topicByKey.values()) topic.touch();
     const now = this.#deps.clock.monotonicMs();
@@ -75,6 +75,15 @@ export class LiveViews {
     this.#cancelTick?.();
     for (const topic of this.#topicByKey.values()) topic.end();
     this.#topicByKey.clear();
+  }
+
+  /** `lost` or `back`, unless the viewer knows. A viewer that is behind is told at a later look. */
+  #tellLoss(viewer: Viewer): void {
+    const loss = this.#lost === undefined ? "" : `${this.#lost.what}: ${this.#lost.message}`;
+    if (viewer.knownLoss === loss) return;
+    const frame =
+      this.#lost === undefined ? frameOf("back", { lostMs: this.#lostMs }) : frameOf("lost", this.#lost);
+    if (viewer.send(frame)) viewer.knownLoss = loss;
   }
 
   #topicOf(query: LiveQuery): Topic {

@@ -12,6 +12,8 @@ import type { LiveMessages } from "./wire.ts";
 
 export interface SwarmWatchDeps {
   readonly swarm: Pick<Swarm, "status" | "settings">;
+  /** Whether the broker can be reached: then a missing answer is the leader's. */
+  readonly isConnected: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Whether anybody watches. */
@@ -144,9 +146,9 @@ export class SwarmWatch {
   #lostLook(error: unknown): Look {
     const now = this.#deps.clock.now();
     const message = error instanceof Error ? error.message : String(error);
-    const isLeader = error instanceof NoLeaderError;
-    const what = isLeader ? ("leader" as const) : ("server" as const);
-    const next = isLeader ? "waggle up" : "waggle doctor";
+    const what = this.#deps.isConnected() ? ("leader" as const) : ("server" as const);
+    // A coordinator that received the question and says nothing hangs, or has just died.
+    const next = error instanceof NoLeaderError ? "waggle up" : "waggle doctor";
     this.#lost = { what, sinceAt: this.#lost?.sinceAt ?? now, message, next };
     return { at: now, totals: undefined, lost: this.#lost, lostMs: undefined };
   }
@@ -162,7 +164,9 @@ export class SwarmWatch {
   }
 }
 
-const noLeader = new NoLeaderError("No coordinator leads: a standby answered, and takes over within seconds");
+const noLeader = new NoLeaderError(
+  "A standby answered before any leader did: it takes over within seconds if the leader is gone",
+);
 
 function onlineIn(status: Pick<StatusResponse, "metrics"> | undefined): number {
   const { totalAgents = 0, offlineAgents = 0 } = status?.metrics ?? {};

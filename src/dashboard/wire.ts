@@ -106,7 +106,8 @@ export interface LiveMessages<View extends LiveView = LiveView> {
   readonly events: { readonly rows: readonly EventRow[]; readonly skipped: number };
   /** One second of `History`, for the charts. All views. */
   readonly point: HistoryPoint;
-  /** The leader or the server is gone. The data stays as it was. Comes once, until `back`. */
+  /** The leader or the server is gone. The data stays as it was. Comes until `back` once for each reason. During a loss
+   *  it is the first message of a stream. */
   readonly lost: {
     readonly what: "leader" | "server";
     readonly sinceAt: number;

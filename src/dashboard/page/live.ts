@@ -54,6 +54,8 @@ export class Live {
   #flushTimer: ReturnType<typeof setTimeout> | undefined;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #pauseMs = RECONNECT_MS;
+  /** No message of the present stream was applied yet. */
+  #isFresh = true;
 
   constructor() {
     document.addEventListener("visibilitychange", () => {
@@ -110,6 +112,7 @@ export class Live {
     const last = this.#lastId === "" ? "" : `&last=${encodeURIComponent(this.#lastId)}`;
     const source = new EventSource(`${address}${last}`);
     this.#source = source;
+    this.#isFresh = true;
     if (this.#connection.peek() !== "lost") this.#connection.value = "connecting";
     for (const name of names)
       source.addEventListener(name, (event) => {
@@ -142,7 +145,7 @@ export class Live {
   }
 
   #apply(message: Message, { data, refused, listener }: Followed, points: HistoryPoint[]): void {
-    if (message.name !== "lost") this.#answered();
+    this.#answered();
     switch (message.name) {
       case "state":
         data.value = message.body.data;
@@ -159,7 +162,6 @@ export class Live {
         points.push(message.body);
         return;
       case "lost":
-        this.#answered();
         this.#lost.value = message.body;
         return;
       case "back":
@@ -171,11 +173,13 @@ export class Live {
     }
   }
 
-  /** The dashboard's own server answers. */
+  /** The dashboard's own server answers. During a loss `lost` is the first message of a stream, so that any other first
+   *  message ends a loss reported before: the page may have been hidden when it ended. */
   #answered(): void {
     this.#pauseMs = RECONNECT_MS;
     this.#connection.value = "live";
-    if (this.#lost.peek()?.what === "dashboard") this.#lost.value = undefined;
+    if (this.#isFresh) this.#lost.value = undefined;
+    this.#isFresh = false;
   }
 
   /** The stream broke, and the browser gives no reason. A question to the server finds the reason. */

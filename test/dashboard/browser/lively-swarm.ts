@@ -13,6 +13,8 @@ export interface LivelySwarm {
   readonly swarm: Swarm;
   /** Address of the dashboard, with the token that signs in. */
   readonly url: string;
+  /** Starts one more coordinator, and waits until it leads or stands by. */
+  startCoordinator(): Promise<RunningWaggle>;
   /** Ends the process that serves the page. */
   stopDashboard(): Promise<void>;
   stop(): Promise<void>;
@@ -54,10 +56,13 @@ export async function startLivelySwarm({
   dashboardFlags = [],
 }: LivelyOptions): Promise<LivelySwarm> {
   const workplace = await Workplace.make(server);
-  const leader = workplace.start("up", "--leader-timeout", "1s", "--no-dashboard");
-  await leader.says("leading");
-  const standby = workplace.start("up", "--leader-timeout", "1s", "--no-dashboard");
-  await standby.says("standing by");
+  const startCoordinator = async () => {
+    const coordinator = workplace.start("up", "--leader-timeout", "1s", "--no-dashboard");
+    await coordinator.says(/leading|standing by/);
+    return coordinator;
+  };
+  const leader = await startCoordinator();
+  const standby = await startCoordinator();
   const swarm = await connect({ dataFolder: workplace.dataFolder });
   await configure(swarm);
   const dashboard = workplace.start("dashboard", "--port", "0", ...dashboardFlags);
@@ -68,7 +73,7 @@ export async function startLivelySwarm({
   const joined = await Promise.all(agents.map((agent) => joinAgent(swarm, agent, speed)));
   const submitting = users.map((user) => keepSubmitting(swarm, user, { speed, signal: ended.signal }));
   return {
-    ...{ workplace, leader, standby, swarm, url },
+    ...{ workplace, leader, standby, swarm, url, startCoordinator },
     stopDashboard: async () => {
       await dashboard.kill("SIGTERM");
     },
