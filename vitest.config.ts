@@ -46,6 +46,8 @@ export const shared = {
   // load: a limit is for hanging tests, not for slow tests.
   testTimeout: 60_000,
   hookTimeout: 60_000,
+  // vitest's own limit is a second.
+  expect: { poll: { timeout: 30_000 } },
 } satisfies ViteUserConfig["test"];
 
 export default defineConfig({

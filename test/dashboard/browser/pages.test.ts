@@ -25,6 +25,9 @@ const pages = [
   ["/system", "System"],
 ] as const;
 
+/** Of a test that starts coordinators and waits for their terms; on a quiet machine it takes 10 s. */
+const failOverMs = 180_000;
+
 /** Every name that NAME_PATTERN allows in place of a word. */
 const MARKUP = "<img/src=x/onerror=window.isHacked=1>";
 
@@ -265,41 +268,49 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
   });
 
   // A standby may take over between two looks of the dashboard: a swarm without a standby is surely seen as lost.
-  it("says when the leader is gone, and comes back with the next one", async () => {
-    const { page, context } = await opened("/");
-    await lively.standby.kill("SIGKILL");
-    await lively.leader.kill("SIGKILL");
-    await page.locator("[data-lost=leader]").waitFor();
-    next = await lively.startCoordinator();
-    await showsTerm(page, 2);
-    await context.close();
-  });
+  it(
+    "says when the leader is gone, and comes back with the next one",
+    async () => {
+      const { page, context } = await opened("/");
+      await lively.standby.kill("SIGKILL");
+      await lively.leader.kill("SIGKILL");
+      await page.locator("[data-lost=leader]").waitFor();
+      next = await lively.startCoordinator();
+      await showsTerm(page, 2);
+      await context.close();
+    },
+    failOverMs,
+  );
 
-  it("comes back also in a tab that was hidden meanwhile, and with a standby", async () => {
-    const { page, context } = await opened("/");
-    const other = await opened("/");
-    const standby = await lively.startCoordinator();
-    await next?.kill("SIGKILL");
-    await showsTerm(page, 3);
+  it(
+    "comes back also in a tab that was hidden meanwhile, and with a standby",
+    async () => {
+      const { page, context } = await opened("/");
+      const other = await opened("/");
+      const standby = await lively.startCoordinator();
+      await next?.kill("SIGKILL");
+      await showsTerm(page, 3);
 
-    await standby.kill("SIGKILL");
-    await page.locator("[data-lost=leader]").waitFor();
-    await hide(page, true);
-    await page.getByRole("status").filter({ hasText: "Paused" }).waitFor();
-    await lively.startCoordinator();
-    await showsTerm(other.page, 4); // so the dashboard has told all who watch
-    await hide(page, false);
-    await showsTerm(page, 4);
-    await context.close();
-    await other.context.close();
-  });
+      await standby.kill("SIGKILL");
+      await page.locator("[data-lost=leader]").waitFor();
+      await hide(page, true);
+      await page.getByRole("status").filter({ hasText: "Paused" }).waitFor();
+      await lively.startCoordinator();
+      await showsTerm(other.page, 4); // so the dashboard has told all who watch
+      await hide(page, false);
+      await showsTerm(page, 4);
+      await context.close();
+      await other.context.close();
+    },
+    failOverMs,
+  );
 
   /** Live again, under the leader of the term. */
   async function showsTerm(page: Page, term: number): Promise<void> {
-    await page.locator("[data-lost]").waitFor({ state: "detached", timeout: 30_000 });
+    await page.locator("[data-lost]").waitFor({ state: "detached" });
     await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
     await expect
-      .poll(async () => await page.locator(".head p").first().textContent(), { timeout: 30_000 })
+      .poll(async () => await page.locator(".head p").first().textContent())
       .toContain(`term ${term}`);
   }
 
@@ -314,7 +325,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
   /** Live, and with figures instead of their outlines. */
   async function drawn(page: Page): Promise<void> {
     await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
-    await expect.poll(async () => await page.locator("main .skeleton").count(), { timeout: 15_000 }).toBe(0);
+    await expect.poll(async () => await page.locator("main .skeleton").count()).toBe(0);
   }
 
   /** Goes to a page as a reader does: by the navigation, or by a row's link. */
