@@ -1,33 +1,40 @@
-// Suites of `npm test`: all but test/process (vitest.process.config.ts: kills real processes for minutes) and the
-// suites below, a third of the time (vitest.long.config.ts). CI runs all.
+// Suites of `npm test`: all but test/process (vitest.process.config.ts: kills real processes for minutes) and the two
+// lists below (vitest.long.config.ts, vitest.searches.config.ts). CI runs all.
 
 import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 import { SkippedSuitesReporter } from "./test/support/skipped-suites-reporter.ts";
 
 /** Set by .ci/run, which adds up the results of several runs. */
 const report = process.env.WAGGLE_TEST_REPORT;
 
-/** Whole swarms on the command line, servers that are killed, and searches over many seeds. Shorter suites cover the
- *  same code. */
+/** Whole swarms on the command line, and servers that are killed: they wait for half of their time. Shorter suites
+ *  cover the same code. */
 export const longSuites = [
   "test/cli/swarm.test.ts",
   "test/cli/demo.test.ts",
   "test/cli/torture.test.ts",
-  "test/sim/fault/world.test.ts",
-  "test/sim/fault/shrink.test.ts",
-  "test/sim/fault/run-seed.test.ts",
-  "test/sim/fault/verify-journals.test.ts",
-  "test/sim/requirements.test.ts",
   "test/journal/nats-cluster.test.ts",
   "test/chaos/main.test.ts",
-  "test/scheduling/planner-oracle.test.ts",
-  "test/zoo/zoo.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/ground/one-server.test.ts",
   "test/ground/three-oldest.test.ts",
   "test/ground/three-middle.test.ts",
   "test/ground/three-newest.test.ts",
+];
+
+/** Searches over many seeds, in virtual time: they compute, and no real time decides what they find. */
+export const searchSuites = [
+  "test/sim/fault/world.test.ts",
+  "test/sim/fault/shrink.test.ts",
+  "test/sim/fault/run-seed.test.ts",
+  "test/sim/fault/verify-journals.test.ts",
+  "test/sim/fault/replay-journals.test.ts",
+  "test/sim/fault/engine-versions.test.ts",
+  "test/sim/requirements.test.ts",
+  "test/scheduling/planner-oracle.test.ts",
+  "test/zoo/zoo.test.ts",
 ];
 
 export const shared = {
@@ -38,6 +45,7 @@ export const shared = {
     ...(report === undefined ? [] : [["json", { outputFile: report }] as ["json", { outputFile: string }]]),
   ],
   environment: "node",
+  sequence: { sequencer: LongestFirst },
   // Loading the modules again for each file took two fifths of the time. So a suite undoes what it does to its process.
   isolate: false,
   // Tests wait for servers and timers for half of their time: on two cores four files at once.
@@ -54,6 +62,6 @@ export default defineConfig({
   test: {
     ...shared,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/process/**", ...longSuites],
+    exclude: ["test/process/**", ...longSuites, ...searchSuites],
   },
 });

@@ -1,6 +1,14 @@
-// Suites of `npm run test:long`: a third of the time, beside `npm test`.
+// Suites of `npm run test:long`: whole swarms on the command line, and servers that are killed.
 
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { longSuites, shared } from "./vitest.config.ts";
 
-export default defineConfig({ test: { ...shared, include: longSuites } });
+export default defineConfig({
+  test: {
+    ...shared,
+    include: longSuites,
+    // Three files wait for elections of servers in most of their time, so one more runs beside them.
+    maxWorkers: Math.max(5, availableParallelism()),
+  },
+});

@@ -2,7 +2,7 @@
 // nothing.
 
 import { defineConfig } from "vitest/config";
-import { longSuites, shared } from "./vitest.config.ts";
+import { longSuites, searchSuites, shared } from "./vitest.config.ts";
 
 export default defineConfig({
   test: {
@@ -13,6 +13,7 @@ export default defineConfig({
     ],
     exclude: [
       ...longSuites,
+      ...searchSuites,
       // Searches over thousands of random histories, and long vectors.
       "test/**/*property.test.ts",
       "test/core/{snapshot-damage,crowded}.test.ts",

@@ -22,6 +22,7 @@ const stages: readonly Stage[] = [
   { name: "dead-code", command: ["knip"] },
   { name: "tests", command: ["vitest", "run"] },
   { name: "long-tests", command: ["vitest", "run", "--config", "vitest.long.config.ts"] },
+  { name: "searches", command: ["vitest", "run", "--config", "vitest.searches.config.ts"] },
   { name: "build", command: ["npm", "run", "--silent", "build"] },
 ];
 

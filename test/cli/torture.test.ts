@@ -48,9 +48,9 @@ describe("passed seeds", () => {
   });
 
   it("print the logs of their nodes with --log-level", async () => {
-    const quiet = await torture(aFolder(), "--seed", "1", "--for", "20s");
+    const quiet = await torture(aFolder(), "--seed", "1", "--for", "5s");
     expect(quiet.stderr).not.toContain("leading");
-    const { stderr } = await torture(aFolder(), "--seed", "1", "--for", "20s", "--log-level", "info");
+    const { stderr } = await torture(aFolder(), "--seed", "1", "--for", "5s", "--log-level", "info");
     expect(stderr).toMatch(/"node":"c\d".*"atMs":\d+.*"leading"/);
   });
 

@@ -36,5 +36,5 @@ describe.skipIf(named.length === 0)("twelve seeds", () => {
       expect(there.version).not.toBe(here.version);
       expect({ ...there, version: here.version }).toEqual(here);
     }
-  }, 300_000); // on a busy machine a version takes longer than a minute
+  }, 600_000); // on a busy machine a version takes longer than a minute
 });

@@ -27,7 +27,7 @@ describe("journals of simulated swarms", () => {
       compared += found.basesCompared;
     }
     expect(compared).toBeGreaterThan(0);
-  }, 300_000);
+  }, 600_000);
 
   it("are never called changed if the store loses records", async () => {
     const kinds = new Set<string>();
@@ -36,5 +36,5 @@ describe("journals of simulated swarms", () => {
       kinds.add(found.fault?.kind ?? "none");
     }
     for (const kind of kinds) expect(["none", "missing", "unreadable", "beginning"]).toContain(kind);
-  }, 300_000);
+  }, 600_000);
 });
