@@ -5,5 +5,14 @@ export { describe as describeEvent, describeReceipt } from "./audit/describe.ts"
 export { describeWait } from "./audit/describe-wait.ts";
 export type { JournaledEvent } from "./audit/journaled-event.ts";
 export type { AttemptStory, WaitStory } from "./audit/story.ts";
-export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./state/event.ts";
+export type {
+  BareEvent,
+  BareTaskSpec,
+  Event,
+  EventOf,
+  EventType,
+  FailureClass,
+  ResultDigest,
+  TaskSpec,
+} from "./state/event.ts";
 export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./state/receipt.ts";

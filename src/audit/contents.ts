@@ -1,18 +1,18 @@
 // Payloads and results of events. An audit of decisions does not need them, and they may be large or confidential.
 
-import type { Event } from "../state/event.ts";
+import type { BareEvent } from "../state/event.ts";
 
 /** The event without `task.payload` and `result`; itself if it has none. */
-export function withoutContents(event: Event): Event {
+export function withoutContents(event: BareEvent): BareEvent {
   switch (event.type) {
     case "TaskSubmitted":
     case "TaskRetried": {
       const { payload: _, ...task } = event.task;
-      return { ...event, task } as Event;
+      return { ...event, task };
     }
     case "TaskCompleted": {
       const { result: _, ...rest } = event;
-      return rest as Event;
+      return rest;
     }
     default:
       return event;

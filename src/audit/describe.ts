@@ -2,16 +2,16 @@
 // times (src/cli). Texts of agents and users are made safe for a terminal.
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
-import type { Event, EventOf, ResultDigest, TaskSpec } from "../state/event.ts";
+import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
 
 /** The event as one line without a line end. An event of a newer version is shown by its type only. */
-export function describe(event: Event): string {
+export function describe(event: BareEvent): string {
   return safe(sentence(event));
 }
 
-function sentence(event: Event): string {
+function sentence(event: BareEvent): string {
   switch (event.type) {
     case "TermStarted":
       return `term ${event.term} began, led by ${event.leader}`;
@@ -218,7 +218,7 @@ function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotRec
   return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;
 }
 
-function describeSpec(task: TaskSpec): string {
+function describeSpec(task: BareTaskSpec): string {
   const parts: readonly (string | false)[] = [
     task.kind,
     task.role !== undefined && `role ${task.role}`,

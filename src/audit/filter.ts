@@ -4,7 +4,7 @@
 import { projectOf } from "../core/effect.ts";
 import { type TaskRef, taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { Event } from "../state/event.ts";
+import type { BareEvent } from "../state/event.ts";
 
 /** Every given condition must hold. */
 export interface EventFilter {
@@ -18,20 +18,20 @@ export interface EventFilter {
 }
 
 /** The task of an event, if any. */
-export function taskOf(event: Event): string | undefined {
+export function taskOf(event: BareEvent): string | undefined {
   if (!("task" in event)) return undefined;
   return typeof event.task === "string" ? event.task : event.task.id;
 }
 
 /** The agent of an event, if any. */
-export function agentOf(event: Event): string | undefined {
+export function agentOf(event: BareEvent): string | undefined {
   return "agent" in event ? event.agent : undefined;
 }
 
 /** A filter over events in the order of the journal. Most events of a task do not name its kind, so the filter
  *  remembers the kinds of the newest `limits.eventKindsRememberedMax` tasks. It learns a kind from the submission, a
  *  retry or an assignment. */
-export function eventFilter(filter: EventFilter): (event: Event) => boolean {
+export function eventFilter(filter: EventFilter): (event: BareEvent) => boolean {
   const { kind, ...rest } = filter;
   if (kind === undefined) return (event) => matches(event, rest);
   const kinds = new TaskKinds();
@@ -45,7 +45,7 @@ class TaskKinds {
   readonly #kindsByTask = new Map<string, readonly string[]>();
 
   /** The kinds that an event is about. */
-  of(event: Event): readonly string[] {
+  of(event: BareEvent): readonly string[] {
     switch (event.type) {
       case "TaskSubmitted":
       case "TaskRetried":
@@ -75,7 +75,7 @@ class TaskKinds {
   }
 }
 
-export function matches(event: Event, filter: Omit<EventFilter, "kind">): boolean {
+export function matches(event: BareEvent, filter: Omit<EventFilter, "kind">): boolean {
   if (filter.types !== undefined && !filter.types.includes(event.type)) return false;
   if (filter.project !== undefined && projectOf(event) !== filter.project) return false;
   if (filter.task !== undefined && taskOf(event) !== filter.task) return false;

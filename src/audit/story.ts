@@ -3,7 +3,7 @@
 
 import { projectOf } from "../core/effect.ts";
 import { usedTokens } from "../state/budget-rows.ts";
-import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../state/event.ts";
+import type { AttemptFailure, DeadLetterReason, Event, EventOf, TaskSpec } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
 import type { TaskState } from "../state/state.ts";
 import { taskOf } from "./filter.ts";
@@ -65,7 +65,7 @@ export interface StoryLine {
   readonly attempts: readonly AttemptStory[];
   readonly waits: readonly WaitStory[];
   /** Every event about the task, in order. */
-  readonly events: readonly JournaledEvent[];
+  readonly events: readonly JournaledEvent<Event>[];
 }
 
 /** Folds events in journal order. Ignores events of other tasks. */
@@ -90,13 +90,13 @@ export class StoryFold {
     return this.#line.endedAt !== undefined && !this.#line.attempts.some((attempt) => attempt.holdsPlace);
   }
 
-  add(journaled: JournaledEvent): void {
+  add(journaled: JournaledEvent<Event>): void {
     const before = this.#line;
     this.#apply(journaled);
     if (this.#line !== before) this.#line = { ...this.#line, events: [...before.events, journaled] };
   }
 
-  #apply({ event, at, idx }: JournaledEvent): void {
+  #apply({ event, at, idx }: JournaledEvent<Event>): void {
     if (event.type === "AssignmentsConfirmed") return this.#confirm(event.agent, event.upTo, at);
     if (taskOf(event) !== this.#task || projectOf(event) !== this.#project) return;
     switch (event.type) {

@@ -39,6 +39,8 @@ export interface FeedOptions {
   readonly follow: boolean;
   /** A batch that exists: the present is at least this batch, even if a coordinator that answers lags. Default: 0 */
   readonly knownIdx?: number;
+  /** Called when the first page ends before the batch to start with. Rejects if no such batch exists. */
+  readonly onBeyondEnd?: (from: number) => Promise<void>;
   /** Ends the feed without an error. */
   readonly signal: AbortSignal;
 }
@@ -76,6 +78,8 @@ class Reading {
   async *batches(): AsyncGenerator<JournalBatch> {
     const { follow, signal, knownIdx = 0 } = this.#options;
     let page = await this.#nextPage({ mayOutlive: false });
+    if ("from" in this.#start && this.#start.from > page.last + 1)
+      await this.#options.onBeyondEnd?.(this.#start.from);
     const presentIdx = Math.max(page.last, knownIdx);
     for (;;) {
       requireAsked(page, this.#start);

@@ -8,6 +8,7 @@ import { unknownEventType } from "../audit/event-types.ts";
 import { eventFilter } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { timeIn } from "../config/time.ts";
+import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { agentIdSchema, kindSchema, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
@@ -63,14 +64,16 @@ export interface EventSourceDeps extends EventFeedDeps {
   readonly aborts: Aborts;
   /** The newest batch that some coordinator knows. @throws NoLeaderError, UnreachableError */
   presentIdx(project: string, signal: AbortSignal): Promise<number>;
+  /** The newest batch by the leader; undefined while no leader answers. */
+  leaderIdx(project: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
-/** @throws InvalidMessageError naming the option */
+/** The overloads of `events` say which streams have contents. @throws InvalidMessageError naming the option */
 export function openEventStream(
   deps: EventSourceDeps,
   given: EventsOptions | undefined,
   scope?: Scope,
-): EventStream {
+): EventStream<Event> {
   const read = readOptions("events", given);
   const options = scope === undefined ? read : { ...read, project: projectIn(scope, read.project) };
   const { closed, aborts } = deps;
@@ -86,15 +89,28 @@ async function* readEvents(
   deps: EventSourceDeps,
   options: EventsOptions,
   signal: AbortSignal,
-): AsyncGenerator<JournaledEvent> {
+): AsyncGenerator<JournaledEvent<Event>> {
   const start = await startOf(deps, options, signal);
   if (start === undefined) return;
   const { project = NO_PROJECT, follow = false, contents = false } = options;
   const isWanted = eventFilter(options);
-  for await (const batch of readBatches(deps, { project, start, follow, signal }))
+  const onBeyondEnd = (from: number) => requireInJournal(deps, { project, from }, signal);
+  for await (const batch of readBatches(deps, { project, start, follow, onBeyondEnd, signal }))
     for (const journaled of journaledIn(batch))
       if (isWanted(journaled.event))
-        yield contents ? journaled : { ...journaled, event: withoutContents(journaled.event) };
+        yield contents ? journaled : { ...journaled, event: withoutContents(journaled.event) as Event };
+}
+
+/** A standby may lag, so only the leader says where the journal ends. @throws InvalidMessageError beyond the end */
+async function requireInJournal(
+  deps: EventSourceDeps,
+  { project, from }: { readonly project: string; readonly from: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const last = await deps.leaderIdx(project, signal);
+  if (last === undefined || from <= last + 1) return;
+  const sentence = `events: from: batch ${from} does not exist yet: the journal ends at batch ${last}. For new events: { follow: true } without from`;
+  throw new InvalidMessageError(sentence, { field: "from" });
 }
 
 /** All events visible to a project, from a batch on and as they come, including confirmed assignments. Ends
@@ -103,7 +119,7 @@ export async function* followProject(
   deps: EventSourceDeps,
   { project, from }: { readonly project: string; readonly from: number },
   signal: AbortSignal,
-): AsyncGenerator<JournaledEvent> {
+): AsyncGenerator<JournaledEvent<Event>> {
   const ended = deps.aborts.linkedTo(signal, deps.closed);
   try {
     const options = { project, start: { from }, follow: true, signal: ended.signal };
@@ -114,7 +130,13 @@ export async function* followProject(
 }
 
 /** The events of a batch, each with the batch's position. */
-export function journaledIn({ idx, term, at, events, isChanged }: JournalBatch): readonly JournaledEvent[] {
+export function journaledIn({
+  idx,
+  term,
+  at,
+  events,
+  isChanged,
+}: JournalBatch): readonly JournaledEvent<Event>[] {
   const place = isChanged === undefined ? { idx, term, at } : { idx, term, at, isChanged };
   return (events as unknown as readonly Event[]).map((event) => ({ ...place, event }));
 }

@@ -6,9 +6,10 @@ import { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { UnreachableError } from "../errors.ts";
+import type { BareEvent } from "../state/event.ts";
 
 export interface EventsOptions {
-  /** Beginning: a batch index, from 1; a time as a Date or text (`2026-11-20T18:00:00Z`, or `10m` before now);
+  /** Beginning: a batch index, from 1 to the one after the journal's end; a time as a Date or text (`2026-11-20T18:00:00Z`, or `10m` before now);
    *  "start" or "now". Default: "now" with `follow`, else "start". */
   readonly from?: number | Date | string;
   /** Continue with new events. Default false: end at the present. */
@@ -22,7 +23,8 @@ export interface EventsOptions {
   /** Only events of tasks of this kind, and events that name the kind. The kind of a task is known from its
    *  submission, a retry or an assignment on: events before the first of these in the stream are left out. */
   readonly kind?: string;
-  /** Keep payloads and results. Default false: `task.payload` and `result` are absent. */
+  /** Keep payloads and results. Default false: `task.payload` and `result` are absent. A result is absent in any case
+   *  where its project journals results as hash. */
   readonly contents?: boolean;
   /** Only events of the listed types, at least one: `["TaskAssigned"]`. */
   readonly types?: readonly string[];
@@ -31,12 +33,15 @@ export interface EventsOptions {
 }
 
 /** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
- *  NoLeaderError or UnreachableError when the journal cannot be read, and with JournalDamagedError or LossError
+ *  InvalidMessageError when `from` is a batch beyond the journal's end, with NoLeaderError or UnreachableError when the journal cannot be read, and with JournalDamagedError or LossError
  *  when the journal is inconsistent. */
-export class EventStream extends Observable<JournaledEvent> implements AsyncIterable<JournaledEvent> {
-  readonly #reading: EventReading;
+export class EventStream<Of extends BareEvent = BareEvent>
+  extends Observable<JournaledEvent<Of>>
+  implements AsyncIterable<JournaledEvent<Of>>
+{
+  readonly #reading: EventReading<Of>;
 
-  constructor(reading: EventReading) {
+  constructor(reading: EventReading<Of>) {
     super((subscriber) => {
       const ended = begin(reading);
       const pump = async () => {
@@ -52,10 +57,10 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
   }
 
   /** Breaking out of the loop ends the reading. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<JournaledEvent> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<JournaledEvent<Of>> {
     const ended = begin(this.#reading);
     const events = this.#reading.read(ended.signal);
-    const iterator: AsyncIterableIterator<JournaledEvent> = {
+    const iterator: AsyncIterableIterator<JournaledEvent<Of>> = {
       next: async () => {
         try {
           const result = await events.next();
@@ -77,9 +82,9 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
 }
 
 /** The source of a stream. */
-export interface EventReading {
+export interface EventReading<Of extends BareEvent> {
   /** Ends without an error when `signal` aborts. */
-  read(signal: AbortSignal): AsyncGenerator<JournaledEvent>;
+  read(signal: AbortSignal): AsyncGenerator<JournaledEvent<Of>>;
   /** The reader's own signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborts when the connection is closed. */
@@ -89,7 +94,7 @@ export interface EventReading {
 
 /** @throws UnreachableError when the connection is closed already, because a closed connection is no end of a
  *    stream */
-function begin({ signal, closed, aborts }: EventReading): AbortController {
+function begin({ signal, closed, aborts }: Omit<EventReading<BareEvent>, "read">): AbortController {
   if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
   return aborts.linkedTo(signal, closed);
 }

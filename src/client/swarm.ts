@@ -18,7 +18,7 @@ import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Health } from "../audit/health.ts";
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
+import { NoLeaderError, UnreachableError, UnreadableAnswerError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
@@ -38,6 +38,7 @@ import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
+import type { Event } from "../state/event.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { Transport } from "../transport/transport.ts";
 import { abortOf, askPace } from "./ask-pace.ts";
@@ -243,7 +244,9 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when this connection acquired nothing under the handle */
   releaseHandle(handle: string): Promise<void>;
 
-  /** The events of the journal, as an Observable and an async iterable. */
+  /** The events of the journal, as an Observable and an async iterable. Payloads and results are left out, unless
+   *  `contents` is true. */
+  events(options: EventsOptions & { readonly contents: true }): EventStream<Event>;
   events(options?: EventsOptions): EventStream;
 
   /** Agents, queues, projects and journal. Rows that do not fit the answer are counted in `omitted`; `rows`
@@ -452,6 +455,7 @@ export class SwarmClient implements Swarm {
       closed: this.#closed.signal,
       presentIdx: async (project, signal) =>
         (await reader.page(project, { from: Number.MAX_SAFE_INTEGER }, signal)).last,
+      leaderIdx: (project, signal) => this.#leaderIdx(project, signal),
     };
     this.#logs = new AttemptLogs(asker, subjects);
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
@@ -625,8 +629,19 @@ export class SwarmClient implements Swarm {
     await this.#slots.releaseHandle(argument(["releaseHandle", "handle"], handle, text));
   }
 
-  events(options?: EventsOptions): EventStream {
+  events(options?: EventsOptions): EventStream<Event> {
     return openEventStream(this.#reading, options);
+  }
+
+  async #leaderIdx(project: string, signal: AbortSignal): Promise<number | undefined> {
+    try {
+      const ofProject = project === NO_PROJECT ? {} : { project };
+      const { idx, stale } = await this.status({ ...ofProject, signal });
+      return stale === true ? undefined : idx;
+    } catch (error) {
+      if (error instanceof NoLeaderError || error instanceof UnreachableError) return undefined;
+      throw error;
+    }
   }
 
   async status(given?: StatusOptions): Promise<StatusResponse> {

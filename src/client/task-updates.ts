@@ -6,7 +6,7 @@ import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { StoryFold } from "../audit/story.ts";
 import type { Outcome } from "../protocol/schemas.ts";
-import type { FailureClass } from "../state/event.ts";
+import type { Event, FailureClass } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
 import type { ProgressInbox } from "./progress-inbox.ts";
@@ -51,7 +51,7 @@ export interface TaskUpdatesDeps {
   readonly progress: ProgressInbox;
   /** The batch of the submission, and the present round. @throws WaggleError */
   begun(signal: AbortSignal): Promise<{ readonly submittedIdx: number; readonly round: number }>;
-  follow(from: number, signal: AbortSignal): AsyncIterable<JournaledEvent>;
+  follow(from: number, signal: AbortSignal): AsyncIterable<JournaledEvent<Event>>;
   /** Asks a leader to notify of the outcome. */
   watch(): AwaitedTask;
   /** Ends the interest in the task that `watch` returned. */
@@ -129,7 +129,7 @@ async function* readUpdates(
   }
 }
 
-function updateFrom({ event, at, idx }: JournaledEvent, fold: StoryFold): TaskUpdate | undefined {
+function updateFrom({ event, at, idx }: JournaledEvent<Event>, fold: StoryFold): TaskUpdate | undefined {
   switch (event.type) {
     case "TaskSubmitted":
       return { type: "submitted", at, idx };

@@ -4,7 +4,7 @@
 import { InvariantError } from "../errors.ts";
 import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId, TaskRef } from "../ids.ts";
 import { NO_PROJECT } from "../ids.ts";
-import type { Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
+import type { BareEvent, Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
 import type { OpenAttempt, SwarmState } from "../state/state.ts";
 
 export type Effect =
@@ -171,7 +171,7 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
 }
 
 /** The project of an event, or `_`. */
-export function projectOf(event: Event): ProjectId | typeof NO_PROJECT {
+export function projectOf(event: BareEvent): ProjectId | typeof NO_PROJECT {
   if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return event.task.project;
   return ("project" in event ? event.project : undefined) ?? NO_PROJECT;
 }

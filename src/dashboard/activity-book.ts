@@ -4,7 +4,7 @@
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { AttemptFailure, EventOf, TaskSpec } from "../state/event.ts";
+import type { AttemptFailure, BareTaskSpec, EventOf, TaskSpec } from "../state/event.ts";
 import { NewestValues } from "./quantiles.ts";
 import { Ring } from "./ring.ts";
 import { WindowedCounts } from "./windowed-counts.ts";
@@ -135,7 +135,7 @@ export class ActivityBook {
     ];
   }
 
-  #note(task: TaskSpec): void {
+  #note(task: BareTaskSpec): void {
     const { kind, user, weight } = task;
     keep(this.#taskByKey, keyOf(task), { kind, user, weight }, limits.dashboardTasksKept);
   }
@@ -191,7 +191,7 @@ export class ActivityBook {
   }
 }
 
-function keyOf({ project, id }: TaskSpec): string {
+function keyOf({ project, id }: BareTaskSpec): string {
   return taskKey({ project, task: id });
 }
 

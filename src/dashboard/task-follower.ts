@@ -12,7 +12,7 @@ import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { explainResponseSchema, type TaskWait } from "../protocol/explain-schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import type { TaskSpec } from "../state/event.ts";
+import type { Event, TaskSpec } from "../state/event.ts";
 import type { Transport } from "../transport/transport.ts";
 import { defined } from "./defined.ts";
 import type { EventTap } from "./event-tap.ts";
@@ -158,8 +158,11 @@ export class TaskFollower {
 }
 
 /** Live events have no payloads; a retry keeps the payload of its task. */
-function withPayload(journaled: JournaledEvent, known: TaskSpec | undefined): JournaledEvent {
-  const { event } = journaled;
-  if (event.type !== "TaskRetried" || known === undefined) return journaled;
-  return { ...journaled, event: { ...event, task: { ...event.task, payload: known.payload } } };
+function withPayload(
+  { event, ...place }: JournaledEvent,
+  known: TaskSpec | undefined,
+): JournaledEvent<Event> {
+  if (event.type !== "TaskSubmitted" && event.type !== "TaskRetried") return { ...place, event };
+  const { payload = known?.payload ?? "", ...task } = event.task;
+  return { ...place, event: { ...event, task: { ...task, payload } } };
 }

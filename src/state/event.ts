@@ -391,3 +391,17 @@ export type EventType = Event["type"];
 
 /** The event of one type: `EventOf<"TaskAssigned">`. */
 export type EventOf<Type extends EventType> = Extract<Event, { type: Type }>;
+
+/** A task as submitted, whose payload may be left out. */
+export type BareTaskSpec = Omit<TaskSpec, "payload"> & { readonly payload?: string };
+
+type WithTask = "TaskSubmitted" | "TaskRetried";
+
+/**
+ * An event whose payload and result may be left out: what a stream of events gives unless `contents` is asked for. Every
+ * `Event` is one.
+ */
+export type BareEvent =
+  | Exclude<Event, { readonly type: WithTask }>
+  | (Omit<EventOf<"TaskSubmitted">, "task"> & { readonly task: BareTaskSpec })
+  | (Omit<EventOf<"TaskRetried">, "task"> & { readonly task: BareTaskSpec });

@@ -192,6 +192,6 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
 };
 
 /** A batch per event, 1 ms apart. */
-export function journaled(...events: readonly Event[]): JournaledEvent[] {
+export function journaled(...events: readonly Event[]): JournaledEvent<Event>[] {
   return events.map((event, at) => ({ idx: at + 1, term: 1, at: (at + 1) * 1_000, event }));
 }

@@ -2,12 +2,12 @@
 // happens to leaders, connections and pushes in between.
 
 import { lastValueFrom, take, toArray } from "rxjs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from "vitest";
 import { withoutContents } from "../../src/audit/contents.ts";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
-import { UnreachableError } from "../../src/errors.ts";
+import { InvalidMessageError, UnreachableError } from "../../src/errors.ts";
 import { LogReader } from "../../src/journal/log-reader.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import type { Batch } from "../../src/journal/records.ts";
@@ -99,6 +99,13 @@ describe("reading", () => {
     await swarm.submit({ id: "t2", kind: "nobody", payload: "secret" });
     await swarm.cancel("t2");
     await swarm.retry("t2");
+    for await (const { event } of swarm.events())
+      if (event.type === "TaskSubmitted")
+        expectTypeOf(event.task.payload).toEqualTypeOf<string | undefined>();
+    for await (const { event } of swarm.events({ contents: true })) {
+      if (event.type === "TaskSubmitted") expectTypeOf(event.task.payload).toEqualTypeOf<string>();
+      if (event.type === "TaskCompleted") expectTypeOf(event.result).toEqualTypeOf<string | undefined>();
+    }
     const bare = await collect(swarm.events());
     expect(JSON.stringify(bare)).not.toMatch(/"payload"|"result"|secret/);
     const whole = await collect(swarm.events({ contents: true }));
@@ -143,8 +150,24 @@ describe("reading", () => {
     expect(await collect(swarm.events({ from: new Date(middle.at) }))).toEqual(
       all.filter(({ at }) => at >= middle.at),
     );
-    expect(await collect(swarm.events({ from: 10_000 }))).toEqual([]);
+    const end = all.at(-1)?.idx ?? 0;
+    expect(await collect(swarm.events({ from: end + 1 }))).toEqual([]);
     expect(await collect(swarm.events({ from: new Date(middle.at + 3_600_000) }))).toEqual([]);
+  });
+
+  it("refuses a batch beyond the journal's end, to readers and followers", async () => {
+    for (const follow of [false, true]) {
+      const refused = await collect(swarm.events({ from: 10_000, follow })).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(InvalidMessageError);
+      expect(refused).toMatchObject({
+        field: "from",
+        message: expect.stringMatching(
+          /^events: from: batch 10000 does not exist yet: the journal ends at batch \d+\. For new/,
+        ),
+      });
+    }
+    const ofProject = swarm.project("p1").events({ from: 10_000 });
+    await expect(collect(ofProject)).rejects.toThrow(InvalidMessageError);
   });
 
   it("passes the requested events: by task, agent, type and project", async () => {

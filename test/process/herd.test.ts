@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { limits } from "../../src/limits.ts";
-import type { Event } from "../../src/state/event.ts";
+import type { BareEvent } from "../../src/state/event.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
@@ -52,8 +52,8 @@ async function join(): Promise<number> {
   return performance.now() - startedAt;
 }
 
-async function journaled(type: Event["type"]): Promise<{ event: Event; at: number }[]> {
-  const found: { event: Event; at: number }[] = [];
+async function journaled(type: BareEvent["type"]): Promise<{ event: BareEvent; at: number }[]> {
+  const found: { event: BareEvent; at: number }[] = [];
   for await (const { event, at } of swarm.events({ from: "start", follow: false }))
     if (event.type === type) found.push({ event, at: Number(at) });
   return found;
