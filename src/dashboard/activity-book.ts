@@ -41,7 +41,7 @@ export class ActivityBook {
   readonly assignedByProject = new WindowedCounts();
   readonly costByProject = new WindowedCounts();
   readonly grantsByResource = new WindowedCounts();
-  readonly refusalsByResource = new WindowedCounts();
+  readonly delayedByResource = new WindowedCounts();
   readonly failures = new Ring<FailureRow>(limits.dashboardFailuresKept);
   readonly assignments = new Ring<Assignment>(limits.dashboardAssignmentsShown);
   readonly #barsByAgent = new Map<string, Ring<Bar>>();
@@ -83,8 +83,6 @@ export class ActivityBook {
         return this.#failed(event, { at, idx, isFinal: true });
       case "SlotGranted":
         return this.#granted(event, at);
-      case "SlotWaitEnded":
-        return;
       case "AlphaTuned":
         this.resource(event.resource).alphas.push({ at, alpha: event.to });
         return;
@@ -131,7 +129,7 @@ export class ActivityBook {
       this.assignedByProject,
       this.costByProject,
       this.grantsByResource,
-      this.refusalsByResource,
+      this.delayedByResource,
     ];
   }
 
@@ -186,6 +184,7 @@ export class ActivityBook {
   #granted({ resources, receipt }: EventOf<"SlotGranted">, at: number): void {
     for (const resource of new Set<string>(resources)) {
       this.grantsByResource.add(resource, at);
+      if (receipt.by !== "free") this.delayedByResource.add(resource, at);
       this.resource(resource).waits.add(receipt.waitedMs);
     }
   }

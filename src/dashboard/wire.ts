@@ -680,7 +680,8 @@ export interface ResourceRow {
   })[];
   /** In the window. */
   readonly granted: number;
-  readonly refused: number;
+  /** Of the granted: requests that had to wait for their slots. */
+  readonly delayed: number;
   readonly delayP50Ms?: number;
   readonly delayP95Ms?: number;
   /** α over time: one point per change, at most 200. */

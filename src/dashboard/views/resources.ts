@@ -61,7 +61,7 @@ function resourceRow(
     ...{ utilisation: row.utilisation, alpha: row.alpha, isAutoTuned: autoTune, alphaFrom: row.alphaFrom },
     holders: row.holders,
     granted: book.grantsByResource.sumOf(resource),
-    refused: book.refusalsByResource.sumOf(resource),
+    delayed: book.delayedByResource.sumOf(resource),
     ...(delayP50Ms === undefined || delayP95Ms === undefined ? {} : { delayP50Ms, delayP95Ms }),
     alphas: { times: alphas.map((each) => each.at), series: { alpha: alphas.map(({ alpha }) => alpha) } },
   };

@@ -60,7 +60,7 @@ function resourceView(row: ResourceRow, windowMs: number): View {
       ${[
         ["Waiting", `${whole(waiting)} of at most ${whole(maxWaiters)}`],
         ["Granted", `${whole(row.granted)} in ${duration(windowMs)}`],
-        ["Throttled", row.refused === 0 ? "none" : `${whole(row.refused)} refused`],
+        ["Throttled", row.delayed === 0 ? "none" : `${whole(row.delayed)} had to wait`],
         ["Delay p50, p95", `${delay(row.delayP50Ms)}, ${delay(row.delayP95Ms)}`],
         ["Utilisation", percent(utilisation)],
         ["α", `${alpha.toFixed(2)}${isAutoTuned ? ", tuned" : ""}, by the ${alphaFrom}`],
