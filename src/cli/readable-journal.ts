@@ -36,7 +36,9 @@ export async function openJournal(
 
 async function openPath(path: string, { settings }: VerbContext): Promise<ReadableJournal> {
   const kind = await stat(path).catch((error: unknown) => {
-    throw fileError("read", path, error);
+    const { message } = fileError("read", path, error);
+    const remedy = "name a journal's folder, a data folder, or a file of `waggle export`";
+    throw new UsageError(`${message}: ${remedy}`, { cause: error });
   });
   if (!kind.isDirectory()) return await openFile(path);
   for (const folder of [path, join(path, "journals", settings.swarm)])
@@ -47,12 +49,21 @@ async function openPath(path: string, { settings }: VerbContext): Promise<Readab
 }
 
 async function openFile(path: string): Promise<ReadableJournal> {
-  const file = await open(path, "r");
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-  await file.close();
-  if (isExport(buffer.toString("utf8", 0, bytesRead)))
-    return { reader: await openExport(path), where: `in ${path}` };
+  const head = await headOf(path).catch((error: unknown) => {
+    throw fileError("read", path, error);
+  });
+  if (isExport(head)) return { reader: await openExport(path), where: `in ${path}` };
   throw new UsageError(`${path} is no export of a journal: \`waggle export\` writes one`);
+}
+
+async function headOf(path: string): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 async function openFolder(folder: string): Promise<ReadableJournal> {
