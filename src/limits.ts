@@ -790,6 +790,8 @@ export const limits = {
   dashboardUpdateMs: 250,
   /** Time between two looks at a watched task that changes by itself: its place in the queue. */
   dashboardTaskLookMs: 2_000,
+  /** Wait for the history of a task, before its page is shown without. */
+  dashboardStoryMs: 300,
   /** Time for which settings are kept: they change by operators' hands. */
   dashboardSettingsMs: 5_000,
   /** Live views at once. A view costs a copy of each update. */

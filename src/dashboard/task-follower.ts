@@ -1,5 +1,6 @@
 // One task that viewers watch: its history read once from the journal, then folded on with the events that come. So a
-// long life is not read again. Why it waits is asked for every two seconds at most.
+// long life is not read again. A long history takes seconds to read: meanwhile the view has the status, and the reason
+// for the wait, which is asked for every two seconds at most.
 
 import { agentOf, taskOf } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
@@ -25,7 +26,7 @@ export interface TaskRefQuery {
 }
 
 export interface TaskDeps {
-  readonly swarm: Pick<Swarm, "story">;
+  readonly swarm: Pick<Swarm, "story" | "taskStatus">;
   readonly transport: Transport;
   readonly subjects: Subjects;
   readonly clock: Clock;
@@ -42,13 +43,20 @@ export async function taskNow(deps: TaskDeps, { task, project }: TaskRefQuery): 
   });
   const { status, ...line } = story;
   const wait = isWaiting(line.state ?? status.state) ? await waitOf(deps, status) : undefined;
-  return taskView({ status, line, wait, nowAt: Math.max(status.at, deps.nowAt()), verbs: deps.verbs });
+  return taskView({
+    status,
+    line,
+    wait,
+    nowAt: Math.max(status.at, deps.nowAt()),
+    verbs: deps.verbs,
+    isReading: false,
+  });
 }
 
 /** Undefined when the answer does not come, or the task waits no more. */
-async function waitOf(
-  { transport, subjects }: TaskDeps,
-  { task, project }: AcceptedTaskStatus,
+export async function waitOf(
+  { transport, subjects }: Pick<TaskDeps, "transport" | "subjects">,
+  { task, project }: Pick<AcceptedTaskStatus, "task" | "project">,
 ): Promise<TaskWait | undefined> {
   const timeoutMs = limits.dashboardAskMs;
   const outcome = await transport.request(subjects.query(project, "explain"), encode({ v: 1, task }), {
@@ -68,7 +76,10 @@ export class TaskFollower {
   readonly #ref: TaskRefQuery;
   readonly #stop: () => void;
   readonly #listeners = new Set<() => void>();
+  readonly #closed = new AbortController();
   #fold: StoryFold | undefined;
+  #reading: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
   #status: AcceptedTaskStatus | undefined;
   /** Events of the task that came while its history was read. */
   #held: JournaledEvent[] = [];
@@ -93,26 +104,58 @@ export class TaskFollower {
     return () => this.#listeners.delete(listener);
   }
 
-  /** @throws as `taskNow` */
+  /** Without the history when it takes long to read: `onChange` tells when it was read. @throws as `taskNow` */
   async compute(): Promise<TaskDetail> {
-    const fold = this.#fold ?? (await this.#read());
-    const status = this.#status;
-    if (status === undefined) throw new Error("a story that was read has a status");
-    const { line } = fold;
+    const status = this.#status ?? (await this.#readStatus());
+    if (this.#fold === undefined) await this.#historyFor(limits.dashboardStoryMs);
+    const { line } = this.#fold ?? new StoryFold(status);
     if (!isWaiting(line.state ?? status.state)) this.#wait = undefined;
     else await this.#askWait(status);
-    const { verbs, nowAt } = this.#deps;
-    return taskView({ status, line, wait: this.#wait, nowAt: Math.max(status.at, nowAt()), verbs });
+    const { verbs, nowAt: now } = this.#deps;
+    const nowAt = Math.max(status.at, now());
+    const isReading = this.#fold === undefined;
+    return taskView({ status, line, wait: this.#wait, nowAt, verbs, isReading });
   }
 
   close(): void {
+    this.#closed.abort();
     this.#stop();
   }
 
-  async #read(): Promise<StoryFold> {
+  async #readStatus(): Promise<AcceptedTaskStatus> {
+    const { task, project } = this.#ref;
+    const asked = { ...defined({ project }), timeoutMs: limits.dashboardActionMs };
+    const status = await this.#deps.swarm.taskStatus(task, asked);
+    this.#status = status;
+    return status;
+  }
+
+  /** Waits for the history for a while. @throws why it cannot be read; the next call tries again */
+  async #historyFor(ms: number): Promise<void> {
+    this.#reading ??= this.#read().then(
+      () => this.#changed(),
+      (error: unknown) => {
+        this.#failure = { error };
+        this.#reading = undefined;
+        this.#changed();
+      },
+    );
+    let cancel: (() => void) | undefined;
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#deps.clock.after(ms, resolve, { unref: true });
+    });
+    await Promise.race([this.#reading, late]);
+    cancel?.();
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure.error;
+  }
+
+  async #read(): Promise<void> {
     const { task, project } = this.#ref;
     this.#held = [];
-    const asked = { ...defined({ project }), timeoutMs: limits.dashboardActionMs };
+    const { signal } = this.#closed;
+    const asked = { ...defined({ project }), timeoutMs: limits.dashboardActionMs, signal };
     const { status, events } = await this.#deps.swarm.story(task, asked);
     const fold = new StoryFold(status);
     for (const event of events) fold.add(event);
@@ -122,7 +165,10 @@ export class TaskFollower {
     this.#fold = fold;
     this.#take(this.#held);
     this.#held = [];
-    return fold;
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #take(events: readonly JournaledEvent[]): void {
@@ -134,14 +180,16 @@ export class TaskFollower {
     const fold = this.#fold;
     if (fold === undefined) {
       this.#held.push(...own);
-      return;
+      if (own.every(({ event }) => event.type === "AssignmentsConfirmed")) return;
+      this.#status = undefined; // the task moved on while its history is read
+      return this.#changed();
     }
     const next = own.filter(({ idx }) => idx > this.#readIdx);
     if (next.length === 0) return;
     for (const journaled of next) fold.add(withPayload(journaled, fold.line.spec));
     this.#lastIdx = next.at(-1)?.idx ?? this.#lastIdx;
     this.#waitAskedMs = Number.NEGATIVE_INFINITY;
-    for (const listener of this.#listeners) listener();
+    this.#changed();
   }
 
   /** Before the history is known, any agent may be the task's. */

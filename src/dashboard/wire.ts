@@ -443,6 +443,8 @@ export interface TaskDetail {
   readonly attempts: readonly AttemptView[];
   /** Attempts whose record the journal no longer keeps. */
   readonly attemptsOmitted: number;
+  /** The history is still read from the journal: `spec`, waterfall and attempts follow. Never true over plain HTTP. */
+  readonly isReading: boolean;
   /** Present while queued or delayed. */
   readonly wait?: WaitView;
   readonly deadLetterReason?: string;
@@ -453,12 +455,13 @@ export interface TaskDetail {
     readonly revoke: boolean;
     readonly reschedule: boolean;
   };
+  /** Equal commands: questions always, changes as far as they fit the state. */
   readonly commands: {
     readonly show: string;
     readonly explain: string;
     readonly events: string;
-    readonly cancel: string;
-    readonly retry: string;
+    readonly cancel?: string;
+    readonly retry?: string;
     readonly revoke?: string;
     readonly reschedule?: string;
   };

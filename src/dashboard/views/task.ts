@@ -28,20 +28,29 @@ export interface TaskFacts {
   readonly nowAt: number;
   /** Verbs that the swarm knows. */
   readonly verbs: readonly ActionVerb[];
+  /** `line` is empty: the journal is still read. */
+  readonly isReading: boolean;
 }
 
 const liveStates: ReadonlySet<string> = new Set(["queued", "delayed", "assigned", "running"]);
 const retryableStates: ReadonlySet<string> = new Set(["failed", "cancelled", "expired", "dead-lettered"]);
 
-export function taskView({ status, line, wait, nowAt, verbs }: TaskFacts): TaskDetail {
+export function taskView({ status, line, wait, nowAt, verbs, isReading }: TaskFacts): TaskDetail {
   const { task, project, user, kind, round } = status;
   const state = (line.state ?? status.state) as TaskState;
   const attempts = Math.max(status.attempts, line.attempts.at(-1)?.attempt ?? 0);
   const agent = line.attempts.at(-1)?.agent ?? status.agent;
-  const sinceAt = line.endedAt ?? line.retriedAt ?? line.submittedAt ?? status.at;
+  const beganAt = isReading && wait !== undefined ? status.at - wait.ageMs : status.at;
+  const sinceAt = line.endedAt ?? line.retriedAt ?? line.submittedAt ?? beganAt;
   const name = { task, project, user, kind, state, round: line.round ?? round, attempts };
   const ref = { task, project };
   const isOpen = state === "assigned" || state === "running";
+  const can = {
+    cancel: liveStates.has(state),
+    retry: retryableStates.has(state),
+    revoke: isOpen && verbs.includes("revoke"),
+    reschedule: (state === "queued" || state === "delayed") && verbs.includes("reschedule"),
+  };
   return {
     task: { ...name, ...defined({ agent }), sinceAt, ageMs: Math.max(0, nowAt - sinceAt) },
     ...(line.spec === undefined ? {} : { spec: specOf(line.spec) }),
@@ -49,25 +58,19 @@ export function taskView({ status, line, wait, nowAt, verbs }: TaskFacts): TaskD
     nowAt,
     waterfall: waterfallOf(line),
     attempts: line.attempts.map(attemptView),
-    attemptsOmitted: Math.max(0, attempts - line.attempts.length),
+    attemptsOmitted: isReading ? 0 : Math.max(0, attempts - line.attempts.length),
+    isReading,
     ...(wait === undefined || !(state === "queued" || state === "delayed") ? {} : { wait: waitView(wait) }),
     ...defined({ deadLetterReason: line.deadLetterReason }),
-    can: {
-      cancel: liveStates.has(state),
-      retry: retryableStates.has(state),
-      revoke: isOpen && verbs.includes("revoke"),
-      reschedule: (state === "queued" || state === "delayed") && verbs.includes("reschedule"),
-    },
+    can,
     commands: {
       show: taskCommand("task", ref),
       explain: taskCommand("explain", ref),
       events: eventsCommand(ref),
-      cancel: taskCommand("cancel", ref),
-      retry: taskCommand("retry", ref),
-      ...(verbs.includes("revoke") ? { revoke: taskCommand("revoke", ref) } : {}),
-      ...(verbs.includes("reschedule")
-        ? { reschedule: taskCommand("reschedule", ref, "--not-before", "+10m") }
-        : {}),
+      ...(can.cancel ? { cancel: taskCommand("cancel", ref) } : {}),
+      ...(can.retry ? { retry: taskCommand("retry", ref) } : {}),
+      ...(can.revoke ? { revoke: taskCommand("revoke", ref) } : {}),
+      ...(can.reschedule ? { reschedule: taskCommand("reschedule", ref, "--not-before", "+10m") } : {}),
     },
   };
 }

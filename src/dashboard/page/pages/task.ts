@@ -37,10 +37,24 @@ export function TaskDetailPage({ id, project }: TaskPageProps): View {
     ${head({ title: id, crumb, note: noteOf(detail), side: h(Actions, { detail }) })}
     ${outcome(detail)}
     ${detail.wait !== undefined && waitSection(detail.wait, detail.commands.explain)}
-    ${section({ title: "Time line", note: spanText(detail) }, html`<div class="card pad">${timeline(detail)}</div>`)}
-    ${section({ title: "Attempts", note: attemptsNote(detail) }, attempts(detail))}
+    ${detail.isReading ? reading() : history(detail)}
     ${section({ title: "Payload and result" }, h(Contents, { id, project, key: `${project}/${id}/${detail.task.round}/${detail.task.state}` }))}
     ${section({ title: "Facts" }, facts(detail))}
+  `;
+}
+
+/** Of thousands of batches: the rest of the page is useful already. */
+function reading(): View {
+  return section(
+    { title: "Time line", note: "reading the journal since the submission…" },
+    html`<div class="card">${loading("Reading the task's history")}</div>`,
+  );
+}
+
+function history(detail: TaskDetail): View {
+  return html`
+    ${section({ title: "Time line", note: spanText(detail) }, html`<div class="card pad">${timeline(detail)}</div>`)}
+    ${section({ title: "Attempts", note: attemptsNote(detail) }, attempts(detail))}
   `;
 }
 
@@ -319,10 +333,14 @@ function content(title: string, found: TextContent | undefined, missing: string 
   </div>`;
 }
 
-function facts({ spec, commands, task }: TaskDetail): View {
+function optional(name: string, command: string | undefined): readonly (readonly [string, string])[] {
+  return command === undefined ? [] : [[name, command]];
+}
+
+function facts({ spec, commands, task, isReading }: TaskDetail): View {
   const more: readonly (readonly [string, string | undefined])[] =
     spec === undefined
-      ? [["Submission", "the journal no longer keeps it"]]
+      ? [["Submission", isReading ? "being read from the journal" : "the journal no longer keeps it"]]
       : [
           ["Role", spec.role ?? "any"],
           ["Weight, priority", `${spec.weight}, ${spec.priority}`],
@@ -337,10 +355,10 @@ function facts({ spec, commands, task }: TaskDetail): View {
     ["Its story", commands.show],
     ["Why", commands.explain],
     ["Its events", commands.events],
-    ["Cancel", commands.cancel],
-    ["Retry", commands.retry],
-    ...(commands.revoke === undefined ? [] : [["Revoke", commands.revoke] as const]),
-    ...(commands.reschedule === undefined ? [] : [["Reschedule", commands.reschedule] as const]),
+    ...optional("Cancel", commands.cancel),
+    ...optional("Retry", commands.retry),
+    ...optional("Revoke", commands.revoke),
+    ...optional("Reschedule", commands.reschedule),
   ];
   return html`<div class="columns">
     <div class="card pad">
