@@ -857,6 +857,9 @@ export const limits = {
   dashboardCandidatesShown: 50,
   /** Resources whose waiting requests are ranked: each is a question to the leader. */
   dashboardRankedResources: 8,
+  /** Budgets for which the dashboard asks once a second why the oldest task waits, while less than this share is left. */
+  dashboardAskedBudgets: 8,
+  dashboardBudgetLeftMax: 0.1,
   /** Projects with a line of their own in the chart of shares. */
   dashboardSharesShown: 8,
   /** Answers kept for viewers that ask for the same list of tasks, and their age. A search costs the leader up to eight

@@ -713,8 +713,12 @@ export interface BudgetView {
   readonly mode: "wait" | "reject" | "alert" | "downgrade";
   /** Used up: spent + reserved reach the limit. */
   readonly isUsedUp: boolean;
-  /** Used up, and tasks wait that it may hold. */
+  /** Tasks wait that it may hold: it is used up, or has less left than the oldest waiting task needs. */
   readonly isBinding: boolean;
+  /** Tokens that the oldest waiting task needs, while it waits for this budget. */
+  readonly needed?: number;
+  /** So many tokens fit again by time alone; absent if they wait for the end of open attempts. */
+  readonly opensAt?: number;
   readonly queued: number;
   /** Command that raises it. */
   readonly command: string;

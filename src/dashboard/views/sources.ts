@@ -6,7 +6,7 @@ import type { EventTap } from "../event-tap.ts";
 import type { HistoryRing } from "../history.ts";
 import type { EventFilter, LiveQuery } from "../requests.ts";
 import type { SwarmWatch } from "../swarm-watch.ts";
-import { type TaskDeps, TaskFollower, taskNow } from "../task-follower.ts";
+import { type TaskDeps, TaskFollower, taskNow, waitOf } from "../task-follower.ts";
 import type { TopicSource } from "../topic.ts";
 import type { LiveView, LiveViews, System } from "../wire.ts";
 import { agentsView, agentView } from "./agents.ts";
@@ -19,7 +19,7 @@ import { systemView } from "./system.ts";
 import { taskCountsView } from "./tasks.ts";
 
 export interface ViewsDeps {
-  readonly swarm: Pick<Swarm, "explainSlots">;
+  readonly swarm: Pick<Swarm, "explainSlots" | "taskPage">;
   readonly watch: SwarmWatch;
   readonly book: ActivityBook;
   readonly tap: EventTap;
@@ -45,7 +45,7 @@ export class Views {
     view: View,
     { id = "", mayBeOld = false }: { readonly id?: string; readonly mayBeOld?: boolean } = {},
   ): Promise<LiveViews[View]> {
-    const { swarm, watch, book, history, broker, dashboard } = this.#deps;
+    const { swarm, watch, book, history, tasks, broker, dashboard } = this.#deps;
     const status = await watch.whole({ mayBeOld });
     book.forget(status.at);
     const data: { readonly [Each in PlainView]: () => LiveViews[Each] | Promise<LiveViews[Each]> } = {
@@ -55,7 +55,7 @@ export class Views {
       tasks: () => taskCountsView(status),
       fairness: async () => fairnessView(status, await watch.settings(), book),
       resources: () => resourcesView(status, book, swarm),
-      budgets: () => budgetsView(status),
+      budgets: () => budgetsView(status, { swarm, waitOf: (task) => waitOf(tasks, task) }),
       system: async () =>
         systemView({ status, settings: await watch.settings(), broker: broker(), dashboard: dashboard() }),
     };

@@ -15,7 +15,7 @@ export function BudgetsPage(): View {
   if (refused.value !== undefined) return failure(refused.value.message);
   const budgets = data.value;
   return html`
-    ${head({ title: "Budgets", note: "Tokens in a rolling window, and rates of agent types" })}
+    ${head({ title: "Budgets", note: "Tokens in a rolling window: what was spent returns when the window has passed. Rates of agent types" })}
     ${budgets === undefined ? html`<div class="card">${loading("Loading budgets")}</div>` : lists(budgets)}
   `;
 }
@@ -43,16 +43,36 @@ function lists({ swarm, projects, rates }: Budgets): View {
   `;
 }
 
+const modeTexts: Readonly<Record<BudgetView["mode"], string>> = {
+  wait: "tasks wait",
+  reject: "new tasks are refused",
+  alert: "tasks run, and an event is journaled",
+  downgrade: "tasks run as a cheaper kind",
+};
+
+function bindingText({ needed, opensAt }: BudgetView, left: number): string {
+  const lacks =
+    needed === undefined
+      ? "Tasks wait"
+      : `The oldest waiting task needs ${whole(needed)} tokens, and ${whole(left)} are left`;
+  const until =
+    opensAt === undefined
+      ? "Tokens return when open attempts end, or as spent tokens leave the window"
+      : `Enough tokens leave the window by ${dateTime(opensAt)}`;
+  return `${lacks}. ${until}.`;
+}
+
 function budgetView(title: string, budget: BudgetView, project: string | undefined): View {
   const { tokens, spent, reserved, windowMs, mode, isUsedUp, isBinding, queued, command } = budget;
+  const modeText = `when used up: ${modeTexts[mode]}`;
   const left = Math.max(0, tokens - spent - reserved);
   const state = isBinding ? "holds tasks up" : isUsedUp ? "used up" : "open";
   return html`<section class="card pad" key=${title}>
-    <div class="row"><h2>${title}</h2>${badge(state, isBinding ? "bad" : isUsedUp ? "warn" : "good")}${plainBadge(`mode ${mode}`)}</div>
+    <div class="row"><h2>${title}</h2>${badge(state, isBinding ? "bad" : isUsedUp ? "warn" : "good")}<span class="muted small">${modeText}</span></div>
     <div style=${{ margin: "14px 0 8px" }}>
       ${bar(
         [
-          { share: spent / tokens, tone: isUsedUp ? "bad" : "accent" },
+          { share: spent / tokens, tone: isBinding || isUsedUp ? "bad" : "accent" },
           { share: reserved / tokens, tone: "soft" },
         ],
         `${percent(spent / tokens)} spent, ${percent(reserved / tokens)} reserved`,
@@ -64,6 +84,7 @@ function budgetView(title: string, budget: BudgetView, project: string | undefin
       <div><dt>Left</dt><dd title=${whole(left)}>${count(left)}</dd></div>
       <div><dt>Limit</dt><dd title=${whole(tokens)}>${count(tokens)} in ${window(windowMs)}</dd></div>
     </dl>
+    ${isBinding && html`<p class="small" style=${{ marginTop: "10px" }}>${bindingText(budget, left)}</p>`}
     <div class="row" style=${{ marginTop: "12px" }}>
       <a class="small" href=${href(["tasks"], { state: "queued", project })}>${counted(queued, "queued task")}</a>
       <span class="grow"></span>${h(Command, { text: command })}
