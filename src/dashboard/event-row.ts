@@ -37,10 +37,13 @@ export function rowOf(
   };
 }
 
-/** An idle leader renews its term each second: shown only by request. */
+/** Events without a decision are shown only by request. An idle leader renews its term each second. Each agent confirms
+ *  its assignments with its heartbeats, which are shown for a chosen agent. */
 export function isWanted({ row, kind }: KnownRow, filter: EventFilter): boolean {
   const { types, task, agent, project, text } = filter;
-  if (types === undefined ? row.type === "TermRenewed" : !types.includes(row.type)) return false;
+  const isRoutine =
+    row.type === "TermRenewed" || (row.type === "AssignmentsConfirmed" && agent === undefined);
+  if (types === undefined ? isRoutine : !types.includes(row.type)) return false;
   if (task !== undefined && row.task !== task) return false;
   if (agent !== undefined && row.agent !== agent) return false;
   if (project !== undefined && row.project !== project) return false;

@@ -77,7 +77,7 @@ export function EventsPage(): View {
       note:
         state === undefined
           ? "…"
-          : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second`,
+          : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second. Confirmations of agents are shown by type or agent`,
       side: html`<button type="button" class="button" aria-pressed=${String(isPaused.value)} onClick=${pause}>
         ${isPaused.value ? `Go on${held.value.length > 0 ? `, ${whole(held.value.length)} new` : ""}` : "Pause"}
       </button>`,
@@ -150,6 +150,14 @@ function list(rows: readonly EventRow[], state: EventsState | undefined): View {
   `;
 }
 
+/** Ends and failures stand out from the rest. */
+function toneOf(type: string): string {
+  if (type === "TaskCompleted") return "good";
+  if (type === "AttemptFailed") return "warn";
+  if (/Failed|DeadLettered|Expired|Exceeded|Offline|Lost|Rejected/.test(type)) return "bad";
+  return type === "TaskAssigned" || type === "SlotGranted" ? "accent" : "";
+}
+
 function eventRow(row: EventRow, style: Placement): View {
   const { id, idx, at, type, text, task, project, agent, isChanged } = row;
   const address =
@@ -162,7 +170,7 @@ function eventRow(row: EventRow, style: Placement): View {
     <span class="mono muted nowrap">${exactTime(at)}</span>
     <span class="mid number muted">${idx}</span>
     <span class="mid cut muted">${type}</span>
-    <span class="cut" title=${text}>${isChanged && html`<b class="bad-text">changed after it was written</b> `}${text}</span>
+    <span class="cut" title=${text}><i class=${`dot ${toneOf(type)}`} aria-hidden="true"></i>${isChanged && html`<b class="bad-text">changed after it was written</b> `}${text}</span>
   `;
   return address === undefined
     ? html`<div class="vrow event-grid" role="listitem" key=${id} style=${style}>${body}</div>`

@@ -50,7 +50,7 @@ function resourceView(row: ResourceRow, windowMs: number): View {
     <div class="row">
       <h2><a class="strong break" href=${href(["resources", resource])}>${resource}</a></h2>
       ${badge(isFull ? (waiting > 0 ? "full, requests wait" : "full") : "free slots", isFull ? (waiting > 0 ? "warn" : "accent") : "good")}
-      <span class="grow"></span>${h(Command, { text: setBy })}
+      <span class="grow"></span><span class="muted small">limit set by</span>${h(Command, { text: setBy })}
     </div>
     <div class="bar-row" style=${{ margin: "12px 0 14px" }}>
       ${bar([{ share: slots === 0 ? 0 : inUse / slots, tone: isFull ? "warn" : "accent" }], `${inUse} of ${slots} slots in use`)}

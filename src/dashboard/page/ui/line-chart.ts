@@ -58,7 +58,7 @@ export function LineChart(props: LineChartProps): View {
   });
   useLayoutEffect(() => {
     if (plot.current !== undefined) show(plot.current, props);
-  }, [props.columns]);
+  }, [...props.columns]); // most drawings of the page leave the columns as they are
   useLayoutEffect(() => () => plot.current?.destroy(), []);
 
   return html`<figure class="card chart" data-chart=${title} data-lines=${shape}>
@@ -71,9 +71,11 @@ function show(plot: uPlot, { columns, zoom }: LineChartProps): void {
   const stretch = zoom?.peek();
   plot.setData(columns as uPlot.AlignedData, stretch === undefined);
   if (stretch !== undefined) zoomTo(plot, stretch, columns);
-  // Without the cursor in a chart, the legend has the newest values.
-  const last = (columns[0]?.length ?? 0) - 1;
-  if ((plot.cursor.left ?? -1) < 0 && last >= 0) plot.setLegend({ idx: last }, false);
+  // Without the cursor in a chart, the legend has the newest values. The chart draws in a microtask, and empties it.
+  queueMicrotask(() => {
+    const last = (plot.data[0]?.length ?? 0) - 1;
+    if ((plot.cursor.left ?? -1) < 0 && last >= 0) plot.setLegend({ idx: last }, false);
+  });
 }
 
 function zoomTo(plot: uPlot, stretch: Zoom, [times = []]: LineChartProps["columns"]): void {

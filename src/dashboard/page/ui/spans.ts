@@ -2,6 +2,7 @@
 
 import { clockTime, duration } from "../format.ts";
 import { html, type View } from "./html.ts";
+import { roundStep, roundTimes } from "./ticks.ts";
 import { useWidth } from "./width.ts";
 
 export interface Span {
@@ -41,7 +42,7 @@ export function Spans({ label, rows, from, to, axis }: SpansProps): View {
   const long = Math.max(1, to - from);
   const x = (at: number) => left + ((Math.min(to, Math.max(from, at)) - from) / long) * (wide - left - 8);
   const height = rows.length * ROW + AXIS;
-  const ticks = ticksOf(from, to, Math.max(2, Math.floor((wide - left) / 110)));
+  const ticks = ticksOf(from, to, { most: Math.max(2, Math.floor((wide - left) / 110)), axis });
   const letters = Math.floor((left - 12) / PIXELS_A_LETTER);
   return html`<div ref=${box}>
     <svg class="spans" width=${wide} height=${height} viewBox=${`0 0 ${wide} ${height}`} role="img" aria-label=${label}>
@@ -81,7 +82,7 @@ function drawn({ from, to, tone, title, link, text = "" }: Span, { x, y, right }
     end + long + 8 < right
       ? ([end + 6, "start", ""] as const)
       : width > long + 12
-        ? ([end - 6, "end", "inside"] as const)
+        ? ([end - 6, "end", `inside ${tone}`] as const)
         : ([start - 6, "end", ""] as const);
   const after =
     text !== "" && html`<text class=${inside} x=${at} y=${y + 12} text-anchor=${anchor}>${text}</text>`;
@@ -92,15 +93,15 @@ function cut(text: string, letters: number): string {
   return text.length <= letters ? text : `${text.slice(0, Math.max(1, letters - 1))}…`;
 }
 
-const steps = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
-  600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
-];
-
-/** Round distances from the beginning. */
-function ticksOf(from: number, to: number, most: number): number[] {
-  const step = steps.find((each) => (to - from) / each <= most) ?? to - from;
+/** Round times of day, or round distances from the beginning. */
+function ticksOf(
+  from: number,
+  to: number,
+  { most, axis }: { most: number; axis: SpansProps["axis"] },
+): readonly number[] {
+  if (axis === "clock") return roundTimes(from, to, most).times;
+  const step = Math.max(1, roundStep(to - from, most));
   const ticks: number[] = [];
-  for (let at = from + step; at < to; at += Math.max(1, step)) ticks.push(at);
+  for (let at = from + step; at < to; at += step) ticks.push(at);
   return ticks;
 }

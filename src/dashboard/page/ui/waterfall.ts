@@ -4,8 +4,8 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useDashboard } from "../context.ts";
-import { clockTime } from "../format.ts";
 import { html, type View } from "./html.ts";
+import { roundTimes } from "./ticks.ts";
 import { useWidth } from "./width.ts";
 
 export interface WaterfallBar {
@@ -88,15 +88,16 @@ function draw(canvas: HTMLCanvasElement, width: number, { bars, colours }: Water
   pen.strokeStyle = colour("--line");
   pen.fillStyle = colour("--faint");
   pen.font = "11px system-ui, sans-serif";
-  const ticks = Math.max(2, Math.floor(width / 160));
-  for (let at = 0; at <= ticks; at++) {
-    const line = (at / ticks) * (width - 8);
+  const { times, text } = roundTimes(from, to, Math.max(2, Math.floor(width / 120)));
+  for (const at of times) {
+    const line = x(at);
+    const label = text(at);
+    const half = pen.measureText(label).width / 2;
     pen.beginPath();
     pen.moveTo(line + 0.5, 0);
     pen.lineTo(line + 0.5, HEIGHT - AXIS);
     pen.stroke();
-    pen.textAlign = at === 0 ? "left" : at === ticks ? "right" : "center";
-    pen.fillText(clockTime(from + (at / ticks) * (to - from)), line, HEIGHT - 6);
+    pen.fillText(label, Math.min(Math.max(0, line - half), width - 2 * half), HEIGHT - 6);
   }
   for (const [at, bar] of bars.entries()) {
     const y = 4 + at * step;
