@@ -9,13 +9,13 @@
 
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { connect, type Swarm } from "waggledance";
 import { limits } from "../src/limits.ts";
 import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
 import { Children, stopAtSignals } from "./harness/children.ts";
 import { startCoordinator } from "./harness/coordinator.ts";
+import { processorMs } from "./harness/processor.ts";
 import { median, quantile } from "./harness/statistics.ts";
 
 const { values } = parseArgs({
@@ -33,16 +33,6 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-/** Processor time of a process so far, ms, to within 10; NaN where the system does not say. */
-function processorMs({ pid }: ChildProcess): number {
-  const TICK_MS = 10;
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-  } catch {
-    return Number.NaN; // not Linux
-  }
-}
 
 /** A second of tasks at a steady rate, whether or not those before have ended. @returns each one's time, ms */
 async function latencies(swarm: Swarm): Promise<number[]> {

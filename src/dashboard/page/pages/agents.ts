@@ -7,9 +7,59 @@ import { counted, duration, percent, whole } from "../format.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { empty, failure, head, loading } from "../ui/states.ts";
-import { Table } from "../ui/table.ts";
+import { type Column, Table } from "../ui/table.ts";
 import { badge, bar, plainBadge, type Tone } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
+
+const columns: readonly Column<AgentRow>[] = [
+  {
+    title: "Agent",
+    by: ({ id }) => id,
+    cell: (agent) => html`<div class="stack">
+          <a class="strong break" href=${href(["agents", agent.id])}>${agent.id}</a>
+          <span class="muted small break">${kindsText(agent)}</span>
+        </div>`,
+  },
+  { title: "State", cell: stateBadge, by: ({ status }) => status },
+  {
+    title: "Capacity",
+    by: ({ load }) => load,
+    cell: ({ inFlight, maxConcurrent, status }) => html`<div class="bar-row">
+          ${bar([{ share: inFlight / maxConcurrent, tone: status === "offline" ? "idle" : "accent" }], `${inFlight} of ${maxConcurrent} slots in use`)}
+          <span class="nowrap">${inFlight}/${maxConcurrent}</span>
+        </div>`,
+  },
+  { title: "Success", numeric: true, cell: successCell, by: observedSuccess },
+  { title: "Latency", numeric: true, rank: "wide", cell: (agent) => latencyText(agent), by: meanLatency },
+  {
+    title: "Score",
+    numeric: true,
+    rank: "mid",
+    cell: ({ score }) => (score === undefined ? "–" : score.toFixed(2)),
+    by: ({ score = -1 }) => score,
+  },
+  {
+    title: "Share",
+    numeric: true,
+    rank: "mid",
+    cell: ({ share }) => percent(share),
+    by: ({ share }) => share,
+  },
+  {
+    title: "Completed",
+    numeric: true,
+    rank: "wide",
+    cell: ({ completed }) => whole(completed),
+    by: ({ completed }) => completed,
+  },
+  {
+    title: "Heartbeat",
+    numeric: true,
+    rank: "mid",
+    cell: ({ silentMs }) => (silentMs === undefined ? "–" : duration(silentMs)),
+    by: ({ silentMs = -1 }) => silentMs,
+  },
+];
 
 export function AgentsPage(): View {
   const { router } = useDashboard();
@@ -80,55 +130,7 @@ function body(agents: Agents | undefined, shown: readonly AgentRow[]): View {
     rows: shown,
     id: ({ id }) => id,
     link: ({ id }) => href(["agents", id]),
-    columns: [
-      {
-        title: "Agent",
-        by: ({ id }) => id,
-        cell: (agent) => html`<div class="stack">
-          <a class="strong break" href=${href(["agents", agent.id])}>${agent.id}</a>
-          <span class="muted small break">${kindsText(agent)}</span>
-        </div>`,
-      },
-      { title: "State", cell: stateBadge, by: ({ status }) => status },
-      {
-        title: "Capacity",
-        by: ({ load }) => load,
-        cell: ({ inFlight, maxConcurrent, status }) => html`<div class="bar-row">
-          ${bar([{ share: inFlight / maxConcurrent, tone: status === "offline" ? "idle" : "accent" }], `${inFlight} of ${maxConcurrent} slots in use`)}
-          <span class="nowrap">${inFlight}/${maxConcurrent}</span>
-        </div>`,
-      },
-      { title: "Success", numeric: true, cell: successCell, by: observedSuccess },
-      { title: "Latency", numeric: true, rank: "wide", cell: (agent) => latencyText(agent), by: meanLatency },
-      {
-        title: "Score",
-        numeric: true,
-        rank: "mid",
-        cell: ({ score }) => (score === undefined ? "–" : score.toFixed(2)),
-        by: ({ score = -1 }) => score,
-      },
-      {
-        title: "Share",
-        numeric: true,
-        rank: "mid",
-        cell: ({ share }) => percent(share),
-        by: ({ share }) => share,
-      },
-      {
-        title: "Completed",
-        numeric: true,
-        rank: "wide",
-        cell: ({ completed }) => whole(completed),
-        by: ({ completed }) => completed,
-      },
-      {
-        title: "Heartbeat",
-        numeric: true,
-        rank: "mid",
-        cell: ({ silentMs }) => (silentMs === undefined ? "–" : duration(silentMs)),
-        by: ({ silentMs = -1 }) => silentMs,
-      },
-    ],
+    columns,
   });
 }
 
@@ -194,8 +196,11 @@ function fits(
   return words.some((word) => word.toLowerCase().includes(text.toLowerCase()));
 }
 
+/** `worker-9` before `worker-10`. */
+const byNumber = new Intl.Collator("en", { numeric: true });
+
 /** Online agents first, then by id. Rows stay in place while loads change. */
 function byRank(one: AgentRow, other: AgentRow): number {
   const rank = ({ status }: AgentRow) => (status === "offline" ? 1 : 0);
-  return rank(one) - rank(other) || one.id.localeCompare(other.id, "en", { numeric: true });
+  return rank(one) - rank(other) || byNumber.compare(one.id, other.id);
 }

@@ -158,8 +158,9 @@ function toneOf(type: string): string {
   return type === "TaskAssigned" || type === "SlotGranted" ? "accent" : "";
 }
 
-function eventRow(row: EventRow, style: Placement): View {
-  const { id, idx, at, type, text, task, project, agent, isChanged } = row;
+/** Each update moves all rows: the elements stay in their places, and only their texts change. */
+function eventRow(row: EventRow, style: Placement, place: number): View {
+  const { idx, at, type, text, task, project, agent, isChanged } = row;
   const address =
     task !== undefined && project !== undefined
       ? href(["tasks", project, task])
@@ -172,7 +173,5 @@ function eventRow(row: EventRow, style: Placement): View {
     <span class="mid cut muted">${type}</span>
     <span class="cut" title=${text}><i class=${`dot ${toneOf(type)}`} aria-hidden="true"></i>${isChanged && html`<b class="bad-text">changed after it was written</b> `}${text}</span>
   `;
-  return address === undefined
-    ? html`<div class="vrow event-grid" role="listitem" key=${id} style=${style}>${body}</div>`
-    : html`<a class="vrow event-grid" role="listitem" key=${id} style=${style} href=${address}>${body}</a>`;
+  return html`<a class="vrow event-grid" role="listitem" key=${place} style=${style} href=${address}>${body}</a>`;
 }

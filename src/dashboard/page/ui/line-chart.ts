@@ -4,6 +4,7 @@ import { type Signal, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useDashboard } from "../context.ts";
+import { clockTime } from "../format.ts";
 import { html, type View } from "./html.ts";
 import { useWidth } from "./width.ts";
 
@@ -147,5 +148,5 @@ function draw(
 }
 
 function axisTime(seconds: number): string {
-  return new Date(seconds * 1_000).toLocaleTimeString("en-GB");
+  return clockTime(seconds * 1_000);
 }

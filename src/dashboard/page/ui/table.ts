@@ -1,6 +1,9 @@
-// A table. Columns of lesser rank leave on narrower screens: `wide` below 1,080 px, `mid` below 760 px.
+// A table. Columns of lesser rank leave on narrower screens: `wide` below 1,080 px, `mid` below 760 px. A row is drawn
+// again when it changed and the reader sees it, or comes to see it: 200 agents change each second, and 15 are visible.
 
 import { useSignal } from "@preact/signals";
+import { Component, createRef, h } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
 import { useDashboard } from "../context.ts";
 import { counted } from "../format.ts";
 import { html, type View } from "./html.ts";
@@ -16,6 +19,7 @@ export interface Column<Row> {
 
 export interface TableProps<Row> {
   readonly label: string;
+  /** The same array each time, if the cells follow from the row alone: unchanged rows are then left as they are. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly id: (row: Row) => string;
@@ -35,6 +39,8 @@ interface Order {
 
 export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>): View {
   const { router } = useDashboard();
+  const sight = useMemo(() => new Sight(), []);
+  useEffect(() => () => sight.end(), [sight]);
   const order = useSignal<Order | undefined>(undefined);
   const most = useSignal(ROWS);
   const sorted = sortedBy(rows, columns, order.value);
@@ -42,6 +48,7 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
     const now = order.peek();
     order.value = now?.title === title ? { title, isUp: !now.isUp } : { title, isUp: false };
   };
+  const go = (address: string) => router.go(address);
   const direction = (title: string) => {
     if (order.value?.title !== title) return undefined;
     return order.value.isUp ? "ascending" : "descending";
@@ -64,15 +71,9 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
         </tr>
       </thead>
       <tbody>
-        ${sorted.slice(0, most.value).map(
-          (row) => html`<tr
-            key=${id(row)}
-            class=${link === undefined ? "" : "link"}
-            onClick=${(event: MouseEvent) => follow(event, link?.(row), (address) => router.go(address))}
-          >
-            ${columns.map((column) => html`<td class=${classOf(column)}>${column.cell(row)}</td>`)}
-          </tr>`,
-        )}
+        ${sorted
+          .slice(0, most.value)
+          .map((row) => h(TableRow<Row>, { key: id(row), row, columns, sight, address: link?.(row), go }))}
       </tbody>
     </table>
     ${
@@ -82,6 +83,84 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
       </button>`
     }
   </div>`;
+}
+
+interface TableRowProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly sight: Sight;
+  /** Of the row's own page. */
+  readonly address: string | undefined;
+  readonly go: (address: string) => void;
+}
+
+class TableRow<Row> extends Component<TableRowProps<Row>> implements Seen {
+  readonly #element = createRef<HTMLTableRowElement>();
+  #isVisible = true;
+  #isOutdated = false;
+
+  override componentDidMount(): void {
+    const { current } = this.#element;
+    if (current !== null) this.props.sight.watch(current, this);
+  }
+
+  override componentWillUnmount(): void {
+    const { current } = this.#element;
+    if (current !== null) this.props.sight.forget(current);
+  }
+
+  override shouldComponentUpdate({ row, columns }: TableRowProps<Row>): boolean {
+    if (columns !== this.props.columns) return true;
+    if (row === this.props.row) return false;
+    if (!this.#isVisible) this.#isOutdated = true;
+    return this.#isVisible;
+  }
+
+  seen(isVisible: boolean): void {
+    this.#isVisible = isVisible;
+    if (!isVisible || !this.#isOutdated) return;
+    this.#isOutdated = false;
+    this.forceUpdate();
+  }
+
+  override render(): View {
+    const { row, columns, address, go } = this.props;
+    return html`<tr
+      ref=${this.#element}
+      class=${address === undefined ? "" : "link"}
+      onClick=${(event: MouseEvent) => follow(event, address, go)}
+    >
+      ${columns.map((column) => html`<td class=${classOf(column)}>${column.cell(row)}</td>`)}
+    </tr>`;
+  }
+}
+
+interface Seen {
+  seen(isVisible: boolean): void;
+}
+
+/** Which rows the reader sees, or nearly sees. */
+class Sight {
+  readonly #seenBy = new WeakMap<Element, Seen>();
+  readonly #observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) this.#seenBy.get(target)?.seen(isIntersecting);
+    },
+    { rootMargin: "120px" },
+  );
+
+  watch(element: Element, row: Seen): void {
+    this.#seenBy.set(element, row);
+    this.#observer.observe(element);
+  }
+
+  forget(element: Element): void {
+    this.#observer.unobserve(element);
+  }
+
+  end(): void {
+    this.#observer.disconnect();
+  }
 }
 
 function classOf<Row>({ rank, numeric }: Column<Row>): string {

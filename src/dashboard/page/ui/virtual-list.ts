@@ -11,8 +11,8 @@ export interface VirtualListProps<Row> {
   readonly rowPixels: number;
   /** Maximum height of the list; more rows scroll. */
   readonly pixelsMax: number;
-  /** An element with the `style`. */
-  readonly draw: (row: Row, style: Placement, at: number) => View;
+  /** An element with the `style`. @param place among the drawn rows, from 0 */
+  readonly draw: (row: Row, style: Placement, place: number) => View;
   /** Called when the last rows are near. */
   readonly more?: () => void;
 }
@@ -47,10 +47,11 @@ export function VirtualList<Row>(props: VirtualListProps<Row>): View {
     }}
   >
     <div class="vlist-space" style=${{ height: `${rows.length * rowPixels}px` }}>
-      ${rows.slice(first, last).map((row, offset) => {
-        const at = first + offset;
-        return draw(row, { top: `${at * rowPixels}px`, height: `${rowPixels}px` }, at);
-      })}
+      ${rows
+        .slice(first, last)
+        .map((row, place) =>
+          draw(row, { top: `${(first + place) * rowPixels}px`, height: `${rowPixels}px` }, place),
+        )}
     </div>
   </div>`;
 }

@@ -1,0 +1,157 @@
+// What a page of the dashboard costs the browser, with 200 agents, 10,000 tasks of the past and some 2,000 events per
+// second: main-thread time per second, the longest task, and changes of the document per second. Real processes on a
+// real nats-server, and Chromium.
+//
+//     npm run bench:dashboard-page                     each page for 10 s; exits 1 above 100 ms/s, 50 ms, or 4 per second
+//     npm run bench:dashboard-page -- --only agents --seconds 5
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { connect, type Swarm } from "waggledance";
+import { type OpenedPage, openPage, startBrowser } from "../test/dashboard/browser/browser.ts";
+import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
+import { readFlags } from "../test/support/script-flags.ts";
+import { Children, stopAtSignals } from "./harness/children.ts";
+import { startCoordinator } from "./harness/coordinator.ts";
+import { startDashboard } from "./harness/dashboard.ts";
+
+const addresses = {
+  ...{ overview: "/", agents: "/agents", agent: "/agents/worker-7", tasks: "/tasks", fairness: "/fairness" },
+  ...{ resources: "/resources", budgets: "/budgets", events: "/events", system: "/system" },
+} as const;
+
+const USAGE = `npm run bench:dashboard-page -- [--only PAGE]… [--seconds N] [--rate N]
+
+  --only     pages: ${Object.keys(addresses).join(", ")}; default all
+  --seconds  for each page (default 10)
+  --rate     tasks a second, with about four events each (default 500)`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      only: { type: "string", multiple: true, default: Object.keys(addresses) },
+      seconds: { type: "string", default: "10" },
+      rate: { type: "string", default: "500" },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
+const seconds = Number(values.seconds);
+const rate = Number(values.rate);
+
+const allowed = { busyMs: 100, longestMs: 50, updates: 4 };
+const PAST_TASKS = 10_000;
+const STEP_MS = 20;
+/** From opening a page to the measurement. */
+const SETTLE_MS = 3_000;
+
+/** Runs in the page: counts long tasks, and microtasks that changed the document. */
+const WATCH = `
+  window.seen = { longest: 0, updates: 0 };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) seen.longest = Math.max(seen.longest, duration);
+  }).observe({ type: "longtask" });
+  new MutationObserver(() => { seen.updates += 1; }).observe(document.querySelector("main"), {
+    subtree: true, childList: true, characterData: true, attributes: true,
+  });`;
+
+interface Cost {
+  /** Main-thread time per second, ms. */
+  readonly busyMs: number;
+  /** The longest task, ms; 0: none above 50. */
+  readonly longestMs: number;
+  /** Changes of the document per second. */
+  readonly updates: number;
+}
+
+async function costOf({ page, context }: OpenedPage, address: string): Promise<Cost> {
+  await page.goto(address);
+  await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+  await delay(SETTLE_MS);
+  const devtools = await context.newCDPSession(page);
+  await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+  const taskMs = async () => {
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+  };
+  await page.evaluate(WATCH);
+  const fromMs = await taskMs();
+  await delay(seconds * 1_000);
+  const busyMs = ((await taskMs()) - fromMs) / seconds;
+  const { longest, updates } = (await page.evaluate("seen")) as { longest: number; updates: number };
+  await devtools.detach();
+  return { busyMs, longestMs: longest, updates: updates / seconds };
+}
+
+/** Submits at the rate until `stop`. */
+function keepSubmitting(swarm: Swarm): { stop(): Promise<void> } {
+  let isOver = false;
+  const kinds = ["count", "digest", "outline", "embed", "review"];
+  const run = async () => {
+    const startedMs = performance.now();
+    for (let sent = 0; !isOver; await delay(STEP_MS)) {
+      const due = Math.floor(((performance.now() - startedMs) / 1_000) * rate);
+      const tasks = Array.from({ length: Math.max(0, due - sent) }, (_, at) => ({
+        kind: kinds[(sent + at) % kinds.length] ?? "count",
+        user: `user-${(sent + at) % 20}`,
+        project: `project-${(sent + at) % 4}`,
+      }));
+      await Promise.all(tasks.map((task) => swarm.submit(task)));
+      sent = Math.max(sent, due);
+    }
+  };
+  const done = run();
+  return {
+    stop: async () => {
+      isOver = true;
+      await done;
+    },
+  };
+}
+
+async function main(): Promise<number> {
+  const binary = findNatsServers()[0]?.path;
+  if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
+  const children = new Children((sentence) => console.error(`! ${sentence}`));
+  const folder = mkdtempSync(join(tmpdir(), "waggle-bench-"));
+  stopAtSignals(children, folder);
+  const server = await startNatsServer({ binary, jetstream: true });
+  const browser = await startBrowser();
+  try {
+    const where = ["--nats", server.url, "--swarm", "bench"];
+    await startCoordinator(children, { upArguments: where });
+    const { url } = await startDashboard(children, { folder, where });
+    await children.startProcess("agents", server.url);
+    const swarm = await connect({ nats: server.url, swarm: "bench" });
+    const load = keepSubmitting(swarm);
+    const opened = await openPage(browser, { theme: "light", width: 1_400 });
+    await opened.page.goto(url);
+    await delay((PAST_TASKS / rate) * 1_000);
+    let isOver = false;
+    for (const name of values.only) {
+      const path = addresses[name as keyof typeof addresses];
+      if (path === undefined) throw new Error(`there is no page ${name}`);
+      const cost = await costOf(opened, new URL(path, url).href);
+      isOver ||= cost.busyMs > allowed.busyMs || cost.longestMs > allowed.longestMs;
+      isOver ||= cost.updates > allowed.updates;
+      const longest = cost.longestMs === 0 ? "none over 50" : `${cost.longestMs.toFixed(0)}`;
+      console.log(
+        `${name.padEnd(10)} ${cost.busyMs.toFixed(0).padStart(4)} ms/s of the main thread; longest task, ms: ${longest}; ${cost.updates.toFixed(1)} updates/s`,
+      );
+    }
+    await load.stop();
+    await swarm.close();
+    if (isOver) console.error("a page needs more than is allowed");
+    return isOver ? 1 : 0;
+  } finally {
+    await browser.close();
+    await children.stopAll();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+process.exitCode = await main();
