@@ -2,7 +2,7 @@
 // over none. Within a round, seconds with and without views alternate, so that other load on the machine affects both
 // alike. Real processes on a real nats-server.
 //
-//     npm run bench:dashboard-views                    eleven rounds of 2 × 8 s; exits 1 if the median ratio is above 1.1
+//     npm run bench:dashboard-views          eleven rounds of 2 × 8 s; exits 1 if the median ratio is above 1.1
 //     npm run bench:dashboard-views -- --rounds 3 --rate 500
 
 import type { ChildProcess } from "node:child_process";

@@ -857,7 +857,7 @@ export const limits = {
   dashboardCandidatesShown: 50,
   /** Resources whose waiting requests are ranked: each is a question to the leader. */
   dashboardRankedResources: 8,
-  /** Budgets for which the dashboard asks once a second why the oldest task waits, while less than this share is left. */
+  /** Budgets with less than this share left, of which the dashboard asks once a second why the oldest task waits. */
   dashboardAskedBudgets: 8,
   dashboardBudgetLeftMax: 0.1,
   /** Projects with a line of their own in the chart of shares. */

@@ -16,6 +16,7 @@ import { describeAddress } from "../transport/server-address.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import { FROM_UP } from "./dashboard-process.ts";
+import { isToken, keptToken } from "./dashboard-token.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { UsageError } from "./usage-error.ts";
@@ -48,7 +49,7 @@ export function dashboardCommand(program: Program): Command {
     )
     .option(
       "--token <token>",
-      `token in the URL, at least ${limits.dashboardTokenCharactersMin} characters of A–Z a–z 0–9 _ - (WAGGLE_DASHBOARD_TOKEN). Default: a random one`,
+      `token in the URL, at least ${limits.dashboardTokenCharactersMin} characters of A–Z a–z 0–9 _ - (WAGGLE_DASHBOARD_TOKEN). Default: a random one, which \`up\` keeps in the data folder`,
     )
     .option("--read-only", "refuse every change from the page")
     .addHelpText("after", examples)
@@ -69,11 +70,13 @@ Examples:
 
 async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<ExitCode> {
   const { settings, logger, output, shell, signal } = context;
-  const options = optionsOf(flags, shell.env);
+  const chosen = optionsOf(flags, shell.env);
   const { nats, natsContext, credentials, inboxPrefix, dataFolder, project, user } = settings;
   const found = await findBroker({
     ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, env: shell.env },
   });
+  const kept = shell.env[FROM_UP] === undefined ? undefined : keptToken(dataFolder, systemRandom);
+  const options = { ...chosen, token: chosen.token ?? kept };
   const transport = await connectNats({
     ...found.address,
     ...(found.inboxPrefix === undefined ? {} : { inboxPrefix: found.inboxPrefix }),
@@ -131,7 +134,7 @@ function optionsOf(
 ) {
   const token = flags.token ?? env["WAGGLE_DASHBOARD_TOKEN"];
   const least = limits.dashboardTokenCharactersMin;
-  if (token !== undefined && !(token.length >= least && /^[A-Za-z0-9_-]+$/.test(token)))
+  if (token !== undefined && !isToken(token))
     throw new UsageError(
       `the token must have at least ${least} characters of A–Z a–z 0–9 _ -: whoever guesses it may change the swarm. For example: openssl rand -hex 16`,
       { field: "--token" },

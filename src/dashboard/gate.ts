@@ -5,7 +5,7 @@
 // - Signed in: the printed URL holds a token. It sets a cookie, HttpOnly and SameSite=Strict, and leaves the URL.
 // - Changes: besides, an Origin that equals the Host, a JSON body, and a token that only the page can read.
 
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Random } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -35,8 +35,8 @@ export class Gate {
 
   constructor({ hosts, isReadOnly, token, random }: GateOptions) {
     this.token = token ?? random.id(limits.dashboardTokenCharacters);
-    this.changeToken = random.id(limits.dashboardTokenCharacters);
-    this.#cookie = random.id(limits.dashboardTokenCharacters);
+    this.changeToken = derived(this.token, "change");
+    this.#cookie = derived(this.token, "cookie");
     this.#hosts = new Set([...loopbackHosts, ...hosts]);
     this.#isReadOnly = isReadOnly;
   }
@@ -106,7 +106,13 @@ export class Gate {
 }
 
 export const SIGN_IN =
-  "Not signed in, or the dashboard was started again: open the URL that `waggle up` or `waggle dashboard` printed";
+  "Not signed in: open the URL that the newest start of `waggle up` or `waggle dashboard` printed";
+
+/** The same for the same token: a browser stays signed in when the dashboard starts again. Does not lead back to it. */
+function derived(token: string, purpose: string): string {
+  const hash = createHmac("sha256", token).update(purpose).digest("hex");
+  return hash.slice(0, limits.dashboardTokenCharacters);
+}
 
 function foreign(header: string): HttpRefusal {
   return new HttpRefusal(

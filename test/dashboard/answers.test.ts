@@ -278,3 +278,15 @@ it("the page and its files, with headers that permit no inline script", async ()
     expect((await page.get(path)).text).not.toContain("dependencies");
   expect(limits.dashboardLiveViewsMax).toBe(32);
 });
+
+describe("a budget with too little left for the oldest task", () => {
+  it("holds tasks up, although it is not used up", async () => {
+    await page.swarm.setProject("blue", { budget: { tokens: 1_000, windowMs: 60_000, mode: "wait" } });
+    await page.swarm.submit({ id: "runs", kind: "count", project: "blue", tokens: 950 });
+    await agent.assignment();
+    await page.swarm.submit({ id: "held", kind: "count", project: "blue", tokens: 400 });
+    expect((await get("budgets")).projects.blue).toMatchObject({
+      ...{ spent: 0, reserved: 950, isUsedUp: false, isBinding: true, needed: 400, queued: 1 },
+    });
+  });
+});

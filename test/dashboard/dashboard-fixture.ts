@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
-import { systemClock, systemRandom } from "../../src/clock.ts";
+import { type Clock, systemClock, systemRandom } from "../../src/clock.ts";
 import {
   type DashboardOptions,
   type RunningDashboard,
@@ -51,7 +51,7 @@ export class Fixture {
     this.#folder = folder;
   }
 
-  static async start(options: Partial<DashboardOptions> = {}): Promise<Fixture> {
+  static async start(options: Partial<DashboardOptions> = {}, clock: Clock = systemClock): Promise<Fixture> {
     const test = await startTestSwarm();
     const transport = test.hub.connect();
     const swarm = await connect({ swarm: "test", transport, user: "ann" });
@@ -60,7 +60,7 @@ export class Fixture {
     await writeFile(join(folder, "app.js"), "export {};");
     const running = await startDashboard(
       {
-        ...{ swarm, transport, subjects, clock: systemClock, random: systemRandom, logger: silentLogger },
+        ...{ swarm, transport, subjects, clock, random: systemRandom, logger: silentLogger },
         ...{
           assetsFolder: folder,
           version: "0.0.0",

@@ -2,6 +2,7 @@
 // leader that is gone.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { patched } from "../../src/dashboard/merge-patch.ts";
 import { limits } from "../../src/limits.ts";
 import { Fixture, type Live } from "./dashboard-fixture.ts";
@@ -178,6 +179,64 @@ describe("coming back", () => {
     },
   );
 });
+
+describe("coming back after an hour", () => {
+  it("a whole state, the newest events, and the number of those it missed", async () => {
+    const clock = new LateClock();
+    const late = await Fixture.start({}, clock);
+    try {
+      const tasks = late.live("view=tasks");
+      const events = late.live("view=events&types=TaskSubmitted");
+      await late.swarm.submit({ id: "before", kind: "count" });
+      await tasks.says("delta");
+      const seen = await events.says("events");
+      const lastOf = ({ messages }: Live) => messages.findLast(({ id }) => id !== undefined)?.id ?? "";
+      const places = { tasks: lastOf(tasks), events: seen.id ?? "" };
+      for (const stream of [tasks, events]) {
+        stream.close();
+        await stream.ended;
+      }
+      clock.laterMs += 60 * 60_000;
+      const missed = Array.from({ length: limits.dashboardBackfillBatchesMax + 20 }, (_, at) => `t${at}`);
+      await Promise.all(missed.map((id) => late.swarm.submit({ id, kind: "count" })));
+      const watcher = late.live("view=system"); // with the next look, the views of an hour ago are forgotten
+      await watcher.says("point");
+
+      const again = late.live("view=tasks", { "last-event-id": places.tasks });
+      const { data } = await again.says("state");
+      expect(data.data.tasks).toMatchObject({ queued: missed.length + 1 });
+      const tail = late.live("view=events&types=TaskSubmitted", { "last-event-id": places.events });
+      const { data: told } = await tail.says("events");
+      expect(told.rows.at(-1).task).toMatch(/^t\d+$/);
+      expect(told.skipped).toBeGreaterThan(0);
+      expect(told.rows.length + told.skipped).toBeGreaterThanOrEqual(missed.length);
+      for (const stream of [watcher, again, tail]) stream.close();
+    } finally {
+      await late.stop();
+    }
+  });
+});
+
+/** The system's clock, and a time that can be set forward. Timers keep their pace. */
+class LateClock implements Clock {
+  laterMs = 0;
+
+  now() {
+    return systemClock.now() + this.laterMs;
+  }
+
+  monotonicMs() {
+    return systemClock.monotonicMs() + this.laterMs;
+  }
+
+  after(...args: Parameters<Clock["after"]>) {
+    return systemClock.after(...args);
+  }
+
+  soon(run: () => void) {
+    systemClock.soon(run);
+  }
+}
 
 describe("many views", () => {
   it("share one state; the 33rd gets 503 with Retry-After, and a place when one is free", async () => {

@@ -1,6 +1,8 @@
 // `waggle dashboard`, and the dashboard of `waggle up`, as processes: flags, ports, and their ends.
 
+import { readFile, stat } from "node:fs/promises";
 import { get } from "node:http";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
@@ -36,6 +38,19 @@ describe("waggle up", () => {
     expect(await statusAt(new URL("/api/overview", url))).toBe(401);
     expect((await up.kill("SIGINT")).code).toBe(0);
     await expect.poll(() => statusAt(url), { timeout: 10_000 }).toBeUndefined();
+  });
+
+  it("keeps its token readable only to its owner, so that a browser stays signed in over a restart", async () => {
+    const up = workplace.start("up", "--dashboard");
+    const first = await urlOf(up);
+    const file = join(workplace.dataFolder, "dashboard-token");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(first.pathname).toBe(`/enter/${(await readFile(file, "utf8")).trim()}`);
+    await up.kill("SIGINT");
+    const other = await urlOf(workplace.start("up", "--dashboard"));
+    expect(other.pathname).toBe(first.pathname);
+    const own = await urlOf(workplace.start("dashboard", "--port", "0"));
+    expect(own.pathname).not.toBe(first.pathname);
   });
 
   it("killed, leaves no dashboard behind", async () => {

@@ -4,12 +4,13 @@
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { patched } from "../merge-patch.ts";
 import type { ApiError, EventRow, HistoryPoint, LiveMessages, LiveView, LiveViews } from "../wire.ts";
-import { readSession } from "./api.ts";
+import { ApiFailure, messageOf, readSession } from "./api.ts";
 import { RECONNECT_MS, RECONNECT_MS_MAX, UPDATE_MS } from "./bounds.ts";
 import { type Filters, href } from "./router.ts";
 
 export interface Lost {
-  readonly what: "leader" | "server" | "dashboard";
+  /** `session`: the dashboard was started with another token. */
+  readonly what: "leader" | "server" | "dashboard" | "session";
   readonly sinceAt: number;
   readonly message: string;
   readonly next: string;
@@ -182,17 +183,28 @@ export class Live {
     this.#isFresh = false;
   }
 
+  /** Not told by the server: the server does not answer, or not to this browser. */
+  #isOwnLoss(): boolean {
+    const what = this.#lost.peek()?.what;
+    return what === "dashboard" || what === "session";
+  }
+
   /** The stream broke, and the browser gives no reason. A question to the server finds the reason. */
   async #fail(): Promise<void> {
     this.#close();
     this.#connection.value = "lost";
-    const message = await readSession().then(
-      () => "The live view ended. Too many views may be open: close one in another window",
-      (error: unknown) => (error as Error).message,
+    const { what, message } = await readSession().then(
+      () => ({
+        what: "dashboard" as const,
+        message: "The live view ended. Too many views may be open: close one in another window",
+      }),
+      (error: unknown) => ({ what: whatOf(error), message: messageOf(error) }),
     );
     if (this.#source !== undefined || this.#wanted === undefined) return;
-    if (this.#lost.peek()?.what !== "dashboard")
-      this.#lost.value = { what: "dashboard", sinceAt: Date.now(), message, next: "waggle up" };
+    if (this.#lost.peek()?.what !== what) {
+      const sinceAt = this.#isOwnLoss() ? (this.#lost.peek()?.sinceAt ?? Date.now()) : Date.now();
+      this.#lost.value = { what, sinceAt, message, next: "waggle up" };
+    }
     this.#retryTimer = setTimeout(() => this.#open(), this.#pauseMs);
     this.#pauseMs = Math.min(RECONNECT_MS_MAX, this.#pauseMs * 2);
   }
@@ -210,4 +222,8 @@ export class Live {
     this.#source?.close();
     this.#source = undefined;
   }
+}
+
+function whatOf(error: unknown): "dashboard" | "session" {
+  return error instanceof ApiFailure && error.code === "WAGGLE_FORBIDDEN" ? "session" : "dashboard";
 }

@@ -57,12 +57,22 @@ export function Shell(): View {
   </div>`;
 }
 
+const lostWords: Readonly<Record<Lost["what"], string>> = {
+  leader: "No leader answers.",
+  server: "The broker is gone.",
+  dashboard: "The dashboard's server is gone.",
+  session: "The dashboard was started again, with another token.",
+};
+
 function banner({ what, message, next, sinceAt }: Lost, retry: () => void): View {
+  const isSession = what === "session";
+  const advice = isSession
+    ? "Open the link that the newest start printed, in any tab: this page then goes on"
+    : message.replace(/\.?$/, "");
   return html`<div class="banner bad row" role="alert" data-lost=${what}>
-    <span>${what === "leader" ? "No leader answers." : what === "server" ? "The broker is gone." : "The dashboard's server is gone."}
-      ${" "}${message.replace(/\.?$/, ".")} The figures are those of ${clockTime(sinceAt)}.</span>
-    ${h(Command, { text: next })}
-    ${what === "dashboard" && html`<button type="button" class="button" onClick=${retry}>Try now</button>`}
+    <span>${lostWords[what]} ${advice}. The figures are those of ${clockTime(sinceAt)}.</span>
+    ${!isSession && h(Command, { text: next })}
+    ${(what === "dashboard" || isSession) && html`<button type="button" class="button" onClick=${retry}>Try now</button>`}
   </div>`;
 }
 
