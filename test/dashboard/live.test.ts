@@ -187,6 +187,7 @@ describe("coming back after an hour", () => {
     try {
       const tasks = late.live("view=tasks");
       const events = late.live("view=events&types=TaskSubmitted");
+      await Promise.all([tasks.says("state"), events.says("state")]);
       await late.swarm.submit({ id: "before", kind: "count" });
       await tasks.says("delta");
       const seen = await events.says("events");
