@@ -9,11 +9,12 @@ import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
-export function attemptBlock(attempt: AttemptStory, view: View): string {
+/** @param nowAt journal time of the story, ms since the Unix epoch */
+export function attemptBlock(attempt: AttemptStory, nowAt: number, view: View): string {
   const { colors } = view;
   const { receipt } = attempt;
   const title = `attempt ${attempt.attempt}`;
-  const line = `${title} at ${attempt.agent}, ${formatTime(attempt.assignedAt)}: ${ending(attempt)}`;
+  const line = `${title} at ${attempt.agent}, ${formatTime(attempt.assignedAt)}: ${ending(attempt, nowAt)}`;
   const [first = "", ...further] = hanging(line, view.columns);
   const rows = receipt.candidates.map((candidate, at): Cell[] => [
     `${at === 0 ? "→" : " "} ${candidate.agent}`,
@@ -91,11 +92,13 @@ export function termCells(terms: CandidateTerms | undefined): Cell[] {
   ];
 }
 
-function ending(attempt: AttemptStory): string {
-  const { ended, latencyMs, error, runningAt } = attempt;
-  if (ended === undefined)
-    return `${runningAt === undefined ? "sent to the agent" : "runs"}${tokensText(attempt)}`;
-  const took = latencyMs === undefined ? "" : ` after ${duration(latencyMs)}`;
+function ending(attempt: AttemptStory, nowAt: number): string {
+  const { ended, assignedAt, endedAt, error, runningAt } = attempt;
+  const sinceMs = Math.max(0, nowAt - (runningAt ?? assignedAt));
+  const state = runningAt === undefined ? "sent to the agent" : `runs for ${duration(sinceMs)} so far`;
+  if (ended === undefined) return `${state}${tokensText(attempt)}`;
+  const tookMs = attempt.latencyMs ?? (endedAt === undefined ? undefined : endedAt - assignedAt);
+  const took = tookMs === undefined ? "" : ` after ${duration(tookMs)}`;
   const why = error === undefined || error === "" ? "" : `: ${printable(error)}`;
   return `${ended}${took}${tokensText(attempt)}${why}`;
 }

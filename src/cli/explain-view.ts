@@ -31,7 +31,7 @@ export function renderExplanation({ explanation, showsAll, firstIdx }: Explanati
     blocks.push(agentBlock(explanation, waiting, showsAll, view));
   }
   blocks.push(unassignedText(explanation, view), unkeptText(explanation, firstIdx) ?? "");
-  blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
+  blocks.push(...attempts.map((attempt) => attemptBlock(attempt, explanation.at, view)));
   if (attempts.length > 0 && firstIdx === 1) {
     const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} shows every agent at that moment`;
     blocks.push(hanging(hint, view.columns).map(view.colors.dim).join("\n"));

@@ -32,7 +32,7 @@ export interface StoryTold {
 export function renderStory(id: string, { story, wait, logs, firstIdx }: StoryTold, view: View): string {
   const blocks = [
     headline(id, story, view),
-    ...story.attempts.map((attempt) => attemptBlock(attempt, view)),
+    ...story.attempts.map((attempt) => attemptBlock(attempt, story.status.at, view)),
     logsBlock(logs, view),
     resultBlock(story, view),
     waitingBlock(id, wait, story, view),

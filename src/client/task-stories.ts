@@ -236,10 +236,11 @@ export function changedBatchesOf({ events }: StoryLine): readonly number[] {
 /** The place of a task, from its status. */
 type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round" | "idx">;
 
-function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
+function cannotReplay({ task, endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;
   const left = isGone ? "the task's record is no longer kept either" : "only its receipt may be left";
-  return `an assignment is replayed from the journal's first batch, and the journal begins at batch ${firstIdx}: ${left}`;
+  const remedy = `\`waggle explain ${task} --journal\` begins at the journal's base instead`;
+  return `an assignment is replayed from the journal's first batch, and the journal begins at batch ${firstIdx}: ${left}. ${remedy}`;
 }
 
 function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt: number): string {

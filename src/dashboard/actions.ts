@@ -1,6 +1,7 @@
 // Changes that the page asks for, each with the command line that does the same. The swarm decides: the dashboard only
 // checks what was asked, counts what a filter matches before and after the user confirmed, and passes it on.
 
+import { counted } from "../audit/describe.ts";
 import type { BulkResult } from "../client/bulk.ts";
 import { cancellableStates } from "../client/cancels.ts";
 import { retryableStates } from "../client/retries.ts";
@@ -97,7 +98,7 @@ export class Actions {
     const command = filterCommand(verb, filter, "--yes");
     if (dryRun === true) {
       const sample = listed.slice(0, limits.dashboardSampleShown).map(taskRow);
-      const text = `${counted(listed.length)} match`;
+      const text = `${counted(listed.length, "task")} match`;
       return { ...answerOf({ command, isDryRun: true, count: listed.length, text }), sample };
     }
     if (expected !== listed.length)
@@ -114,7 +115,7 @@ export class Actions {
   async #touchNamed(verb: Verb, { tasks, dryRun }: NamedTasks): Promise<ActionAnswer> {
     const command = tasksCommand(verb, tasks);
     if (dryRun === true)
-      return answerOf({ command, isDryRun: true, count: tasks.length, text: counted(tasks.length) });
+      return answerOf({ command, isDryRun: true, count: tasks.length, text: counted(tasks.length, "task") });
     return await this.#run(
       verb,
       tasks.map((task) => defined(task)),
@@ -158,7 +159,7 @@ export class Actions {
           )
         : toldResults(await this.#swarm.retry(tasks, options), tasks, ({ round }) => `round ${round} began`);
     const refused = results.filter(({ ok }) => !ok);
-    const done = `${counted(results.length - refused.length)} ${verb === "cancel" ? "cancelled" : "retried"}`;
+    const done = `${counted(results.length - refused.length, "task")} ${verb === "cancel" ? "cancelled" : "retried"}`;
     const text = refused.length === 0 ? done : `${done}; ${refused.length} refused`;
     const shown = [...refused, ...results.filter(({ ok }) => ok)].slice(0, limits.dashboardResultsShown);
     return {
@@ -241,9 +242,4 @@ function toldResults<Outcome>(
 
 function codeOf(error: unknown): string {
   return error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT";
-}
-
-/** `1 task`, `3 tasks`. */
-function counted(count: number): string {
-  return count === 1 ? "1 task" : `${count.toLocaleString("en-US")} tasks`;
 }

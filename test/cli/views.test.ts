@@ -458,7 +458,8 @@ describe("a task's story", () => {
 
   it.each([
     [{}, "sent to the agent"],
-    [{ tokensReserved: 1_000, runningAt: 5 }, "runs, 1,000 tokens reserved"],
+    [{ tokensReserved: 1_000, runningAt: 5 }, "runs for .+ so far, 1,000 tokens reserved"],
+    [{ ended: "cancelled", endedAt: 4_000 }, "cancelled after 4 s"],
     [{ ended: "completed", tokens: 9, tokensCharged: 9 }, "completed, 9 tokens"],
     [
       { ended: "completed", tokensReserved: 1_000, tokens: 1_200, tokensCharged: 1_200 },

@@ -1,6 +1,7 @@
 // Handlers of `agent.<g>.<a>.acquire` and `.release`: from a message to a command, and from a reply to an answer. Not
 // here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
+import { counted } from "../../audit/describe.ts";
 import type { Command, Reply } from "../../core/command.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -165,8 +166,4 @@ function sessionOver(agent: AgentId): CodedError {
     `this session of agent ${agent} is over, or never began: join, and acquire again`,
     { field: "incarnation" },
   );
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
