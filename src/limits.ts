@@ -236,6 +236,13 @@ export const limits = {
   agentFloodQuietMs: 60_000,
   /** Pairs of agent and message type whose rate is remembered. */
   agentBucketsMax: 50_000,
+  /** Agents of a connection in one message. */
+  agentsPerMessageMax: 1024,
+  /** Agents of a connection send their heartbeats in so many groups per period. The heartbeats of hundreds of agents at
+   *  once hold up a program for tens of ms. */
+  heartbeatGroups: 4,
+  /** Least interval of heartbeats of a connection with several agents: urgent heartbeats wait, and share a message. */
+  bundledHeartbeatsMs: 100,
   /** Assignment numbers that an agent remembers beyond the first missing one: the assignments of a leader in two
    *  heartbeats, at 30,000 per second. */
   assignmentsAheadMax: 65_536,

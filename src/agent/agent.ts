@@ -24,6 +24,7 @@ import { connectNats } from "../transport/nats.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
+import type { Bundler } from "./bundler.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionNotice } from "./link.ts";
 import { abortSignal, callback, readerOf } from "./options.ts";
@@ -66,11 +67,16 @@ export interface TypedAgentOptions<Kind extends TypedKind> extends Omit<AgentOpt
 }
 
 /** How the agent reaches the swarm. `server`: over its own connection, with its own stand-in. `transport`: over a
- *  connection that it leaves open, with the connection's stand-in. Without a stand-in, a handler that blocks
- *  loses its leases. */
+ *  connection that it leaves open, with the connection's stand-in and bundler. Without a stand-in, a handler that
+ *  blocks loses its leases. Without a bundler, each agent sends its own messages. */
 export type AgentConnection =
   | { readonly kind: "server"; readonly server: StandInServer }
-  | { readonly kind: "transport"; readonly transport: Transport; readonly standIn?: StandIn };
+  | {
+      readonly kind: "transport";
+      readonly transport: Transport;
+      readonly standIn?: StandIn;
+      readonly bundler?: Bundler;
+    };
 
 export interface AgentDeps {
   readonly swarm: SwarmId;
@@ -138,6 +144,7 @@ export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<
 interface AgentWire {
   readonly transport: Transport;
   readonly standIn: StandIn | undefined;
+  readonly bundler?: Bundler;
   /** Absent: the connection outlives the agent. */
   readonly close?: () => Promise<void>;
 }
@@ -211,6 +218,7 @@ class LinkedAgent implements Agent {
       heartbeat: subjects.agent(group, id, "heartbeat"),
       log: subjects.agentLog(group, id),
     });
+    const bundle = wire.bundler?.placeFor({ subjects, group, id });
     this.#session = new AgentSession({
       swarm,
       profile,
@@ -220,6 +228,7 @@ class LinkedAgent implements Agent {
       log,
       notify: (notice) => this.#obey(notice),
       ...(standIn === undefined ? {} : { standIn }),
+      ...(bundle === undefined ? {} : { bundle }),
     });
     this.#session.start();
     this.#signal = options.signal;

@@ -12,6 +12,7 @@ import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
 import type { RequestOptions, Transport } from "../transport/transport.ts";
+import type { BundlePlace, PartOutcome } from "./bundler.ts";
 
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
@@ -33,6 +34,7 @@ export class LeaderClient {
   readonly #group: string;
   readonly #agent: string;
   readonly #horizon: Horizon;
+  readonly #bundle: BundlePlace | undefined;
 
   /** @param horizon learns the journal's position from each answer */
   constructor(
@@ -40,7 +42,9 @@ export class LeaderClient {
     subjects: Subjects,
     { id, group = NO_GROUP }: { readonly id: string; readonly group?: string },
     horizon: Horizon,
+    bundle?: BundlePlace,
   ) {
+    this.#bundle = bundle;
     this.#horizon = horizon;
     this.#transport = transport;
     this.#subjects = subjects;
@@ -63,19 +67,14 @@ export class LeaderClient {
     { ending, isRight }: AskTerms<z.infer<Schema>> = {},
   ): Promise<Answer<z.infer<Schema>>> {
     const knownWhenAsked = this.#horizon.known;
-    const outcome = await this.#transport.request(
-      this.#subjects.agent(this.#group, this.#agent, verb),
-      bytesOf(message),
-      {
-        timeoutMs: limits.requestTimeoutMs,
-        ...(ending === undefined ? {} : { ending }),
-      },
-    );
+    const outcome = await this.#request(verb, bytesOf(message), ending);
     switch (outcome.kind) {
+      case "part":
       case "answered": {
-        const value = isRight === undefined ? undefined : readQuickly(outcome.data, isRight);
         const answer =
-          value === undefined ? readAnswer(outcome.data, schema) : ({ kind: "answered", value } as const);
+          outcome.kind === "part"
+            ? sortedPart(outcome.value, schema, isRight)
+            : sortedBytes(outcome.data, schema, isRight);
         if (answer.kind === "answered") this.#horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
       }
@@ -92,6 +91,18 @@ export class LeaderClient {
     }
   }
 
+  async #request(
+    verb: AgentVerb,
+    message: Uint8Array,
+    ending: RequestOptions["ending"],
+  ): Promise<PartOutcome> {
+    if (this.#bundle?.carries(verb) === true) return await this.#bundle.request(verb, message, ending);
+    return await this.#transport.request(this.#subjects.agent(this.#group, this.#agent, verb), message, {
+      timeoutMs: limits.requestTimeoutMs,
+      ...(ending === undefined ? {} : { ending }),
+    });
+  }
+
   tell(verb: AgentVerb, message: object): void {
     this.#transport.publish(this.#subjects.agent(this.#group, this.#agent, verb), encode(message));
   }
@@ -101,14 +112,31 @@ function bytesOf(message: Uint8Array | object): Uint8Array {
   return message instanceof Uint8Array ? message : encode(message);
 }
 
-function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {
+function sortedBytes<Schema extends z.ZodType>(
+  bytes: Uint8Array,
+  schema: Schema,
+  isRight: QuickCheck<z.infer<Schema>> | undefined,
+): Answer<z.infer<Schema>> {
+  const value = isRight === undefined ? undefined : readQuickly(bytes, isRight);
+  if (value !== undefined) return { kind: "answered", value };
   const parsed = parseJson(bytes);
-  if (!parsed.ok) return unreadable(parsed);
-  if (isRefusal(parsed.value)) {
-    const refusal = check(parsed.value, codedErrorSchema);
+  return parsed.ok ? readAnswer(parsed.value, schema) : unreadable(parsed);
+}
+
+function sortedPart<Schema extends z.ZodType>(
+  value: unknown,
+  schema: Schema,
+  isRight: QuickCheck<z.infer<Schema>> | undefined,
+): Answer<z.infer<Schema>> {
+  return isRight?.(value) === true ? { kind: "answered", value } : readAnswer(value, schema);
+}
+
+function readAnswer<Schema extends z.ZodType>(value: unknown, schema: Schema): Answer<z.infer<Schema>> {
+  if (isRefusal(value)) {
+    const refusal = check(value, codedErrorSchema);
     return refusal.ok ? sorted(refusal.value) : unreadable(refusal);
   }
-  const checked = check(parsed.value, schema);
+  const checked = check(value, schema);
   return checked.ok ? { kind: "answered", value: checked.value } : unreadable(checked);
 }
 

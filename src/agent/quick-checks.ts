@@ -29,9 +29,18 @@ function isFrequentPush(value: unknown): value is AssignPush | RevokePush {
 /** True for right assignments; false for wrong ones and for pushes of other types. */
 export function isAssignPush(value: unknown): value is AssignPush {
   if (!isRecord(value)) return false;
-  const { type, term, incarnation, assignments } = value;
-  if (type !== "assign" || !isInt(term) || typeof incarnation !== "string") return false;
-  return Array.isArray(assignments) && assignments.every(isAssignment);
+  const { type, term, agent, others } = value;
+  if (type !== "assign" || !isInt(term) || !hasAssignments(value)) return false;
+  if (agent !== undefined && typeof agent !== "string") return false;
+  return others === undefined || (Array.isArray(others) && others.every(isOtherAgent));
+}
+
+function isOtherAgent(value: unknown): boolean {
+  return isRecord(value) && typeof value["agent"] === "string" && hasAssignments(value);
+}
+
+function hasAssignments({ incarnation, assignments }: Record<string, unknown>): boolean {
+  return typeof incarnation === "string" && Array.isArray(assignments) && assignments.every(isAssignment);
 }
 
 /** True for right revocations; false for wrong revocations and for pushes of other types. Under load the leader revokes
@@ -74,8 +83,15 @@ function isAssignment(value: unknown): value is Assignment {
 /** True for a right response that accepts each result; false for wrong ones and for refusals. */
 export function isUsualResultResponse(value: unknown): value is ResultResponse {
   if (!isRecord(value)) return false;
-  const { ok, term, idx, answers } = value;
-  return ok === undefined && isInt(term) && isInt(idx) && Array.isArray(answers) && answers.every(isAccepted);
+  const { ok, term, idx, answers, others } = value;
+  return (
+    ok === undefined &&
+    others === undefined &&
+    isInt(term) &&
+    isInt(idx) &&
+    Array.isArray(answers) &&
+    answers.every(isAccepted)
+  );
 }
 
 function isAccepted(value: unknown): boolean {

@@ -62,6 +62,7 @@ import { isInbox, subjectsOf } from "../protocol/subjects.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
+import type { BundlePlace } from "./bundler.ts";
 import { Departure } from "./departure.ts";
 import { attemptName, IncarnationState } from "./incarnation-state.ts";
 import { type Answer, LeaderClient } from "./leader-client.ts";
@@ -98,6 +99,8 @@ export interface AgentSessionDeps {
   readonly notify: (notice: SessionNotice) => void;
   /** Sends heartbeats while this thread is blocked. Absent: none does. */
   readonly standIn?: StandInPlace;
+  /** Sends messages of several agents together. Absent: the agent has its connection for itself. */
+  readonly bundle?: BundlePlace;
 }
 
 /** What a heartbeat lists. */
@@ -147,7 +150,13 @@ export class AgentSession implements SessionLink {
     horizon.onLoss(({ message, known, found }) =>
       deps.log.error({ known, found }, `${message} Results that this agent reported may be lost.`),
     );
-    this.#leader = new LeaderClient(deps.transport, subjectsOf(deps.swarm), deps.profile, horizon);
+    this.#leader = new LeaderClient(
+      deps.transport,
+      subjectsOf(deps.swarm),
+      deps.profile,
+      horizon,
+      deps.bundle,
+    );
     const backOff = { pauseMs: limits.agentRetryMs, pauseMsMax: limits.agentRetryMsMax };
     this.#pace = { clock, random, backOff, hurry$: this.#hurry$, stop$: this.#closed$ };
     this.#leases = new LeaseWatch({
@@ -326,7 +335,11 @@ export class AgentSession implements SessionLink {
       (push) => this.#onPush(push),
       { onForbidden: (violation) => this.#signal(signalOfRefusal(forbidden(violation))) },
     );
-    return () => pushes.unsubscribe();
+    const unlisten = this.#deps.bundle?.listen((push) => this.#heed(push));
+    return () => {
+      pushes.unsubscribe();
+      unlisten?.();
+    };
   }
 
   #newIncarnation(): IncarnationState {
@@ -416,14 +429,15 @@ export class AgentSession implements SessionLink {
     };
   }
 
-  /** One heartbeat per period. An extra heartbeat restarts the period. */
+  /** One heartbeat per period, and extra heartbeats. */
   #heartbeats(isUrgent: boolean): Observable<AgentSignal> {
     const isNow = isUrgent || this.#isIn("ending");
-    const scheduler = schedulerOn(this.#deps.clock);
+    const { bundle, clock } = this.#deps;
+    const beats$ = bundle?.beats(this.#heartbeatMs) ?? interval(this.#heartbeatMs, schedulerOn(clock));
     return this.#heartbeatNow$.pipe(
       map(() => true),
       startWith(isNow),
-      switchMap((now) => concat(now ? of(0) : EMPTY, interval(this.#heartbeatMs, scheduler))),
+      switchMap((now) => concat(now ? of(0) : EMPTY, beats$)),
       mergeMap(() => this.#heartbeat()),
     );
   }
@@ -505,12 +519,16 @@ export class AgentSession implements SessionLink {
         { field: push.field, why: push.message },
         "a push does not parse; ignoring it",
       );
-    if (push.value.incarnation !== this.#current.incarnation) return;
+    this.#heed(push.value);
+  }
+
+  #heed(push: AgentPush): void {
+    if (push.incarnation !== this.#current.incarnation) return;
     // Pushes of an old term are late. The exceptions come from a leader of a new swarm that does not know this
     // agent.
-    if (push.value.term < this.#term && push.value.type !== "rejoin" && push.value.type !== "fenced") return;
+    if (push.term < this.#term && push.type !== "rejoin" && push.type !== "fenced") return;
     this.#heedStandIn();
-    if (this.#hear(push.value.term)) this.#obeyLeader(push.value);
+    if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 
   #obeyLeader(push: AgentPush): void {

@@ -12,6 +12,7 @@ import {
   readAgentOptions,
   type TypedAgentOptions,
 } from "../agent/agent.ts";
+import { Bundler } from "../agent/bundler.ts";
 import { argument, callback, flag, judged, objectOf, readerOf, text } from "../agent/options.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
@@ -393,6 +394,7 @@ export class SwarmClient implements Swarm {
   readonly #closed = new AbortController();
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
+  readonly #bundler: Bundler;
   readonly #operations: Operations;
   readonly #cancels: Cancels;
   readonly #retries: Retries;
@@ -436,6 +438,7 @@ export class SwarmClient implements Swarm {
     });
     this.#taskDefaults = { user: deps.user, clock, nextId: () => this.#nextId() };
     this.#agents = new OwnAgents(shared);
+    this.#bundler = new Bundler(deps);
     this.#operations = new Operations(asker, subjects, clock);
     this.#slots = new SlotAgent({
       swarm: deps.swarm,
@@ -605,7 +608,8 @@ export class SwarmClient implements Swarm {
 
   async agent(options: AgentOptions | TypedAgentOptions<TypedKind>): Promise<Agent> {
     const { swarm, transport, clock, random, logger, group, tracing } = this.#deps;
-    const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
+    const own = this.#deps.agentConnection ?? { kind: "transport", transport };
+    const connection = own.kind === "transport" ? { ...own, bundler: this.#bundler } : own;
     return await this.#agents.start(
       { ...(group === undefined ? {} : { group }), ...readAgentOptions(options) },
       { swarm, connection, clock, random, logger, ...(tracing === undefined ? {} : { tracing }) },

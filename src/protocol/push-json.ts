@@ -4,9 +4,13 @@
 import { type JsonWriter, type Piece, piece } from "../core/json-writer.ts";
 import type { AgentPush, Assignment, DonePush, Outcome } from "./schemas.ts";
 
-type AssignPush = Omit<Extract<AgentPush, { readonly type: "assign" }>, "type" | "assignments"> & {
+/** Assignments of one agent. */
+interface AgentAssignments {
+  readonly incarnation: string;
   readonly assignments: readonly Assignment[];
-};
+}
+type AssignPush = Pick<Extract<AgentPush, { readonly type: "assign" }>, "term" | "agent"> &
+  AgentAssignments & { readonly others?: readonly (AgentAssignments & { readonly agent: string })[] };
 type EndedPush = Omit<DonePush, "ended"> & { readonly ended: readonly Outcome[] };
 
 const END = piece("}");
@@ -20,15 +24,35 @@ const INCARNATION = piece(',"incarnation":');
 const ASSIGNMENTS = piece(',"assignments":[');
 
 /** The message as JSON. @param json lends its memory */
-export function assignPushJson(json: JsonWriter, { term, incarnation, assignments }: AssignPush): Uint8Array {
+export function assignPushJson(json: JsonWriter, { term, agent, others, ...first }: AssignPush): Uint8Array {
   json.clear();
   json.number(ASSIGN, term);
+  if (agent !== undefined) json.text(AGENT, agent);
+  writeAssignments(json, first);
+  if (others !== undefined) {
+    for (let n = 0; n < others.length; n += 1) {
+      const other = others[n] as (typeof others)[number];
+      json.text(n === 0 ? OTHERS : NEXT_OTHER, other.agent);
+      writeAssignments(json, other);
+      json.raw(END);
+    }
+    json.raw(others.length === 0 ? NO_OTHERS : END_OF_ARRAY);
+  }
+  json.raw(END);
+  return Buffer.from(json.written);
+}
+
+const OTHERS = piece(',"others":[{"agent":');
+const NEXT_OTHER = piece(',{"agent":');
+const NO_OTHERS = piece(',"others":[]');
+const END_OF_ARRAY = piece("]");
+
+function writeAssignments(json: JsonWriter, { incarnation, assignments }: AgentAssignments): void {
   json.text(INCARNATION, incarnation);
   json.raw(ASSIGNMENTS);
   for (let n = 0; n < assignments.length; n += 1)
     writeAssignment(json, n === 0 ? NUMBER : NEXT_NUMBER, assignments[n] as Assignment);
-  json.raw(END_OF_LIST);
-  return Buffer.from(json.written);
+  json.raw(END_OF_ARRAY);
 }
 
 const NUMBER = piece('{"number":');

@@ -258,8 +258,11 @@ export type JoinRequest = z.infer<typeof joinRequestSchema>;
 
 export const leaveRequestSchema = z.object({ v: version, incarnation: incarnationSchema });
 
-export const heartbeatSchema = z.object({
-  v: version,
+/** In a message for several agents of a connection: the first agent. */
+const speaker = agentIdSchema.optional().describe("the agent; absent: the id in the subject");
+const OTHERS = "the same of further agents of the connection";
+
+const heartbeatFields = {
   incarnation: incarnationSchema,
   status: z.enum(["ready", "busy", "offline"]),
   saturated: z.boolean().optional().describe("no free capacity"),
@@ -276,8 +279,21 @@ export const heartbeatSchema = z.object({
   seen,
   held: z.array(listedAttemptSchema).max(HELD_MAX),
   slots: listedSlotsSchema.optional().describe("slot leases of the agent; absent: none"),
+};
+const agentHeartbeatSchema = z.object(heartbeatFields);
+/** Of one agent. */
+export type Heartbeat = z.infer<typeof agentHeartbeatSchema>;
+
+export const heartbeatSchema = z.object({
+  v: version,
+  agent: speaker,
+  ...heartbeatFields,
+  others: z
+    .array(z.object({ agent: agentIdSchema, ...heartbeatFields }))
+    .max(limits.agentsPerMessageMax)
+    .optional()
+    .describe(OTHERS),
 });
-export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
 export const progressSchema = z.object({
   v: version,
@@ -310,10 +326,17 @@ export const resultSchema = z
   });
 export type ResultReport = z.infer<typeof resultSchema>;
 
+const resultFields = { incarnation: incarnationSchema, results: items.describe("Result, 1…n") };
+
 export const resultRequestSchema = z.object({
   v: version,
-  incarnation: incarnationSchema,
-  results: items.describe("Result, 1…n"),
+  agent: speaker,
+  ...resultFields,
+  others: z
+    .array(z.object({ agent: agentIdSchema, ...resultFields }))
+    .max(limits.agentsPerMessageMax)
+    .optional()
+    .describe(OTHERS),
 });
 
 // --- operator → leader ------------------------------------------------------------------------------
@@ -485,7 +508,12 @@ export const resultAnswerSchema = z.union([
   codedErrorSchema,
 ]);
 export type ResultAnswer = z.infer<typeof resultAnswerSchema>;
-export const resultResponseSchema = answerOf(resultAnswerSchema);
+export const resultResponseSchema = answerOf(resultAnswerSchema).extend({
+  others: z
+    .array(z.union([z.object({ answers: z.array(resultAnswerSchema) }), codedErrorSchema]))
+    .optional()
+    .describe("of the request's `others`, in order"),
+});
 
 const namedAttemptSchema = z.object({ project: z.string(), task: z.string(), attempt: z.int() });
 
@@ -506,7 +534,14 @@ export const joinResponseSchema = z.union([
 export type JoinResponse = z.infer<typeof joinResponseSchema>;
 
 /** Answer to a heartbeat that was sent as a request: every listed lease is renewed. */
-export const heartbeatResponseSchema = z.object({ term, renewed: z.literal(true) });
+export const heartbeatResponseSchema = z.object({
+  term,
+  renewed: z.literal(true),
+  others: z
+    .array(z.object({ renewed: z.literal(true).optional() }))
+    .optional()
+    .describe("of the heartbeat's `others`, in order; without `renewed`: not confirmed"),
+});
 
 export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, idx }), codedErrorSchema]);
 
@@ -537,6 +572,8 @@ export const assignmentSchema = z.object({
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 
+const assignFields = { incarnation: z.string(), assignments: z.array(assignmentSchema) };
+
 /** On `agent.<g>.<a>.assign`. An agent ignores messages for another incarnation, terms below the highest it has seen,
  *  and a (task, attempt) that it has already started. `fenced` is final. `rejoin`: the attempts were reassigned; the
  *  agent aborts them and joins as a new incarnation. */
@@ -544,8 +581,12 @@ export const agentPushSchema = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("assign"),
     term,
-    incarnation: z.string(),
-    assignments: z.array(assignmentSchema),
+    agent: z.string().optional().describe("the agent; absent: the id in the subject"),
+    ...assignFields,
+    others: z
+      .array(z.object({ agent: z.string(), ...assignFields }))
+      .optional()
+      .describe(OTHERS),
   }),
   z.object({
     type: z.literal("revoke"),

@@ -113,7 +113,7 @@ describe("with a batch stored long after it fell silent", () => {
         held: [],
         seen: assignmentNumber(seen),
       };
-      return presences.heartbeat(state, row, beat).missing.map((attempt) => attempt.number);
+      return presences.heartbeat(state, row, beat, row.id).missing.map((attempt) => attempt.number);
     };
     expect([lacks(0), lacks(0), lacks(number)]).toEqual([[number], [number], []]);
   });

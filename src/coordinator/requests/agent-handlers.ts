@@ -5,12 +5,21 @@
 import type { Command, Reply } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
 import { headOf } from "../../cut-text.ts";
-import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
+import {
+  type AgentId,
+  type AssignmentNumber,
+  type GroupId,
+  type Incarnation,
+  NO_GROUP,
+  type Term,
+} from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { decode, encode } from "../../protocol/codec.ts";
+import { decode, encode, encodeText } from "../../protocol/codec.ts";
+import { readQuickly } from "../../protocol/quick-checks.ts";
 import {
   agentIdSchema,
   groupIdSchema,
+  type Heartbeat,
   heartbeatSchema,
   joinRequestSchema,
   leaveRequestSchema,
@@ -22,16 +31,10 @@ import {
 import { progressSubject } from "../../protocol/subjects.ts";
 import type { Message } from "../../transport/transport.ts";
 import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
-import {
-  answersJson,
-  backpressure,
-  joinAnswer,
-  otherGroup,
-  resultAnswerJson,
-  sendFitting,
-} from "./answers.ts";
+import { backpressure, joinAnswer, otherGroup, resultAnswersJson, sendFitting } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
+import { Items } from "./items.ts";
 import type { HeartbeatVerdict } from "./presence.ts";
 import {
   isPlainHeartbeat,
@@ -42,18 +45,13 @@ import {
 } from "./quick-checks.ts";
 import { SlotHandlers } from "./slot-handlers.ts";
 
-const resultRequest = {
-  schema: resultRequestSchema,
-  list: "results",
-  itemSchema: resultSchema,
-  isRight: isRightResultRequest,
-} as const;
-
 /** A session of an agent. */
 interface Session {
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
 }
+
+type Verdict = HeartbeatVerdict & { readonly session: Session };
 
 export class AgentHandlers {
   readonly #intake: Intake;
@@ -89,7 +87,7 @@ export class AgentHandlers {
       case "leave":
         return this.#leave(name.agent, message);
       case "result":
-        return this.#result(name.agent, message);
+        return this.#result(name, message);
       case "acquire":
       case "release":
         return this.#slots[verb](name.agent, message);
@@ -131,42 +129,58 @@ export class AgentHandlers {
 
   // --- heartbeats and progress ----------------------------------------------------------------------
 
-  #heartbeat({ group, agent }: AgentName, message: Message): void {
-    const { term, state, transport, presences, isTrusted } = this.#parts;
-    const heartbeat = readMessage(message.data, heartbeatSchema, isPlainHeartbeat);
-    if (!heartbeat.ok) return this.#intake.refuseMaybe(message, heartbeat);
-    const session = { agent, incarnation: heartbeat.value.incarnation };
-    const row = state.agentById.get(agent);
-    if (row?.online !== true || row.incarnation !== session.incarnation) {
-      this.#heard(session);
-      return this.#dismiss(session, group, row?.online === true ? "fenced" : "rejoin");
-    }
-    const verdict = presences.heartbeat(state, row, heartbeat.value);
-    const { reply } = message;
+  /** Heartbeats of one agent, or of several agents of a connection. All share one entry of the inbox, and an answer. */
+  #heartbeat(name: AgentName, { data, reply }: Message): void {
+    const { term, transport, isTrusted } = this.#parts;
+    const read = readMessage(data, heartbeatSchema, isPlainHeartbeat);
+    if (!read.ok) return this.#intake.refuseMaybe({ reply }, read);
+    const { agent = name.agent, others = [] } = read.value;
+    const verdicts = [this.#verdict(name, agent, read.value)];
+    for (const other of others) verdicts.push(this.#verdict(name, other.agent, other));
     const renew = () => {
-      if (reply !== undefined) sendFitting(transport, reply, encode({ term: term(), renewed: true }));
+      if (reply !== undefined) sendFitting(transport, reply, encodeText(renewalJson(term(), verdicts)));
     };
-    const isInOrder = verdict.command === undefined && verdict.missing.length === 0;
+    const open = verdicts.filter((verdict) => verdict !== undefined);
+    if (open.length === 0) return;
+    const isInOrder = open.every(({ command, missing }) => command === undefined && missing.length === 0);
     if (isInOrder && isTrusted()) renew();
-    else this.#reconcile(session, verdict, renew);
+    else this.#reconcile(open, renew);
   }
 
-  /** Has the turn decide on a heartbeat, and sends missing assignments again if the agent still has them then.
-   *  @param renew answers the heartbeat, behind all pushes to the agent */
-  #reconcile(session: Session, { command, missing }: HeartbeatVerdict, renew: () => void): void {
+  /** @returns undefined for a heartbeat that renews nothing */
+  #verdict({ group, agent: speaker }: AgentName, agent: AgentId, heartbeat: Heartbeat): Verdict | undefined {
+    const { state, presences } = this.#parts;
+    const session = { agent, incarnation: heartbeat.incarnation };
+    const row = state.agentById.get(agent);
+    if (row?.online === true && row.group !== group) return undefined;
+    if (row?.online !== true || row.incarnation !== session.incarnation) {
+      this.#heard(session);
+      this.#dismiss(session, group, row?.online === true ? "fenced" : "rejoin");
+      return undefined;
+    }
+    return { session, ...presences.heartbeat(state, row, heartbeat, speaker) };
+  }
+
+  /** Has the turn decide on heartbeats, and sends missing assignments again if the agents still have them then.
+   *  @param renew answers the heartbeats, behind all pushes to the agents */
+  #reconcile(verdicts: readonly Verdict[], renew: () => void): void {
     const replies: Reply[] = [];
     const effects: Effect[] = [];
+    const decided = verdicts.filter(({ command }) => command !== undefined);
     this.#parts.enqueue({
-      commands: command === undefined ? [] : [command],
+      commands: decided.map(({ command }) => command as Command),
       replies,
       look: (state) => {
-        for (const attempt of missing) {
-          if (state.agentById.get(session.agent)?.open.get(attempt.number) === attempt)
-            effects.push(...sentAgain(state, attempt));
+        for (const { session, missing } of verdicts) {
+          for (const attempt of missing) {
+            if (state.agentById.get(session.agent)?.open.get(attempt.number) === attempt)
+              effects.push(...sentAgain(state, attempt));
+          }
         }
       },
       finish: (commit) => {
-        this.#notifyReconciled(session, replies.at(-1), commit);
+        for (const [nth, { session }] of decided.entries())
+          this.#notifyReconciled(session, replies[nth], commit);
         this.#parts.outbox.perform(effects, commit);
         renew();
       },
@@ -262,25 +276,71 @@ export class AgentHandlers {
     });
   }
 
-  #result(agent: AgentId, message: Message): void {
-    const request = this.#intake.readItems(message, resultRequest);
+  /** Results of one agent, or of several agents of a connection. */
+  #result(name: AgentName, message: Message): void {
+    const request = this.#readResults(message);
     if (request === undefined) return;
-    const { reply, items } = request;
-    const { incarnation } = request.body;
-    this.#heard({ agent, incarnation });
-    const { random } = this.#parts;
-    const commands = items.right.map((report): Command => {
-      const { project, task, attempt, token } = report;
-      const outcome = reportedOutcome(report);
-      const jitter = random.next();
-      return { type: "ReportResult", agent, incarnation, project, task, attempt, token, outcome, jitter };
+    const { state, random } = this.#parts;
+    const commands: Command[] = [];
+    const ofAgents = request.ofAgents.map(({ agent = name.agent, incarnation, items }) => {
+      const row = state.agentById.get(agent);
+      if (row?.online === true && row.group !== name.group) return otherGroup(agent);
+      this.#heard({ agent, incarnation });
+      for (const report of items.right) {
+        const { project, task, attempt, token } = report;
+        const outcome = reportedOutcome(report);
+        const jitter = random.next();
+        const session = { agent, incarnation };
+        commands.push({ type: "ReportResult", ...session, project, task, attempt, token, outcome, jitter });
+      }
+      return items;
     });
     this.#intake.decide({
-      reply,
+      reply: request.reply,
       commands,
-      answer: (replies, commit) => answersJson(items, { replies, commit }, resultAnswerJson),
+      answer: (replies, commit) => resultAnswersJson(ofAgents, replies, commit),
     });
   }
+
+  /** @returns undefined for an invalid request */
+  #readResults(message: Message): ReadResults | undefined {
+    const right = readQuickly(message.data, isRightResultRequest);
+    if (right !== undefined && message.reply !== undefined) {
+      const ofAgents = [right, ...(right.others ?? [])];
+      return {
+        reply: message.reply,
+        ofAgents: ofAgents.map((each) => ({ ...each, items: new Items(each.results) })),
+      };
+    }
+    const request = this.#intake.read(message, (data) => decode(data, resultRequestSchema));
+    if (request === undefined) return undefined;
+    const { body, reply } = request;
+    const items = (results: readonly unknown[], list: string) =>
+      this.#intake.checkItems(results, resultSchema, list);
+    const others = (body.others ?? []).map((other, at) => ({
+      ...other,
+      items: items(other.results, `others[${at}].results`),
+    }));
+    return { reply, ofAgents: [{ ...body, items: items(body.results, "results") }, ...others] };
+  }
+}
+
+interface ReadResults {
+  readonly reply: string;
+  readonly ofAgents: readonly {
+    /** Absent: the agent of the subject. */
+    readonly agent?: AgentId | undefined;
+    readonly incarnation: Incarnation;
+    readonly items: Items<ResultReport>;
+  }[];
+}
+
+/** The answer to heartbeats. @param verdicts undefined: not renewed */
+function renewalJson(term: Term, verdicts: readonly (Verdict | undefined)[]): string {
+  const [first, ...others] = verdicts.map((verdict) => verdict !== undefined);
+  const head = first === true ? `{"term":${term},"renewed":true` : `{"term":${term}`;
+  if (others.length === 0) return `${head}}`;
+  return `${head},"others":[${others.map((isRenewed) => (isRenewed ? '{"renewed":true}' : "{}")).join(",")}]}`;
 }
 
 function reportedOutcome(report: ResultReport): Extract<Command, { type: "ReportResult" }>["outcome"] {

@@ -18,7 +18,7 @@ import type {
 import type { EstimateSource } from "../../state/estimate.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
-import type { Items } from "./items.ts";
+import { Items } from "./items.ts";
 
 export function codedError(
   code: WaggleErrorCode,
@@ -46,8 +46,32 @@ export function submitAnswerJson(reply: Reply): string {
   return `{"ok":true,"task":${nameJson(reply.task)}}`;
 }
 
+/** JSON of the answer to results: of an agent, and of further agents of its connection. An agent's results are refused
+ *  as a whole, or answered in order. */
+export function resultAnswersJson(
+  ofAgents: readonly (Items<unknown> | CodedError)[],
+  replies: readonly Reply[],
+  { term, idx }: Commit,
+): string {
+  let from = 0;
+  const fieldsOf = (items: Items<unknown> | CodedError) => {
+    if (!(items instanceof Items)) return JSON.stringify(items).slice(1, -1);
+    const answers = items.map(
+      (_, nth) => resultAnswerJson(replies[from + nth] ?? { kind: "none" }),
+      JSON.stringify,
+    );
+    from += items.right.length;
+    return `"answers":[${answers.join(",")}]`;
+  };
+  const [first, ...others] = ofAgents.map(fieldsOf);
+  const head = `{"term":${term},"idx":${idx},${first}`;
+  return others.length === 0
+    ? `${head}}`
+    : `${head},"others":[${others.map((each) => `{${each}}`).join(",")}]}`;
+}
+
 /** Writes the usual answer directly, several times as fast as `JSON.stringify`. */
-export function resultAnswerJson(reply: Reply): string {
+function resultAnswerJson(reply: Reply): string {
   return reply.kind === "ok" ? '{"ok":true,"status":"ok"}' : JSON.stringify(resultAnswer(reply));
 }
 

@@ -136,7 +136,7 @@ export class Intake {
   }
 
   /** Refuses a request, or counts a message without a reply subject. */
-  refuseMaybe({ reply }: Message, error: CodedError): void {
+  refuseMaybe({ reply }: Pick<Message, "reply">, error: CodedError): void {
     if (reply === undefined) this.count("invalid-publish");
     else this.refuse(reply, error);
   }
@@ -187,11 +187,12 @@ export class Intake {
     if (request === undefined) return undefined;
     return {
       ...request,
-      items: this.#checkItems(request.body[list] as readonly unknown[], itemSchema, list),
+      items: this.checkItems(request.body[list] as readonly unknown[], itemSchema, list),
     };
   }
 
-  #checkItems<Item>(items: readonly unknown[], schema: z.ZodType<Item>, list: string): Items<Item> {
+  /** Checks the items of a request. @param list name of the field */
+  checkItems<Item>(items: readonly unknown[], schema: z.ZodType<Item>, list: string): Items<Item> {
     const right: Item[] = [];
     const wrongByPlace = new Map<number, CodedError>();
     for (const [place, item] of items.entries()) {

@@ -92,7 +92,7 @@ export class Outbox {
           break;
       }
     }
-    for (const ofAgent of mails.byAgent) for (const mail of ofAgent) this.#deliver(mail, commit);
+    this.#deliver([...mails.byAgent].flat(), commit);
     for (const [inbox, ended] of endedByInbox) this.announce(inbox, ended, commit);
   }
 
@@ -123,13 +123,9 @@ export class Outbox {
   }
 
   /** Sends a message to an agent. @param group default: the agent's group */
-  push(agent: AgentId, message: object, group = this.#groupOf(agent)): void {
-    this.#push(agent, encode(message), group);
-  }
-
-  #push(agent: AgentId, message: Uint8Array, group: GroupId): void {
+  push(agent: AgentId, message: object, group: GroupId = this.#groupOf(agent)): void {
     const { transport, subjects } = this.#deps;
-    transport.publish(subjects.assign(group, agent), message);
+    transport.publish(subjects.assign(group, agent), encode(message));
   }
 
   #groupOf(agent: AgentId): GroupId {
@@ -166,37 +162,97 @@ export class Outbox {
     if (granted.length > 0) this.push(agent, { type: "slots-granted", ...head, handles: granted });
   }
 
-  #deliver(mail: AgentMail, commit: Commit): void {
-    const { agent, incarnation, revokedByReason, assignments, tell } = mail;
-    const { term } = commit;
-    for (const [reason, attempts] of revokedByReason)
-      this.revoke({ agent, incarnation, attempts, reason }, commit);
-    // The append took long, and the agent is silent. The lease of a new attempt would begin shortly before the leader
-    // declares the agent lost, and the attempt would run beside the next attempt. The agent's next heartbeat has the
-    // assignment sent.
-    const isSilent = this.#deps.presences.isSilent(agent, incarnation);
-    if (isSilent) this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
-    else this.#assign(mail, commit);
-    this.sendSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
-    for (const type of tell) this.push(agent, { type, term, incarnation });
+  #deliver(mails: readonly AgentMail[], commit: Commit): void {
+    for (const { agent, incarnation, revokedByReason } of mails)
+      for (const [reason, attempts] of revokedByReason)
+        this.revoke({ agent, incarnation, attempts, reason }, commit);
+    this.#assign(mails, commit);
+    for (const mail of mails) {
+      const { agent, incarnation, tell } = mail;
+      this.sendSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
+      for (const type of tell) this.push(agent, { type, term: commit.term, incarnation });
+    }
   }
 
-  #assign({ agent, incarnation, assignments }: AgentMail, { term }: Commit): void {
-    // The connection would keep the message, and could deliver it after the attempt was taken back. The agent's next
-    // heartbeat has the assignment sent.
-    if (this.#deps.transport.status() !== "connected")
-      return this.#deps.presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
-    for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
-      const push = assignPushJson(this.#json, { term, incarnation, assignments: part });
-      this.#push(agent, push, this.#groupOf(agent));
-      this.#deps.presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
+  /** Sends assignments: one message per connection, as far as the agents of a connection speak on one subject. */
+  #assign(mails: readonly AgentMail[], { term }: Commit): void {
+    const mailsBySubject = new Map<string, AgentMail[]>();
+    for (const mail of mails) {
+      const { agent, incarnation, assignments } = mail;
+      const newest = assignments.at(-1)?.number;
+      if (newest === undefined) continue;
+      if (this.#isWithheld(agent, incarnation)) {
+        this.#deps.presences.withheld(agent, incarnation, newest);
+        continue;
+      }
+      const { subjects, presences } = this.#deps;
+      const subject = subjects.assign(this.#groupOf(agent), presences.speakerOf(agent, incarnation));
+      const shared = mailsBySubject.get(subject);
+      if (shared === undefined) mailsBySubject.set(subject, [mail]);
+      else shared.push(mail);
     }
+    for (const [subject, shared] of mailsBySubject)
+      for (const part of this.#assignmentsFitting(shared)) this.#sendAssignments(subject, part, term);
+  }
+
+  /** Whether an agent's assignments wait for its next heartbeat, which has them sent. */
+  #isWithheld(agent: AgentId, incarnation: Incarnation): boolean {
+    const { presences, transport } = this.#deps;
+    // The append took long, and the agent is silent. The lease of a new attempt would begin shortly before the leader
+    // declares the agent lost, and the attempt would run beside the next attempt.
+    if (presences.isSilent(agent, incarnation)) return true;
+    // The connection would keep the message, and could deliver it after the attempt was taken back.
+    return transport.status() !== "connected";
+  }
+
+  #sendAssignments(subject: string, part: readonly AgentAssignments[], term: Commit["term"]): void {
+    const { subjects, presences, transport } = this.#deps;
+    const [first, ...others] = part;
+    if (first === undefined) return;
+    const isOwn = subject === subjects.assign(this.#groupOf(first.agent), first.agent);
+    const { agent, ...ofAgent } = first;
+    const push = {
+      term,
+      ...(isOwn ? {} : { agent }),
+      ...ofAgent,
+      ...(others.length === 0 ? {} : { others }),
+    };
+    transport.publish(subject, assignPushJson(this.#json, push));
+    for (const { agent: to, incarnation, assignments } of part)
+      presences.sent(to, incarnation, assignments.at(-1)?.number ?? 0);
+  }
+
+  /** Cuts the assignments of agents into parts that fit a message, as `#fitting`. */
+  *#assignmentsFitting(mails: readonly AgentMail[]): Generator<readonly AgentAssignments[]> {
+    const charactersMax = this.#charactersMax;
+    let part: AgentAssignments[] = [];
+    let characters = 0;
+    for (const { agent, incarnation, assignments: all } of mails) {
+      for (const assignments of this.#fitting(all, charactersOf)) {
+        const size = assignments.reduce(
+          (sum, each) => sum + charactersOf(each) + limits.pushItemOverheadBytes,
+          0,
+        );
+        if (part.length > 0 && characters + size > charactersMax) {
+          yield part;
+          part = [];
+          characters = 0;
+        }
+        part.push({ agent, incarnation, assignments });
+        characters += size;
+      }
+    }
+    if (part.length > 0) yield part;
+  }
+
+  get #charactersMax(): number {
+    return this.#deps.transport.maxPayloadBytes / 8;
   }
 
   /** Cuts a list into parts that fit a message even if JSON escapes every character to six bytes. A single item
    *  always fits: schemas limit payloads and results. */
   *#fitting<Item>(list: readonly Item[], charactersOf: (item: Item) => number): Generator<readonly Item[]> {
-    const charactersMax = this.#deps.transport.maxPayloadBytes / 8;
+    const charactersMax = this.#charactersMax;
     let from = 0;
     let characters = 0;
     for (let at = 0; at < list.length; at += 1) {
@@ -210,6 +266,15 @@ export class Outbox {
     }
     if (from < list.length) yield from === 0 ? list : list.slice(from);
   }
+}
+
+/** Assignments of one agent. */
+type AgentAssignments = Pick<AgentMail, "agent" | "incarnation"> & {
+  readonly assignments: readonly Assignment[];
+};
+
+function charactersOf({ payload }: Assignment): number {
+  return payload.length;
 }
 
 /** One mail per session of an agent. */

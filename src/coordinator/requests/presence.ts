@@ -29,6 +29,8 @@ interface Presence {
   /** Highest assignment number that was withheld because the agent was silent. All numbers up to here are due. */
   withheldNumber: number;
   reported: Heartbeat | undefined;
+  /** The id in the subject of the newest heartbeat: the agent's own, or of a connection with several agents. */
+  speaker: string;
   /** By attempt that waits at the agent: since when heartbeats say so. */
   waiting: ReadonlyMap<string, number>;
 }
@@ -82,15 +84,18 @@ export class Presences {
       sentByPulseBefore: 0,
       withheldNumber: 0,
       reported: undefined,
-      waiting: new Map(),
+      speaker: agent,
+      waiting: nothingWaits,
     };
     this.#presenceById.set(agent, presence);
     return presence;
   }
 
-  heartbeat(state: SwarmState, row: AgentRow, heartbeat: Heartbeat): HeartbeatVerdict {
+  /** @param speaker the id in the subject of the heartbeat */
+  heartbeat(state: SwarmState, row: AgentRow, heartbeat: Heartbeat, speaker: string): HeartbeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = heartbeat;
+    presence.speaker = speaker;
     presence.waiting = this.#waitingIn(heartbeat, presence.waiting);
     const { sentByPreviousHeartbeat, sentByPulseBefore, withheldNumber } = presence;
     const dueNumber = Math.max(sentByPreviousHeartbeat, sentByPulseBefore, withheldNumber);
@@ -133,6 +138,12 @@ export class Presences {
     const presence = this.#presenceById.get(agent);
     if (presence?.incarnation !== incarnation) return false;
     return this.#clock.monotonicMs() - presence.heardMonotonicMs > limits.unresponsiveSilenceMs;
+  }
+
+  /** The id in the subject of the agent's newest heartbeat: assignments go to the same connection. */
+  speakerOf(agent: AgentId, incarnation: Incarnation): string {
+    const presence = this.#presenceById.get(agent);
+    return presence?.incarnation === incarnation ? presence.speaker : agent;
   }
 
   /** Notes an assignment withheld from a silent agent. Each heartbeat has it sent again until it arrives. */
@@ -225,6 +236,7 @@ export class Presences {
   }
 
   #waitingIn({ held }: Heartbeat, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+    if (held.length === 0) return nothingWaits;
     const now = this.#clock.monotonicMs();
     const keys = held.filter(({ waiting }) => waiting === true).map(attemptKey);
     return new Map(keys.map((key) => [key, before.get(key) ?? now]));
@@ -273,6 +285,8 @@ function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void 
   presence.lagging = isSame ? presence.lagging + 1 : Math.min(missing.length, 1);
   presence.missedNumber = missing.at(-1)?.number ?? 0;
 }
+
+const nothingWaits: ReadonlyMap<string, number> = new Map();
 
 /** Whether the agent holds exactly the attempts of the state. A confirmation without effect is not asked for. */
 function agrees(

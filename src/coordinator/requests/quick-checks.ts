@@ -4,7 +4,14 @@
 // right message is never nested deeply.
 
 import type { z } from "zod";
-import { INBOX_PATTERN, NAME_PATTERN, SUBJECT_TOKEN_PATTERN, type TaskId } from "../../ids.ts";
+import {
+  type AgentId,
+  INBOX_PATTERN,
+  type Incarnation,
+  NAME_PATTERN,
+  SUBJECT_TOKEN_PATTERN,
+  type TaskId,
+} from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { check, type Decoded, decode } from "../../protocol/codec.ts";
 import { isRecord, type QuickCheck, readQuickly } from "../../protocol/quick-checks.ts";
@@ -13,7 +20,7 @@ import {
   BASE64_PATTERN,
   fitsBatch,
   HELD_MAX,
-  type Heartbeat,
+  type heartbeatSchema,
   type Progress,
   type ResultReport,
   type resultRequestSchema,
@@ -98,11 +105,21 @@ export const isRightSubmitRequest = recordOf(
   { v: isVersion, notify: isInbox, failFast: isFlag },
 ) as QuickCheck<SubmitRequest & { readonly tasks: readonly TaskInput[] }>;
 
+const resultFields = { incarnation: isToken, results: listOf(isResult, limits.itemsPerMessageMax, 1) };
+
 /** Of `resultRequestSchema`, if every result is right. */
-export const isRightResultRequest = recordOf(
-  { incarnation: isToken, results: listOf(isResult, limits.itemsPerMessageMax, 1) },
-  { v: isVersion },
-) as QuickCheck<ResultRequest & { readonly results: readonly ResultReport[] }>;
+export const isRightResultRequest = recordOf(resultFields, {
+  v: isVersion,
+  agent: isToken,
+  others: listOf(recordOf({ agent: isToken, ...resultFields }, {}), limits.agentsPerMessageMax),
+}) as QuickCheck<RightResultRequest>;
+
+type RightResultRequest = Pick<ResultRequest, "v" | "agent"> &
+  RightResults & {
+    readonly others?: readonly (RightResults & { readonly agent: AgentId })[];
+  };
+
+type RightResults = { readonly incarnation: Incarnation; readonly results: readonly ResultReport[] };
 
 /** Of `awaitRequestSchema`, if every task id is right. */
 export const isRightAwaitRequest = recordOf(
@@ -110,24 +127,31 @@ export const isRightAwaitRequest = recordOf(
   { v: isVersion },
 ) as QuickCheck<AwaitRequest & { readonly tasks: readonly TaskId[] }>;
 
+const heartbeatFields = {
+  incarnation: isToken,
+  status: oneOf("ready", "busy", "offline"),
+  inFlight: isCount,
+  seen: isCount,
+  held: listOf(recordOf(attempt, { waiting: (value) => value === true }), HELD_MAX),
+};
+const optionalHeartbeatFields = {
+  saturated: isFlag,
+  successRate: isShare,
+  latencyMs: numberOf(0, Number.MAX_VALUE),
+  draining: isFlag,
+  maxConcurrent: isCapacity,
+};
+
 /** Of `heartbeatSchema`, without slots. */
-export const isPlainHeartbeat = recordOf(
-  {
-    incarnation: isToken,
-    status: oneOf("ready", "busy", "offline"),
-    inFlight: isCount,
-    seen: isCount,
-    held: listOf(recordOf(attempt, { waiting: (value) => value === true }), HELD_MAX),
-  },
-  {
-    v: isVersion,
-    saturated: isFlag,
-    successRate: isShare,
-    latencyMs: numberOf(0, Number.MAX_VALUE),
-    draining: isFlag,
-    maxConcurrent: isCapacity,
-  },
-) as QuickCheck<Heartbeat>;
+export const isPlainHeartbeat = recordOf(heartbeatFields, {
+  ...optionalHeartbeatFields,
+  v: isVersion,
+  agent: isToken,
+  others: listOf(
+    recordOf({ agent: isToken, ...heartbeatFields }, optionalHeartbeatFields),
+    limits.agentsPerMessageMax,
+  ),
+}) as QuickCheck<z.infer<typeof heartbeatSchema>>;
 
 /** Of `progressSchema`. */
 export const isProgress = recordOf(

@@ -2,6 +2,7 @@
 // payload and the agent's character. The machine restarts an ended agent.
 
 import { type Agent, startAgent } from "../../agent/agent.ts";
+import { Bundler } from "../../agent/bundler.ts";
 import {
   type Handler,
   type HandlerContext,
@@ -87,10 +88,28 @@ export class AgentNode {
       handler: this.#handler(life),
     };
     const transport = this.#habitat.newConnection(link, life);
-    startAgent(options, { swarm, connection: { kind: "transport", transport }, clock, random, logger }).then(
+    const bundler = new Bundler({ transport, clock, random });
+    const deps = {
+      swarm,
+      connection: { kind: "transport", transport, bundler },
+      clock,
+      random,
+      logger,
+    } as const;
+    startAgent(options, deps).then(
       (agent) => this.#joined(agent, life),
       (error) => this.#ended(life, error),
     );
+    // A second agent on the connection, so that messages are bundled. It runs no tasks. The twin's is fenced, too.
+    if (this.#hasCompany)
+      startAgent({ id: `${id}-company`, kinds: [], handler: this.#handler(life) }, deps).catch((error) => {
+        if (!(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
+      });
+  }
+
+  /** Every second agent. */
+  get #hasCompany(): boolean {
+    return Number(this.id.slice(1)) % 2 === 0;
   }
 
   crash(forMs: number): void {

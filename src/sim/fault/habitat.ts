@@ -154,7 +154,8 @@ export class Habitat {
       now: () => engine.nowMs,
       record: (observation: Observation) => this.#observed(observation),
     };
-    const recording = new LifeRecorder(connection, recorder, life);
+    const [agent = ""] = node.split("/");
+    const recording = new LifeRecorder(connection, recorder, { life, agent });
     connection.onCopy = ({ subject, data }) => recording.noteCopy(subject, data);
     return recording;
   }

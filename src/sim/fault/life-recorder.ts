@@ -10,9 +10,17 @@ import type { Life } from "./life.ts";
 export class LifeRecorder extends RecordingTransport {
   readonly #life: Life;
 
-  constructor(inner: Transport, recorder: Recorder, life: Life) {
+  readonly #agent: string;
+
+  /** @param agent whose joins count: a process may run a second agent */
+  constructor(
+    inner: Transport,
+    recorder: Recorder,
+    { life, agent }: { readonly life: Life; readonly agent: string },
+  ) {
     super(inner, recorder);
     this.#life = life;
+    this.#agent = agent;
   }
 
   override async request(
@@ -27,7 +35,7 @@ export class LifeRecorder extends RecordingTransport {
   }
 
   #noteJoin(subject: string, payload: Uint8Array): void {
-    if (!subject.endsWith(".join")) return;
+    if (!subject.endsWith(`.${this.#agent}.join`)) return;
     const join = decode(payload, joinRequestSchema);
     if (join.ok) this.#life.incarnation = join.value.incarnation;
   }

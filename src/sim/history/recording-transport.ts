@@ -138,14 +138,15 @@ export class RecordingTransport implements Transport {
     }
     const push = decode(data, agentPushSchema);
     if (!push.ok || push.value.type !== "assign") return;
-    const agent = subject.slice(this.#prefix.length).split(".")[2] ?? "";
-    const { term, incarnation, assignments } = push.value;
-    for (const { project, task, attempt, number, token } of assignments as readonly Assignment[])
-      record({
-        ...head,
-        ...{ kind: "assigned", term, agent, incarnation },
-        ...{ task: keyOf(project, task), attempt, number, token },
-      });
+    const { term, others = [], ...first } = push.value;
+    const speaker = subject.slice(this.#prefix.length).split(".")[2] ?? "";
+    for (const { agent = speaker, incarnation, assignments } of [first, ...others])
+      for (const { project, task, attempt, number, token } of assignments as readonly Assignment[])
+        record({
+          ...head,
+          ...{ kind: "assigned", term, agent, incarnation },
+          ...{ task: keyOf(project, task), attempt, number, token },
+        });
   }
 }
 
@@ -181,8 +182,16 @@ function projectItems(
   }
 }
 
-function resultItems(agent: string, message: Record<string, unknown>, head: Head): AskedObservation[] {
-  const items: readonly unknown[] = Array.isArray(message["results"]) ? message["results"] : [];
+/** @param speaker the id in the subject */
+function resultItems(speaker: string, message: Record<string, unknown>, head: Head): AskedObservation[] {
+  const agent = String(message["agent"] ?? speaker);
+  return [message, ...listOf(message["others"]).map(asRecord)].flatMap((part) =>
+    resultItemsOf(String(part["agent"] ?? agent), part, head),
+  );
+}
+
+function resultItemsOf(agent: string, message: Record<string, unknown>, head: Head): AskedObservation[] {
+  const items = listOf(message["results"]);
   const incarnation = String(message["incarnation"]);
   return items.map((item) => {
     const { project, task, attempt, token, outcome, result } = asRecord(item);
@@ -213,7 +222,11 @@ function answered(
   const message = asRecord(parsed.value);
   const { term, idx } = message;
   const at = typeof term === "number" && typeof idx === "number" ? { term, idx } : undefined;
-  const answers = Array.isArray(message["answers"]) ? message["answers"] : undefined;
+  // Each agent of a connection has its part of the answers.
+  const parts = [message, ...listOf(message["others"]).map(asRecord)];
+  const answers = Array.isArray(message["answers"])
+    ? parts.flatMap((part) => listOf(part["answers"]))
+    : undefined;
   return asked.map((observed, place) =>
     withAnswer(observed, answers === undefined ? message : answers[place], { heardMs, at }),
   );
@@ -277,6 +290,10 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
 /** The name of a task in observations: ids belong to their project. */
 function keyOf(project: unknown, task: unknown): string {
   return taskKey({ project: String(project), task: String(task) });
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

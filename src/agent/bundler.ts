@@ -1,0 +1,367 @@
+// Puts messages of several agents of one connection and group into one: heartbeats, results, and assignments to the
+// agents (docs/protocol.md, "Several agents on one connection"). Such messages travel on
+// `agent.<group>.<connection>.<verb>`. Each agent's part is the agent's own message, and is answered for itself.
+//
+// An agent without company speaks for itself, on its own subject. So do all agents of a group if the server forbids the
+// connection's subject. Not bundled: join, leave, progress, slots, and pushes other than assignments.
+
+import { Buffer } from "node:buffer";
+import { filter, interval, map, type Observable, share } from "rxjs";
+import type { Clock, Random } from "../clock.ts";
+import { schedulerOn } from "../clock-scheduler.ts";
+import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
+import { parseJson } from "../protocol/codec.ts";
+import { isRecord } from "../protocol/quick-checks.ts";
+import type { AgentPush } from "../protocol/schemas.ts";
+import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
+import type { Forbidden, RequestOptions, RequestOutcome, Transport } from "../transport/transport.ts";
+import { readPush } from "./quick-checks.ts";
+
+export interface BundlerDeps {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export type AssignPush = Extract<AgentPush, { readonly type: "assign" }>;
+
+/** `part`: the agent's part of the answer; undefined without a readable one. */
+export type PartOutcome = RequestOutcome | Forbidden | { readonly kind: "part"; readonly value: unknown };
+
+export interface BundledAgent {
+  readonly subjects: Subjects;
+  readonly group: string;
+  readonly id: string;
+}
+
+/** One agent's place in a bundler. */
+export interface BundlePlace {
+  /** Takes the agent's assignments that arrive with those of other agents. Returns a function that ends this. */
+  listen(onAssign: (push: AssignPush) => void): () => void;
+  /** Whether messages of the verb are bundled now. */
+  carries(verb: AgentVerb): verb is BundledVerb;
+  /** As `Transport.request` with the agent's own message. @param message a JSON object with at least one field */
+  request(verb: BundledVerb, message: Uint8Array, ending: RequestOptions["ending"]): Promise<PartOutcome>;
+  /** Emits once per period, for several agents of the connection at the same time. */
+  beats(periodMs: number): Observable<unknown>;
+}
+
+export type BundledVerb = "heartbeat" | "result";
+
+/** 36¹² values. */
+const CONNECTION_LENGTH = 12;
+
+export class Bundler {
+  readonly #deps: BundlerDeps;
+  readonly #bundleByGroup = new Map<string, GroupBundle>();
+  readonly #ticksByMs = new Map<number, Observable<number>>();
+  #places = 0;
+
+  constructor(deps: BundlerDeps) {
+    this.#deps = deps;
+  }
+
+  placeFor(agent: BundledAgent): BundlePlace {
+    const key = `${agent.subjects.prefix} ${agent.group}`;
+    const bundle = this.#bundleByGroup.get(key) ?? new GroupBundle(this.#deps, agent);
+    this.#bundleByGroup.set(key, bundle);
+    const nth = this.#places % limits.heartbeatGroups;
+    this.#places += 1;
+    return {
+      listen: (onAssign) => bundle.listen(agent.id, onAssign),
+      carries: (verb): verb is BundledVerb => bundle.carries(verb),
+      request: (verb, message, ending) => bundle.request(verb, { agent: agent.id, message, ending }),
+      beats: (periodMs) =>
+        this.#ticks(periodMs / limits.heartbeatGroups).pipe(
+          map((tick) => tick % limits.heartbeatGroups),
+          filter((tick) => tick === nth),
+        ),
+    };
+  }
+
+  #ticks(ms: number): Observable<number> {
+    const known = this.#ticksByMs.get(ms);
+    if (known !== undefined) return known;
+    const ticks = interval(ms, schedulerOn(this.#deps.clock)).pipe(share());
+    this.#ticksByMs.set(ms, ticks);
+    return ticks;
+  }
+}
+
+type OnAssign = (push: AssignPush) => void;
+
+/** The agents of one group. */
+class GroupBundle {
+  readonly #deps: BundlerDeps;
+  readonly #subjects: Subjects;
+  readonly #group: string;
+  readonly #connection: string;
+  /** Two agents of one id fence each other: both listen for a while. */
+  readonly #listenersByAgent = new Map<string, readonly OnAssign[]>();
+  readonly #lanes: Readonly<Record<BundledVerb, Lane>>;
+  #listeners = 0;
+  #isForbidden = false;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(deps: BundlerDeps, { subjects, group }: BundledAgent) {
+    this.#deps = deps;
+    this.#subjects = subjects;
+    this.#group = group;
+    this.#connection = deps.random.id(CONNECTION_LENGTH);
+    const send = (verb: BundledVerb) => async (parts: readonly Part[]) => await this.#send(verb, parts);
+    this.#lanes = {
+      heartbeat: new Lane(deps, { restMs: limits.bundledHeartbeatsMs, send: send("heartbeat") }),
+      result: new Lane(deps, { inFlightMax: limits.resultMessagesInFlightMax, send: send("result") }),
+    };
+  }
+
+  listen(agent: string, onAssign: OnAssign): () => void {
+    this.#listenersByAgent.set(agent, [...(this.#listenersByAgent.get(agent) ?? []), onAssign]);
+    this.#listeners += 1;
+    if (this.#listeners > 1 && !this.#isForbidden) this.#unsubscribe ??= this.#subscribe();
+    return () => {
+      const left = (this.#listenersByAgent.get(agent) ?? []).filter((each) => each !== onAssign);
+      if (left.length > 0) this.#listenersByAgent.set(agent, left);
+      else this.#listenersByAgent.delete(agent);
+      this.#listeners -= 1;
+      if (this.#listeners > 0) return;
+      this.#unsubscribe?.();
+      this.#unsubscribe = undefined;
+    };
+  }
+
+  carries(verb: AgentVerb): boolean {
+    return (verb === "heartbeat" || verb === "result") && this.#listeners > 1 && !this.#isForbidden;
+  }
+
+  async request(verb: BundledVerb, part: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
+    return await this.#lanes[verb].request(part);
+  }
+
+  #subscribe(): () => void {
+    const subject = this.#subjects.assign(this.#group, this.#connection);
+    const subscription = this.#deps.transport.subscribe(subject, ({ data }) => this.#onPush(data), {
+      onForbidden: () => {
+        this.#isForbidden = true;
+      },
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  /** Messages that do not parse are left to the agents: missing assignments come again, on their own subjects. */
+  #onPush(data: Uint8Array): void {
+    const push = readPush(data);
+    if (!push.ok || push.value.type !== "assign") return;
+    const { type, term, agent = "", incarnation, assignments, others = [] } = push.value;
+    this.#assign(agent, { type, term, incarnation, assignments });
+    for (const other of others)
+      this.#assign(other.agent, {
+        type,
+        term,
+        incarnation: other.incarnation,
+        assignments: other.assignments,
+      });
+  }
+
+  #assign(agent: string, push: AssignPush): void {
+    for (const onAssign of this.#listenersByAgent.get(agent) ?? none) onAssign(push);
+  }
+
+  async #send(verb: BundledVerb, parts: readonly Part[]): Promise<void> {
+    const { transport } = this.#deps;
+    const [first] = parts;
+    if (first === undefined) return;
+    const own = parts.length === 1 && first.bytes > transport.maxPayloadBytes;
+    const speaker = own ? first.agent : this.#connection;
+    const message = own ? first.message : joined(parts);
+    const ending = new Listeners();
+    let open = parts.length;
+    for (const part of parts)
+      part.onEnded(() => {
+        open -= 1;
+        if (open === 0) ending.tell();
+      });
+    try {
+      const subject = this.#subjects.agent(this.#group, speaker, verb);
+      const terms = { timeoutMs: limits.requestTimeoutMs, ending };
+      this.#settle(parts, await transport.request(subject, message, terms), own);
+    } catch (error) {
+      for (const part of parts) part.fail(error);
+    }
+  }
+
+  #settle(parts: readonly Part[], outcome: RequestOutcome | Forbidden, isOwn: boolean): void {
+    if (isOwn) return settleAll(parts, outcome);
+    if (outcome.kind === "forbidden") {
+      this.#isForbidden = true;
+      return settleAll(parts, { kind: "timeout" }); // each agent asks again, on its own subject
+    }
+    if (outcome.kind !== "answered") return settleAll(parts, outcome);
+    const answer = parseJson(outcome.data);
+    settleParts(parts, answer.ok ? answer.value : undefined);
+  }
+}
+
+const none: readonly OnAssign[] = [];
+
+/** Every agent gets an answer to the whole message, which is a refusal, or its part of the answers. */
+function settleParts(parts: readonly Part[], answer: unknown): void {
+  if (!isRecord(answer)) return settleAll(parts, { kind: "part", value: undefined });
+  const { others, ...first } = answer;
+  if (!Array.isArray(others) && first["ok"] === false)
+    return settleAll(parts, { kind: "part", value: first });
+  const { term, idx } = first;
+  const head = idx === undefined ? { term } : { term, idx };
+  for (const [at, part] of parts.entries()) {
+    const other: unknown = Array.isArray(others) ? others[at - 1] : undefined;
+    const value = at === 0 ? first : isRecord(other) ? { ...head, ...other } : undefined;
+    part.settle({ kind: "part", value });
+  }
+}
+
+function settleAll(parts: readonly Part[], outcome: PartOutcome): void {
+  for (const part of parts) part.settle(outcome);
+}
+
+const OPEN = '{"agent":"';
+const OTHERS = Buffer.from(',"others":[');
+const COMMA = Buffer.from(",");
+const END = Buffer.from("]}");
+
+/** The first agent's message, with those of the others in `others`. */
+function joined(parts: readonly Part[]): Uint8Array {
+  const pieces: Uint8Array[] = [];
+  for (const [at, { agent, message }] of parts.entries()) {
+    if (at === 1) pieces.push(OTHERS);
+    if (at > 1) pieces.push(COMMA);
+    pieces.push(Buffer.from(`${OPEN}${agent}",`));
+    const isOpen = at === 0 && parts.length > 1;
+    pieces.push(message.subarray(1, isOpen ? -1 : undefined));
+  }
+  if (parts.length > 1) pieces.push(END);
+  return Buffer.concat(pieces);
+}
+
+/** An agent's message on its way. */
+class Part {
+  readonly agent: string;
+  readonly message: Uint8Array;
+  readonly ending: RequestOptions["ending"];
+  readonly outcome: Promise<PartOutcome>;
+  readonly #forget: (() => void) | undefined;
+  #resolve: ((outcome: PartOutcome) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #onEnded: () => void = () => undefined;
+
+  constructor({ agent, message, ending }: Pick<Part, "agent" | "message" | "ending">) {
+    this.agent = agent;
+    this.message = message;
+    this.ending = ending;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#forget = ending?.add(() => this.settle({ kind: "timeout" }));
+  }
+
+  /** At most, within a message of several. */
+  get bytes(): number {
+    return this.message.length + OPEN.length + this.agent.length + OTHERS.length + END.length;
+  }
+
+  get isSettled(): boolean {
+    return this.#resolve === undefined;
+  }
+
+  onEnded(run: () => void): void {
+    this.#onEnded = run;
+  }
+
+  settle(outcome: PartOutcome): void {
+    this.#end(() => this.#resolve?.(outcome));
+  }
+
+  /** As a request that throws. */
+  fail(error: unknown): void {
+    this.#end(() => this.#reject?.(error));
+  }
+
+  #end(run: () => void): void {
+    if (this.isSettled) return;
+    run();
+    this.#resolve = undefined;
+    this.#forget?.();
+    this.#onEnded();
+  }
+}
+
+interface LaneTerms {
+  /** Time between two messages. */
+  readonly restMs?: number;
+  readonly inFlightMax?: number;
+  /** Settles all parts. Never rejects. */
+  readonly send: (parts: readonly Part[]) => Promise<void>;
+}
+
+/** Messages of one verb: parts that wait share the next message. */
+class Lane {
+  readonly #deps: BundlerDeps;
+  readonly #terms: LaneTerms;
+  #waiting: Part[] = [];
+  #isScheduled = false;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #inFlight = 0;
+
+  constructor(deps: BundlerDeps, terms: LaneTerms) {
+    this.#deps = deps;
+    this.#terms = terms;
+  }
+
+  async request(asked: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
+    const part = new Part(asked);
+    this.#waiting.push(part);
+    this.#schedule();
+    return await part.outcome;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    const { clock } = this.#deps;
+    const { restMs = 0, inFlightMax = Number.POSITIVE_INFINITY } = this.#terms;
+    if (this.#inFlight >= inFlightMax) return;
+    this.#isScheduled = true;
+    const waitMs = this.#sentAt + restMs - clock.monotonicMs();
+    if (waitMs > 0) clock.after(waitMs, () => this.#flush(), { unref: true });
+    else clock.soon(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const { inFlightMax = Number.POSITIVE_INFINITY } = this.#terms;
+    this.#waiting = this.#waiting.filter(({ isSettled }) => !isSettled);
+    while (this.#waiting.length > 0 && this.#inFlight < inFlightMax) void this.#sendNext();
+  }
+
+  async #sendNext(): Promise<void> {
+    const parts = this.#waiting.splice(0, this.#countFitting());
+    this.#sentAt = this.#deps.clock.monotonicMs();
+    this.#inFlight += 1;
+    await this.#terms.send(parts);
+    this.#inFlight -= 1;
+    this.#schedule();
+  }
+
+  /** At least one. */
+  #countFitting(): number {
+    let bytes = 0;
+    let count = 0;
+    for (const part of this.#waiting) {
+      bytes += part.bytes;
+      if (count > 0 && (bytes > this.#deps.transport.maxPayloadBytes || count > limits.agentsPerMessageMax))
+        break;
+      count += 1;
+    }
+    return count;
+  }
+}
