@@ -9,8 +9,8 @@ import { UnreachableError } from "../errors.ts";
 import type { BareEvent } from "../state/event.ts";
 
 export interface EventsOptions {
-  /** Beginning: a batch index, from 1 to the one after the journal's end; a time as a Date or text (`2026-11-20T18:00:00Z`, or `10m` before now);
-   *  "start" or "now". Default: "now" with `follow`, else "start". */
+  /** Beginning: a batch index, from 1 to the one after the journal's end; a time as a Date or text
+   *  (`2026-11-20T18:00:00Z`, or `10m` before now); "start" or "now". Default: "now" with `follow`, else "start". */
   readonly from?: number | Date | string;
   /** Continue with new events. Default false: end at the present. */
   readonly follow?: boolean;
@@ -33,8 +33,8 @@ export interface EventsOptions {
 }
 
 /** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
- *  InvalidMessageError when `from` is a batch beyond the journal's end, with NoLeaderError or UnreachableError when the journal cannot be read, and with JournalDamagedError or LossError
- *  when the journal is inconsistent. */
+ *  InvalidMessageError when `from` is a batch beyond the journal's end. Errors with NoLeaderError or UnreachableError
+ *  when the journal cannot be read, and with JournalDamagedError or LossError when the journal is inconsistent. */
 export class EventStream<Of extends BareEvent = BareEvent>
   extends Observable<JournaledEvent<Of>>
   implements AsyncIterable<JournaledEvent<Of>>

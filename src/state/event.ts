@@ -398,8 +398,8 @@ export type BareTaskSpec = Omit<TaskSpec, "payload"> & { readonly payload?: stri
 type WithTask = "TaskSubmitted" | "TaskRetried";
 
 /**
- * An event whose payload and result may be left out: what a stream of events gives unless `contents` is asked for. Every
- * `Event` is one.
+ * An event whose payload and result may be left out: what a stream of events gives unless `contents` is asked for.
+ * Every `Event` is one.
  */
 export type BareEvent =
   | Exclude<Event, { readonly type: WithTask }>
