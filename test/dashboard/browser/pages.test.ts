@@ -172,6 +172,71 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
+  it("reschedules a waiting task", async () => {
+    await lively.swarm.submit({ id: "tomorrow", kind: "unserved" });
+    const { page, context, complaints } = await opened("/tasks/default/tomorrow");
+    await page.getByRole("button", { name: "Reschedule…" }).click();
+    await page.getByLabel("Not before").fill("2031-05-06T07:08:09");
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.locator(".dialog code", { hasText: "waggle reschedule tomorrow" }).waitFor();
+    await page.getByRole("button", { name: "Reschedule", exact: true }).click();
+    await page.locator("main .badge", { hasText: "delayed" }).first().waitFor();
+    expect((await lively.swarm.taskStatus("tomorrow")).state).toBe("delayed");
+    await lively.swarm.cancel("tomorrow");
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("frees a stuck attempt, and drains its agent and ends the drain", async () => {
+    const { swarm } = lively;
+    const agent = await swarm.agent({
+      ...{ id: "stuck-1", kinds: ["stuck"], maxConcurrent: 2 },
+      handler: async (_, { signal }) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        return "";
+      },
+    });
+    await swarm.submit({ id: "hangs", kind: "stuck", maxAttempts: 1 });
+    const { page, context, complaints } = await opened("/tasks/default/hangs");
+    await page.getByRole("button", { name: "Revoke…" }).click();
+    await page.locator(".dialog code", { hasText: "waggle revoke hangs" }).waitFor();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.locator("article .badge", { hasText: "revoked" }).first().waitFor();
+
+    await page.goto(`${origin}/agents/stuck-1`);
+    await page.getByRole("button", { name: "Drain…" }).click();
+    await page.locator(".dialog code", { hasText: "waggle drain stuck-1" }).waitFor();
+    await page.getByRole("button", { name: "Drain", exact: true }).click();
+    await page.getByRole("button", { name: "End the drain" }).click();
+    await page.locator(".dialog code", { hasText: "waggle undrain stuck-1" }).waitFor();
+    await page.locator(".dialog").getByRole("button", { name: "End the drain" }).click();
+    await page.getByRole("button", { name: "Drain…" }).waitFor();
+    expect(complaints).toEqual([]);
+    await swarm.cancel("hangs").catch(() => undefined); // it may have ended with its only attempt
+    await agent.stop();
+    await context.close();
+  });
+
+  it("closes its stream while hidden, and goes on when seen again", async () => {
+    const { page, context } = await opened("/agents");
+    const setHidden = async (isHidden: boolean) => {
+      await page.evaluate(
+        `Object.defineProperty(document, "hidden", { configurable: true, get: () => ${isHidden} });` +
+          `document.dispatchEvent(new Event("visibilitychange"))`,
+      );
+    };
+    const views = async () =>
+      await page.evaluate("fetch('/api/system').then((answer) => answer.json()).then((it) => it.dashboard.liveViews)");
+    const before = (await views()) as number;
+    await setHidden(true);
+    await page.getByRole("status").filter({ hasText: "Paused" }).waitFor();
+    await expect.poll(views).toBe(before - 1);
+    await setHidden(false);
+    await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+    await expect.poll(views).toBe(before);
+    await context.close();
+  });
+
   it("pauses and resumes the swarm", async () => {
     const { page, context, complaints } = await opened("/");
     await page.getByRole("button", { name: "Pause…" }).click();
@@ -341,6 +406,13 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await page.locator("[data-lost=dashboard]").waitFor();
     expect(await page.getByRole("status").first().textContent()).toBe("Reconnecting");
     expect(await page.getByRole("link", { name: "scribe-1" }).count()).toBe(1);
+    const again = lively.workplace.start("dashboard", "--port", new URL(lively.url).port);
+    await again.says(/\/enter\/\w+/);
+    await page.locator("[data-lost=session]", { hasText: "Open the link" }).waitFor();
+    const other = await context.newPage();
+    await other.goto(/http:\S+\/enter\/\w+/.exec(again.said)?.[0] ?? "");
+    await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+    await page.locator("[data-lost]").waitFor({ state: "detached" });
     await context.close();
   });
 
