@@ -226,7 +226,9 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
       );
     };
     const views = async () =>
-      await page.evaluate("fetch('/api/system').then((answer) => answer.json()).then((it) => it.dashboard.liveViews)");
+      await page.evaluate(
+        "fetch('/api/system').then((answer) => answer.json()).then((it) => it.dashboard.liveViews)",
+      );
     const before = (await views()) as number;
     await setHidden(true);
     await page.getByRole("status").filter({ hasText: "Paused" }).waitFor();
