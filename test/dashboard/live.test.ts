@@ -302,6 +302,9 @@ describe("resources", () => {
     });
     await held.release();
     await (await waiting).release();
-    await stream.says("delta", ({ patch }) => patch.resources?.gpt?.granted === 2 && patch.resources.gpt.delayed === 1);
+    await stream.says(
+      "delta",
+      ({ patch }) => patch.resources?.gpt?.granted === 2 && patch.resources.gpt.delayed === 1,
+    );
   });
 });
