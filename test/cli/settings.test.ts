@@ -46,27 +46,31 @@ project acme set
   max concurrent  4
   budget          100,000 tokens in 1h, wait
   queue           250,000 tasks
+  results         whole
 $ waggle project set acme --credit-weight 2
 project acme unchanged
   credit weight   2
   max concurrent  4
   budget          100,000 tokens in 1h, wait
   queue           250,000 tasks
+  results         whole
 $ waggle project set acme --budget-mode alert --queue-max 500 --max-concurrent none
 project acme set
   credit weight   2
   max concurrent  no limit
   budget          100,000 tokens in 1h, alert
   queue           500 tasks
+  results         whole
 $ waggle project list
-project  credit weight  max concurrent  budget                           queue  state
-acme                 2        no limit  100,000 tokens in 1h, alert  500 tasks  open
+project  credit weight  max concurrent  budget                           queue  results  state
+acme                 2        no limit  100,000 tokens in 1h, alert  500 tasks  whole    open
 $ waggle project set acme --budget none --queue-max none
 project acme set
   credit weight   2
   max concurrent  no limit
   budget          none
   queue           250,000 tasks
+  results         whole
 $ waggle project show other
 unknown project other: no tasks and no settings. A project exists from its first task on
 exit 5

@@ -645,8 +645,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/requests/outbox.ts",
     edits: [
       {
-        find: "const isSilent = this.#deps.presences.isSilent(agent, incarnation);",
-        replace: "const isSilent = this.#deps.presences.isSilent(agent, incarnation) && term < 0;",
+        find: "if (presences.isSilent(agent, incarnation)) return true;",
+        replace: "",
       },
     ],
   },
