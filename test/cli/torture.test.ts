@@ -151,7 +151,7 @@ describe("a state file", () => {
       "nowhere/x",
     );
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^error WAGGLE_USAGE: cannot write nowhere\/x: ENOENT/m);
+    expect(stderr).toMatch(/^error WAGGLE_USAGE: cannot write nowhere\/x: its folder does not exist/m);
     expect(stdout).toBe("");
   });
 
