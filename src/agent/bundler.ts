@@ -229,7 +229,7 @@ const OTHERS = Buffer.from(',"others":[');
 const COMMA = Buffer.from(",");
 const END = Buffer.from("]}");
 
-/** The first agent's message, with those of the others in `others`. */
+/** JSON of a bundle: the first agent's message, and in its field `others` the messages of the remaining agents. */
 function joined(parts: readonly Part[]): Uint8Array {
   const pieces: Uint8Array[] = [];
   for (const [at, { agent, message }] of parts.entries()) {

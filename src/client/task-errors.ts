@@ -58,7 +58,7 @@ export class ResultGoneError extends TaskEndedError {
   }
 }
 
-/** Why the journal has no result, with what it has of it. */
+/** Why the journal does not keep a result, with the result's length and hash. */
 export function hashOnlyText({ sha256, bytes }: ResultDigest): string {
   return `its result was not kept: its project journals results as hash. The result had ${bytes} bytes, sha256 ${sha256}`;
 }

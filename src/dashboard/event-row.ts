@@ -38,7 +38,7 @@ export function rowOf(
 }
 
 /** Events without a decision are shown only by request. An idle leader renews its term each second. Each agent confirms
- *  its assignments with its heartbeats, which are shown for a chosen agent. */
+ *  new assignments by a heartbeat. Confirmations are shown if the filter names an agent. */
 export function isWanted({ row, kind }: KnownRow, filter: EventFilter): boolean {
   const { types, task, agent, project, text } = filter;
   const isRoutine =

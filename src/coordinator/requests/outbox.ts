@@ -195,7 +195,7 @@ export class Outbox {
       for (const part of this.#assignmentsFitting(shared)) this.#sendAssignments(subject, part, term);
   }
 
-  /** Whether an agent's assignments wait for its next heartbeat, which has them sent. */
+  /** Whether the leader keeps assignments back. The agent's next heartbeat makes the leader send the assignments. */
   #isWithheld(agent: AgentId, incarnation: Incarnation): boolean {
     const { presences, transport } = this.#deps;
     // The append took long, and the agent is silent. The lease of a new attempt would begin shortly before the leader

@@ -154,13 +154,15 @@ class TakingLead {
     } catch (error) {
       this.#signal.throwIfAborted();
       const lostBy = error instanceof SegmentLostError ? error.by : undefined;
-      if (lostBy === "rival" && this.#writing === undefined) return this.#standBy(); // a leader finds the rival's claim
+      // A leader of a segment begins again instead: the next list shows the rival's claim.
+      if (lostBy === "rival" && this.#writing === undefined) return this.#standBy();
       const isReconnected = attempt.signal.aborted;
       const mayBegin = mayAnswerLater(error) || error instanceof NewSegmentError || lostBy !== undefined;
       if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
         logger.warn({ err: error }, "the lead could not be taken; taking it begins again");
-        if (lostBy !== "foreign") await pause(clock, limits.journalRetryMsMax, this.#signal); // else it waits for T
+        // Behind a foreign record no pause is needed: passing over the segment takes T.
+        if (lostBy !== "foreign") await pause(clock, limits.journalRetryMsMax, this.#signal);
       }
       return "again";
     } finally {
