@@ -7,12 +7,12 @@ import { Reproduction } from "../core/reproduction.ts";
 import { decodeState } from "../core/snapshot/decode.ts";
 import { encodeState } from "../core/snapshot/encode.ts";
 import { JournalDamagedError, messageOf } from "../errors.ts";
-import { type Difference, differencesOf } from "../journal/difference.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import type { Batch } from "../journal/records.ts";
-import { type Fault, type Verification, verifyJournal } from "../journal/verify.ts";
 import type { Event } from "../state/event.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
+import { type Difference, differencesOf } from "./verifying/difference.ts";
+import { type Fault, type Verification, verifyJournal } from "./verifying/verify.ts";
 
 /** The first decision that the present step does not repeat. */
 export interface DecisionDifference {

@@ -6,7 +6,7 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Command } from "commander";
-import { exportLines } from "../journal/export.ts";
+import { exportLines } from "../audit/export.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
 import { openJournal } from "./readable-journal.ts";

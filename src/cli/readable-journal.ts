@@ -2,10 +2,10 @@
 
 import { open, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { isExport, openExport } from "../audit/export.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { swarmId } from "../ids.ts";
-import { isExport, openExport } from "../journal/export.ts";
 import { listSegments, openFileJournalReader } from "../journal/file/reader.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";

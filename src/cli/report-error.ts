@@ -2,6 +2,7 @@
 // stderr. The stack and the causes only with --verbose.
 
 import type { Command } from "commander";
+import { DamagedExportError } from "../audit/export.ts";
 import {
   BackpressureError,
   BudgetExceededError,
@@ -9,7 +10,6 @@ import {
   messageOf,
   WaggleError,
 } from "../errors.ts";
-import { DamagedExportError } from "../journal/export.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";

@@ -2,7 +2,7 @@
 
 import { describe } from "../audit/describe.ts";
 import { keyName } from "../audit/signed-head.ts";
-import type { Fault, Verification } from "../journal/verify.ts";
+import type { Fault, Verification } from "../audit/verifying/verify.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 

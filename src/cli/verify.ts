@@ -15,9 +15,9 @@ import {
   type SignedHead,
   signHead,
 } from "../audit/signed-head.ts";
+import { type Verification, verifyJournal } from "../audit/verifying/verify.ts";
 import { systemClock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
-import { type Verification, verifyJournal } from "../journal/verify.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
 import { formatCount } from "./format.ts";

@@ -18,6 +18,8 @@ import {
   coordinatorMachine,
   type EndTerm,
 } from "../../machines/coordinator.ts";
+import { JournalReads } from "../audit/reading/journal-reads.ts";
+import type { JournalVerifier } from "../audit/verifying/audit-check.ts";
 import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvariantError, JournalDamagedError, mayAnswerLater, WaggleError } from "../errors.ts";
@@ -46,10 +48,8 @@ import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
 import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
-import { JournalReads } from "./reading/journal-reads.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
-import type { JournalVerifier } from "./verifying/audit-check.ts";
 
 export interface CoordinatorOptions {
   /** Name of the process for people, recorded in the journal as the term's leader. */

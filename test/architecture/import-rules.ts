@@ -129,12 +129,10 @@ const coordinatorFolders = [
   "queries",
   "leader",
   "requests",
-  "reading",
   "following",
   "taking-lead",
   "compacting",
   "recovering",
-  "verifying",
 ];
 
 const coordinatorRule = fileRule({

@@ -2,9 +2,9 @@
 // outcome the journal does not show.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AuditReader } from "../../src/audit/reading/audit-reader.ts";
+import { JournalReads } from "../../src/audit/reading/journal-reads.ts";
 import { systemClock } from "../../src/clock.ts";
-import { AuditReader } from "../../src/coordinator/reading/audit-reader.ts";
-import { JournalReads } from "../../src/coordinator/reading/journal-reads.ts";
 import { Awaiting } from "../../src/coordinator/requests/outbox.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
+import { baseMakerHere } from "../../src/coordinator/compacting/make-next-segment.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";

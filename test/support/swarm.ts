@@ -2,11 +2,11 @@
 // nodes speak the wire message by message.
 
 import { type Logger, pino } from "pino";
+import type { JournalVerifier } from "../../src/audit/verifying/audit-check.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
-import { baseMakerHere } from "../../src/coordinator/compacting/base-maker.ts";
+import { baseMakerHere } from "../../src/coordinator/compacting/make-next-segment.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
-import type { JournalVerifier } from "../../src/coordinator/verifying/audit-check.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";

@@ -8,7 +8,7 @@ import { swarmId } from "../../ids.ts";
 import { openFileJournalReader } from "../../journal/file/reader.ts";
 import type { AppendOutcome, Journal, JournalReader } from "../../journal/journal.ts";
 import { openNatsJournal } from "../../journal/nats.ts";
-import { copyOf, errorOf, type JournalPlace } from "../thread-values.ts";
+import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
 import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-words.ts";
 

@@ -1,7 +1,7 @@
 // Keeps the log of one term short: has the next segment made when a base is due, hands the segment to the leader, and
 // has old segments removed. The leader waits for none of this.
 //
-//   due ─ made (base-maker.ts) ─ changeTo ─ the leader goes on in the segment ─ changed ─ synced ─ old segments go
+//   due ─ made ─ changeTo ─ the leader goes on in the segment ─ changed ─ synced ─ old segments go
 //
 // A base is due when the later batches outweigh the newest base (newest-base.ts), after a day, and while the journal
 // is short of room. It is also due when the newest base cannot be read. No base is made before the newest base is
@@ -21,8 +21,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import type { BaseMaker } from "./base-maker.ts";
-import type { MadeSegment } from "./make-next-segment.ts";
+import type { BaseMaker, MadeSegment } from "./make-next-segment.ts";
 import { type Behind, baseSpacingBytes, findNewestBase, type NewestBase } from "./newest-base.ts";
 import { type AuditRetention, SegmentRetention } from "./segment-retention.ts";
 import { removeOwnUnfinished } from "./unfinished-segments.ts";

@@ -48,6 +48,18 @@ export interface MakeDeps {
   readonly clock: Clock;
 }
 
+/** The maker of a leader's next segment, one at a time. In production it is a thread of the process
+ *  (thread-base-maker.ts); in tests, in simulations and for a journal in memory it is `baseMakerHere`. */
+export interface BaseMaker {
+  /** An abort ends it as soon as possible; the unfinished segment is never opened. @throws as `makeNextSegment` */
+  make(order: MakeOrder, signal: AbortSignal): Promise<MadeSegment>;
+}
+
+/** Makes the segment beside the leader, in slices. */
+export function baseMakerHere(deps: MakeDeps): BaseMaker {
+  return { make: (order, signal) => makeNextSegment(deps, order, signal) };
+}
+
 /** @throws SegmentLostError when another session claimed or sealed the segment; JournalDamagedError, UnreachableError;
  *  WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
 export async function makeNextSegment(

@@ -8,9 +8,8 @@ import { Worker } from "node:worker_threads";
 import { unreachable } from "../../assert.ts";
 import { InvariantError } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { copyOf, errorOf, type JournalPlace } from "../thread-values.ts";
-import type { BaseMaker } from "./base-maker.ts";
-import type { MadeSegment, MakeOrder } from "./make-next-segment.ts";
+import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
+import type { BaseMaker, MadeSegment, MakeOrder } from "./make-next-segment.ts";
 import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-words.ts";
 
 export class ThreadBaseMaker implements BaseMaker {

@@ -1,7 +1,7 @@
 // Messages between a leader's process and the thread of a maker: plain values, because messages are copied.
 
 import type { AppendOutcome } from "../../journal/journal.ts";
-import type { CopiedError, JournalPlace } from "../thread-values.ts";
+import type { CopiedError, JournalPlace } from "../../journal/thread-values.ts";
 import type { MadeSegment, MakeOrder } from "./make-next-segment.ts";
 
 export interface ThreadOrder {

@@ -17,6 +17,9 @@
 // commits and changes of segment (commits.ts), requests (requests/).
 
 import type { Logger } from "pino";
+import { AuditReader } from "../../audit/reading/audit-reader.ts";
+import type { JournalReads } from "../../audit/reading/journal-reads.ts";
+import { AuditCheck, type AuditStatus, type JournalVerifier } from "../../audit/verifying/audit-check.ts";
 import type { Clock, Random } from "../../clock.ts";
 import { InvariantError, WaggleError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
@@ -34,14 +37,11 @@ import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { Compaction, type CompactionDeps, type CompactionStatus } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import { AuditReader } from "../reading/audit-reader.ts";
-import type { JournalReads } from "../reading/journal-reads.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { Presences } from "../requests/presence.ts";
 import { Router } from "../requests/router.ts";
 import type { TakeLeadDeps, TakenLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
-import { AuditCheck, type AuditStatus, type JournalVerifier } from "../verifying/audit-check.ts";
 import { Commits } from "./commits.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { FullJournal } from "./full-journal.ts";

@@ -3,6 +3,9 @@
 // first, and marks its answer as stale.
 
 import type { Logger } from "pino";
+import { AuditReader } from "../../audit/reading/audit-reader.ts";
+import type { JournalReads } from "../../audit/reading/journal-reads.ts";
+import type { AuditStatus } from "../../audit/verifying/audit-check.ts";
 import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
@@ -36,10 +39,7 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { Leader } from "../leader/leader.ts";
-import { AuditReader } from "../reading/audit-reader.ts";
-import type { JournalReads } from "../reading/journal-reads.ts";
 import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
-import type { AuditStatus } from "../verifying/audit-check.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { settingsOf } from "./settings-view.ts";
 import { slotWaitsOf } from "./slot-queries.ts";

@@ -4,6 +4,7 @@
 
 import type { Logger } from "pino";
 import type { z } from "zod";
+import type { AuditReader } from "../../audit/reading/audit-reader.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
 import { type BatchIndex, NO_PROJECT, type ProjectId, type Term } from "../../ids.ts";
@@ -16,7 +17,6 @@ import type { RefusalReason } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import type { AuditReader } from "../reading/audit-reader.ts";
 import type { MessageSort } from "./agent-gate.ts";
 import { backpressure, sendFitting } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";

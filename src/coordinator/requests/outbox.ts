@@ -2,6 +2,7 @@
 // leave as one message. Here too: the clients that await tasks. Not here: answers (inbox.ts) and live events
 // (leader/dispatcher.ts).
 
+import { outcomeOf } from "../../audit/reading/audit-reader.ts";
 import type { Effect } from "../../core/effect.ts";
 import { JsonWriter } from "../../core/json-writer.ts";
 import {
@@ -20,7 +21,6 @@ import type { Assignment, Outcome } from "../../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
 import type { SlotEnding, SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
-import { outcomeOf } from "../reading/audit-reader.ts";
 import type { Commit } from "./inbox.ts";
 import type { Presences } from "./presence.ts";
 

@@ -1,6 +1,6 @@
 // A simulated machine that runs a coordinator, and restarts an ended coordinator as an operator's tools would.
 
-import { baseMakerHere } from "../../coordinator/compacting/base-maker.ts";
+import { baseMakerHere } from "../../coordinator/compacting/make-next-segment.ts";
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
 import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { timingOf } from "../../coordinator/timing.ts";

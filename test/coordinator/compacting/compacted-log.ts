@@ -1,9 +1,9 @@
 // A leader's log with compaction. `pulse` does what compaction asks for, as a leader does between turns.
 
 import { systemRandom } from "../../../src/clock.ts";
-import { type BaseMaker, baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import { Compaction, type CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import type { MadeSegment } from "../../../src/coordinator/compacting/make-next-segment.ts";
+import { type BaseMaker, baseMakerHere } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import type { Command } from "../../../src/core/command.ts";
 import { batchIndex } from "../../../src/ids.ts";
 import type { LiveSegment } from "../../../src/journal/replay.ts";

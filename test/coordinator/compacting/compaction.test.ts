@@ -1,7 +1,7 @@
 // When the next segment of a log is made, and the handling of failures.
 
 import { describe, expect, it } from "vitest";
-import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
+import { baseMakerHere } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import { baseSpacingBytes } from "../../../src/coordinator/compacting/newest-base.ts";
 import { UnreachableError } from "../../../src/errors.ts";
 import { encodeRecord } from "../../../src/journal/records.ts";

@@ -3,8 +3,8 @@
 
 import { expect } from "vitest";
 import type { Clock } from "../../../src/clock.ts";
-import { baseMakerHere } from "../../../src/coordinator/compacting/base-maker.ts";
 import type { MadeSegment, MakeOrder } from "../../../src/coordinator/compacting/make-next-segment.ts";
+import { baseMakerHere } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import type { Command } from "../../../src/core/command.ts";
 import type { RecordedEvent } from "../../../src/core/step.ts";
 import { batchIndex, type Term, taskId } from "../../../src/ids.ts";

@@ -9,12 +9,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { freePort } from "../../../src/broker/free-port.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { ThreadBaseMaker } from "../../../src/coordinator/compacting/thread-base-maker.ts";
-import type { JournalPlace } from "../../../src/coordinator/thread-values.ts";
 import { JournalDamagedError } from "../../../src/errors.ts";
 import { swarmId } from "../../../src/ids.ts";
 import { openFileJournal } from "../../../src/journal/file.ts";
 import { openNatsJournal } from "../../../src/journal/nats.ts";
 import { encodeRecord } from "../../../src/journal/records.ts";
+import type { JournalPlace } from "../../../src/journal/thread-values.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../../support/nats-server.ts";
 import { LedLog } from "./led-log.ts";
 

@@ -2,7 +2,7 @@
 // coordinator wrote, and what the store lost is named as missing.
 
 import { describe, expect, it } from "vitest";
-import { verifyJournal } from "../../../src/journal/verify.ts";
+import { verifyJournal } from "../../../src/audit/verifying/verify.ts";
 import type { FaultKind } from "../../../src/sim/fault/fault.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { losses, StoreReader, worldAfter } from "./store-reader.ts";

@@ -8,9 +8,9 @@
 
 import { type FileHandle, open } from "node:fs/promises";
 import { WaggleError } from "../errors.ts";
-import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
-import { noSegmentError, shortError } from "./journal-errors.ts";
-import { findLive } from "./live.ts";
+import type { JournalReader, SegmentReader, SegmentRecord } from "../journal/journal.ts";
+import { noSegmentError, shortError } from "../journal/journal-errors.ts";
+import { findLive } from "../journal/live.ts";
 
 const VERSION = 1;
 const LINE_BREAK = 0x0a;

@@ -4,14 +4,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exportLines, openExport } from "../../src/journal/export.ts";
+import { exportLines, openExport } from "../../src/audit/export.ts";
+import { verifyJournal } from "../../src/audit/verifying/verify.ts";
 import type { JournalReader } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
-import { verifyJournal } from "../../src/journal/verify.ts";
+import { bytesOf, noise } from "../journal/records.ts";
+import { aCompactedLog } from "../journal/tampered.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { bytesOf, noise } from "./records.ts";
-import { aCompactedLog } from "./tampered.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -2,7 +2,7 @@
 // and each project and all projects have a budget.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { JournalReads, ReadBudget } from "../../src/coordinator/reading/journal-reads.ts";
+import { JournalReads, ReadBudget } from "../../src/audit/reading/journal-reads.ts";
 import { BackpressureError, UnreachableError } from "../../src/errors.ts";
 import type { LogReader, StoredBatch } from "../../src/journal/log-reader.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";

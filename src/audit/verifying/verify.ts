@@ -6,20 +6,14 @@
 //
 // Changes nothing. Stops at the first fault.
 
-import type { Clock } from "../clock.ts";
-import { encodeState } from "../core/snapshot/encode.ts";
-import { JournalDamagedError } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { Slices } from "../slices.ts";
-import type { Event } from "../state/event.ts";
-import type { SwarmState } from "../state/state.ts";
-import { baseLines, readBase } from "./base.ts";
-import { type Difference, differencesOf } from "./difference.ts";
-import type { JournalReader, SegmentRecord } from "./journal.ts";
-import { withoutRemedy } from "./journal-errors.ts";
-import { LineDigest } from "./line-digest.ts";
-import { claimantOf, findLive, openSegment } from "./live.ts";
-import { isSameTail } from "./log.ts";
+import type { Clock } from "../../clock.ts";
+import { encodeState } from "../../core/snapshot/encode.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import { baseLines, readBase } from "../../journal/base.ts";
+import type { JournalReader, SegmentRecord } from "../../journal/journal.ts";
+import { withoutRemedy } from "../../journal/journal-errors.ts";
+import { claimantOf, findLive, openSegment } from "../../journal/live.ts";
+import { isSameTail } from "../../journal/log.ts";
 import {
   type Batch,
   type BatchHeader,
@@ -27,8 +21,14 @@ import {
   decodeBatchHeader,
   decodeRecord,
   hashOf,
-} from "./records.ts";
-import { type LiveSegment, Replay, UnfitBatchError, type Verdict } from "./replay.ts";
+} from "../../journal/records.ts";
+import { type LiveSegment, Replay, UnfitBatchError, type Verdict } from "../../journal/replay.ts";
+import { limits } from "../../limits.ts";
+import { Slices } from "../../slices.ts";
+import type { Event } from "../../state/event.ts";
+import type { SwarmState } from "../../state/state.ts";
+import { type Difference, differencesOf } from "./difference.ts";
+import { LineDigest } from "./line-digest.ts";
 
 /** Why the journal cannot be trusted from a batch on. */
 export interface Fault {

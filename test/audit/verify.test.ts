@@ -1,11 +1,11 @@
 // Checking a whole journal: nothing is found in a journal as written, and every change is found and named.
 
 import { describe, expect, it } from "vitest";
+import { type Verification, verifyJournal } from "../../src/audit/verifying/verify.ts";
 import type { JournalReader } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
-import { type Verification, verifyJournal } from "../../src/journal/verify.ts";
 import type { MemoryLedLog } from "../coordinator/compacting/led-log.ts";
-import { aCompactedLog, aLongLog, placeOf, Tampered } from "./tampered.ts";
+import { aCompactedLog, aLongLog, placeOf, Tampered } from "../journal/tampered.ts";
 
 async function verified(log: MemoryLedLog, journal: JournalReader = new MemoryJournal(log.store)) {
   const found = await verifyJournal({ journal, clock: log.clock });

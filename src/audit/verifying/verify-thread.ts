@@ -8,11 +8,11 @@ import { swarmId } from "../../ids.ts";
 import { openFileJournalReader } from "../../journal/file/reader.ts";
 import type { JournalReader } from "../../journal/journal.ts";
 import { openNatsJournal } from "../../journal/nats.ts";
-import { type Verification, verifyJournal } from "../../journal/verify.ts";
+import { copyOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { limits } from "../../limits.ts";
-import { copyOf, type JournalPlace } from "../thread-values.ts";
 import type { FoundAudit } from "./audit-check.ts";
 import type { VerifyWord } from "./thread-verifier.ts";
+import { type Verification, verifyJournal } from "./verify.ts";
 
 async function main(port: MessagePort, place: JournalPlace): Promise<void> {
   const say = (word: VerifyWord) => port.postMessage(word);

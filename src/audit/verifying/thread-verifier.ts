@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { InvariantError } from "../../errors.ts";
-import { type CopiedError, errorOf, type JournalPlace } from "../thread-values.ts";
+import { type CopiedError, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import type { FoundAudit, JournalVerifier } from "./audit-check.ts";
 
 export type VerifyWord =

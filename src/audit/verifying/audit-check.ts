@@ -7,8 +7,8 @@
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
-import type { Fault, Verification } from "../../journal/verify.ts";
 import { limits } from "../../limits.ts";
+import type { Fault, Verification } from "./verify.ts";
 
 /** Reads the journal without the leader's thread. Undefined if the journal has no live segment. */
 export interface JournalVerifier {

@@ -5,14 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { AuditCheck, type FoundAudit, type JournalVerifier } from "../../src/audit/verifying/audit-check.ts";
+import { ThreadVerifier } from "../../src/audit/verifying/thread-verifier.ts";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import {
-  AuditCheck,
-  type FoundAudit,
-  type JournalVerifier,
-} from "../../src/coordinator/verifying/audit-check.ts";
-import { ThreadVerifier } from "../../src/coordinator/verifying/thread-verifier.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { projectId, swarmId } from "../../src/ids.ts";
 import { openFileJournal } from "../../src/journal/file.ts";
