@@ -147,7 +147,7 @@ export const limits = {
    *  T for answers. */
   campaignAskShare: 1 / 20,
   /** The leader appends at least this many times per T, so that two lost appends do not depose the leader. */
-  leaderBeatsPerTimeout: 3,
+  leaderHeartbeatsPerTimeout: 3,
   /** Interval of the leader's checks that depend on time: silent agents, its own heartbeat, summaries of refusals. */
   pulseMs: 250,
   /** …and at least this number of checks per T, so that heartbeats are not late by much of T. */
@@ -160,7 +160,7 @@ export const limits = {
   standbyQueriesMax: 1_000,
   /** A leader steps down if its connection to agents and clients is lost for this time and for T, while it can still
    *  write to the journal. Longer than the time to reconnect to a server that is back. */
-  leaderDeafMs: 3_000,
+  leaderIsolationMs: 3_000,
   /** Time until a leader that must end, but cannot write, ends without writing. */
   handOverMs: 5_000,
   /** Subjects whose last batch the live stream remembers; a forgotten subject restarts at 0. */
@@ -168,7 +168,7 @@ export const limits = {
   /** Interval at which refusals are journaled as one event. */
   refusalSummaryMs: 1_000,
   /** A leader gives no definite answer without an acknowledged append sent within this share of T. */
-  leaderTrustShare: 0.8,
+  leaderLeaseShare: 0.8,
   /** Difference of wall clock and journal time up to which the journal's time jumps; a larger difference is made up
    *  slowly. */
   clockSkewMsMax: 5_000,
@@ -1006,7 +1006,7 @@ assert(
   "a client's request outlasts a change of leaders, at the longest T",
 );
 assert(
-  limits.reconnectMsMax < limits.leaderDeafMs,
+  limits.reconnectMsMax < limits.leaderIsolationMs,
   "a leader reconnects to a server that is back before it steps down",
 );
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
@@ -1099,7 +1099,7 @@ assert(
   "one of several standbys is still first, although they ask before they campaign",
 );
 assert(
-  1 / limits.leaderBeatsPerTimeout + 1 / limits.pulsesPerTimeout < limits.leaderTrustShare,
+  1 / limits.leaderHeartbeatsPerTimeout + 1 / limits.pulsesPerTimeout < limits.leaderLeaseShare,
   "a leader that sends heartbeats in time keeps its lease",
 );
 assert(
@@ -1138,7 +1138,7 @@ assert(
   "a stopped agent's commands are killed before the agent answers for them",
 );
 assert(
-  limits.leaderTimeoutMsMax / limits.leaderBeatsPerTimeout < limits.leaderHeardMs,
+  limits.leaderTimeoutMsMax / limits.leaderHeartbeatsPerTimeout < limits.leaderHeardMs,
   "a leader's heartbeat arrives in time",
 );
 assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");

@@ -1,6 +1,6 @@
 // Decides a whole journal once more, to prove that its decisions follow from its inputs. Each batch goes through the
 // present step, and its decisions are compared with the recorded decisions. Not here: one batch (core/reproduction.ts),
-// the proof that the journal is as it was written (journal/verify.ts), which runs along.
+// the proof that the journal is as it was written (audit/verifying/verify.ts), which runs along.
 
 import type { Clock } from "../clock.ts";
 import { Reproduction } from "../core/reproduction.ts";

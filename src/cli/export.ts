@@ -1,5 +1,5 @@
 // `waggle export`: the whole journal as lines of JSON, for archives and auditors. Not here: the lines
-// (journal/export.ts).
+// (audit/export.ts).
 
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";

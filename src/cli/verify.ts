@@ -1,5 +1,5 @@
 // `waggle verify`: proves that a journal is as it was written, from its bytes alone. Not here: the check
-// (journal/verify.ts), signed heads (audit/signed-head.ts), the report's text (verify-view.ts).
+// (audit/verifying/verify.ts), signed heads (audit/signed-head.ts), the report's text (verify-view.ts).
 
 import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";

@@ -13,9 +13,9 @@ export interface Timing {
   /** The longest pause between two appends of a leader, and between two announcements of a coordinator. */
   readonly heartbeatMs: number;
   /** The leader lease: for so long after an acknowledged append was *sent*, no second coordinator can lead. */
-  readonly trustMs: number;
+  readonly leaseMs: number;
   /** Isolation after which a leader steps down, though the journal is reachable. */
-  readonly deafMs: number;
+  readonly isolationMs: number;
   /** Interval of periodic work. */
   readonly pulseMs: number;
   /** A pulse with a longer delay shows a stalled process: silence is counted from the pulse on. */
@@ -27,10 +27,10 @@ export function timingOf(timeoutMs: number): Timing {
     timeoutMs,
     silenceMsMax: timeoutMs * (1 + limits.electionJitterShare),
     askMs: timeoutMs * limits.campaignAskShare,
-    heartbeatMs: timeoutMs / limits.leaderBeatsPerTimeout,
-    trustMs: timeoutMs * limits.leaderTrustShare,
-    deafMs: Math.max(timeoutMs, limits.leaderDeafMs),
+    heartbeatMs: timeoutMs / limits.leaderHeartbeatsPerTimeout,
+    leaseMs: timeoutMs * limits.leaderLeaseShare,
+    isolationMs: Math.max(timeoutMs, limits.leaderIsolationMs),
     pulseMs: Math.min(limits.pulseMs, timeoutMs / limits.pulsesPerTimeout),
-    pulseLateMs: Math.min(limits.pulseLateMs, timeoutMs / limits.leaderBeatsPerTimeout),
+    pulseLateMs: Math.min(limits.pulseLateMs, timeoutMs / limits.leaderHeartbeatsPerTimeout),
   };
 }

@@ -305,7 +305,7 @@ export type Reply =
   | { readonly kind: "stale-token" }
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
   /** The incarnation left, lapsed or was fenced: a session does not begin twice. */
-  | { readonly kind: "life-over"; readonly agent: AgentId }
+  | { readonly kind: "session-over"; readonly agent: AgentId }
   /** A later start under the same id has ended this session. */
   | { readonly kind: "fenced"; readonly agent: AgentId }
   /** An agent of this id is online in another group. */

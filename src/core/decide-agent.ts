@@ -43,17 +43,17 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
   if (row?.online === true && row.group !== (command.group ?? NO_GROUP))
     return answered({ kind: "other-group", agent: row.id });
   if (row?.incarnation === command.incarnation)
-    return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
+    return row.online ? resume(state, row, command, at) : answered({ kind: "session-over", agent: row.id });
   // A session may lose the reply to its join before a later session joins: the repeated join must not fence the later
   // session.
   if (row?.fencedIncarnations.includes(command.incarnation) === true)
     return answered({ kind: "fenced", agent: row.id });
   if (row?.pastIncarnations.includes(command.incarnation) === true)
-    return answered({ kind: "life-over", agent: row.id });
-  if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
-  const closures = endLife(state, row, "fenced", at);
+    return answered({ kind: "session-over", agent: row.id });
+  if (row?.online !== true) return { events: [joined(command)], reply: newSession(command) };
+  const closures = endSession(state, row, "fenced", at);
   if (!closures.isComplete) return { events: closures.events, reply: { kind: "again" } };
-  return { events: [...closures.events, joined(command)], reply: newLife(command) };
+  return { events: [...closures.events, joined(command)], reply: newSession(command) };
 }
 
 export function decideLeave(
@@ -63,7 +63,7 @@ export function decideLeave(
 ): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "ok" });
-  const closures = endLife(state, row, "left", at);
+  const closures = endSession(state, row, "left", at);
   return { events: closures.events, reply: closures.isComplete ? { kind: "ok" } : { kind: "again" } };
 }
 
@@ -74,7 +74,7 @@ export function decideLapse(
 ): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
-  const closures = endLife(state, row, "lapsed", at);
+  const closures = endSession(state, row, "lapsed", at);
   return { events: closures.events, reply: closures.isComplete ? { kind: "none" } : { kind: "again" } };
 }
 
@@ -131,7 +131,10 @@ function joinInPlaceOfAnother(state: SwarmState, command: JoinAgent): Decision {
   for (const row of state.agentById.values())
     if (!row.online && (least === undefined || isForgottenBefore(row, least))) least = row;
   if (least === undefined) return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
-  return { events: [{ type: "AgentForgotten", agent: least.id }, joined(command)], reply: newLife(command) };
+  return {
+    events: [{ type: "AgentForgotten", agent: least.id }, joined(command)],
+    reply: newSession(command),
+  };
 }
 
 function isForgottenBefore(one: AgentRow, other: AgentRow): boolean {
@@ -185,7 +188,7 @@ function joined({
   };
 }
 
-function newLife(command: JoinAgent): Reply {
+function newSession(command: JoinAgent): Reply {
   return { kind: "joined", resumed: false, unknownAttempts: command.held };
 }
 
@@ -196,7 +199,7 @@ function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instan
   };
 }
 
-function endLife(
+function endSession(
   state: SwarmState,
   row: AgentRow,
   reason: LeaveReason,

@@ -15,7 +15,7 @@ type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
 
 export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Instant): Decision {
   const { agent, incarnation, handle } = command;
-  if (!isAlive(state, agent, incarnation)) return answered({ kind: "life-over", agent });
+  if (!isAlive(state, agent, incarnation)) return answered({ kind: "session-over", agent });
   const needs = needsOf(command.resources);
   const known = asBefore(state, command, needs);
   if (known !== undefined) return answered(known);
@@ -59,7 +59,7 @@ export function decideRelease(
       reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason },
     );
   }
-  if (slotLease.incarnation !== incarnation) return answered({ kind: "life-over", agent });
+  if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
   const event =
     slotLease.state === "held" ? released(slotLease, "released") : waitsEnded([slotLease], "aborted");
   return { events: [event], reply: { kind: "slot-released", handle, was: slotLease.state } };

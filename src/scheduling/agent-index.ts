@@ -15,13 +15,13 @@ import { rateGate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import { type Census, Pool } from "./pool.ts";
 
-type Life = keyof Census;
+type Status = keyof Census;
 
 /** An agent as last read. */
 interface Sighting {
   readonly id: AgentId;
   /** Absent while the agent runs no tasks. */
-  life: Life | undefined;
+  status: Status | undefined;
   /** Absent while the agent is offline. */
   contender: Contender | undefined;
 }
@@ -145,14 +145,14 @@ export class AgentIndex {
   }
 
   #sight(id: AgentId): Sighting {
-    const sighting: Sighting = { id, life: undefined, contender: undefined };
+    const sighting: Sighting = { id, status: undefined, contender: undefined };
     this.#sightingById.set(id, sighting);
     return sighting;
   }
 
   #renew(sighting: Sighting): void {
     const agent = this.#state.agentById.get(sighting.id);
-    this.#count(sighting, agent === undefined ? undefined : lifeOf(agent));
+    this.#count(sighting, agent === undefined ? undefined : statusOf(agent));
     const known = sighting.contender;
     const isSame =
       known !== undefined && known.agent === agent && known.kinds === agent.kinds && agent.online;
@@ -184,11 +184,11 @@ export class AgentIndex {
     for (const candidate of contender.candidates) candidate.pool.dismiss(candidate);
   }
 
-  #count(sighting: Sighting, life: Life | undefined): void {
-    if (sighting.life === life) return;
-    if (sighting.life !== undefined) this.#census[sighting.life] -= 1;
-    if (life !== undefined) this.#census[life] += 1;
-    sighting.life = life;
+  #count(sighting: Sighting, status: Status | undefined): void {
+    if (sighting.status === status) return;
+    if (sighting.status !== undefined) this.#census[sighting.status] -= 1;
+    if (status !== undefined) this.#census[status] += 1;
+    sighting.status = status;
     for (const pool of this.#poolByKey.values()) pool.censusChanged();
   }
 
@@ -219,7 +219,7 @@ export class AgentIndex {
   }
 }
 
-function lifeOf(agent: AgentRow): Life | undefined {
+function statusOf(agent: AgentRow): Status | undefined {
   if (!runsTasks(agent)) return undefined;
   if (!agent.online) return "offline";
   return agent.draining ? "draining" : "live";

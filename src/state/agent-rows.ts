@@ -59,7 +59,7 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
     );
     row.fencedAt = context.at;
   } else if (row.lastNumber > 0) {
-    const others = row.pastIncarnations.filter((life) => life !== event.incarnation);
+    const others = row.pastIncarnations.filter((session) => session !== event.incarnation);
     row.pastIncarnations = [...others, event.incarnation].slice(-limits.pastIncarnationsMax);
   }
   removeFromKinds(state, row);

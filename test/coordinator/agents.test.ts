@@ -210,7 +210,7 @@ describe("silence", () => {
     const startMs = clock.monotonicMs();
     while (clock.monotonicMs() < startMs + 2 * limits.agentLostMs) {
       swarm.hub.cut(transport);
-      await clock.advance(limits.leaderDeafMs - limits.pulseMs); // a longer pause would let a standby lead
+      await clock.advance(limits.leaderIsolationMs - limits.pulseMs); // a longer pause would let a standby lead
       swarm.hub.heal(transport);
       await clock.advance(limits.pulseMs);
     }

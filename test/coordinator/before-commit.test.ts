@@ -123,12 +123,12 @@ describe("while a batch is not committed", () => {
 });
 
 describe("a leader that cannot show a fresh append", () => {
-  const trustMs = limits.leaderTimeoutMs * limits.leaderTrustShare;
+  const leaseMs = limits.leaderTimeoutMs * limits.leaderLeaseShare;
 
   it("renews no lease while a batch of its own is in doubt", async () => {
     held.hold();
     void swarm.client.submit([{ id: "t1", kind: "count" }]);
-    await clock.advance(trustMs + 1);
+    await clock.advance(leaseMs + 1);
     await said();
     const beat = agent.beat([], 0);
     expect(await said()).toEqual([]);
@@ -141,7 +141,7 @@ describe("a leader that cannot show a fresh append", () => {
     void swarm.client.submit([{ id: "t1", kind: "count" }]);
     await said();
     expect(storedBatches(swarm.store).length).toBe(3);
-    clock.stall(trustMs);
+    clock.stall(leaseMs);
     const status = swarm.client.status();
     expect(await said()).toEqual([]);
     expect(storedBatches(swarm.store).length).toBe(4);
@@ -150,10 +150,10 @@ describe("a leader that cannot show a fresh append", () => {
   });
 
   it("answers a query with the heartbeat appended first", async () => {
-    await clock.advance(trustMs / 2);
+    await clock.advance(leaseMs / 2);
     await said();
     held.hold();
-    clock.stall(trustMs);
+    clock.stall(leaseMs);
     const status = swarm.client.status();
     expect(await said()).toEqual([]);
     const before = storedBatches(swarm.store).length;

@@ -11,7 +11,7 @@ import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
-const { deafMs, silenceMsMax } = timingOf(limits.leaderTimeoutMs);
+const { isolationMs, silenceMsMax } = timingOf(limits.leaderTimeoutMs);
 let clock: ManualClock;
 let journal: MemoryJournal;
 let swarm: TestSwarm;
@@ -73,7 +73,7 @@ it("leads on where its connection was back for a moment, between two looks", asy
   const before = termOf();
   for (let time = 0; time < 4; time += 1) {
     const heal = cutLeader();
-    await clock.advance(deafMs / 2);
+    await clock.advance(isolationMs / 2);
     heal();
     await clock.settle();
   }
@@ -92,29 +92,29 @@ describe("beside standbys that may lead", () => {
     const standby = await swarm.startAnother("c2");
     await swarm.client.submit([{ id: "t1", kind: "none" }]);
     const heal = cutLeader();
-    await clock.advance(deafMs);
+    await clock.advance(isolationMs);
     expect(termOf()).toBe(1);
     await clock.advance(2 * limits.pulseMs);
     expect(await standby.whenLeading()).toBe(2);
     expect(await swarm.client.status()).toMatchObject({ leader: "c2", tasks: { queued: 1 } });
-    await clock.advance(3 * deafMs);
+    await clock.advance(3 * isolationMs);
     heal();
-    await clock.advance(3 * deafMs);
+    await clock.advance(3 * isolationMs);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2", standbys: ["c1"] });
   });
 
   it("gives up no agent that it hears no more while its last batches wait for the journal", async () => {
-    const expiresAt = (pulses: number) => clock.now() + deafMs - pulses * limits.pulseMs;
+    const expiresAt = (pulses: number) => clock.now() + isolationMs - pulses * limits.pulseMs;
     const tasks = [2, 1].map((pulses) => ({ id: `t${pulses}`, kind: "none", deadline: expiresAt(pulses) }));
     await swarm.client.submit(tasks);
     const heal = cutLeader();
-    await clock.advance(deafMs - 3 * limits.pulseMs);
+    await clock.advance(isolationMs - 3 * limits.pulseMs);
     journal.setOffline(true); // both expire, and a batch of each is on the way
     await clock.advance(4 * limits.pulseMs);
     heal();
     await clock.advance(limits.agentLostMs + 1_000);
     journal.setOffline(false);
-    await clock.advance(deafMs);
+    await clock.advance(isolationMs);
     const { state, closing } = swarm.watched.settled();
     expect([state.taskById.size, closing?.reason]).toEqual([0, "handing-over"]);
     expect([...state.agentById.values()].map(({ online }) => online)).toEqual([true]);
@@ -124,7 +124,7 @@ describe("beside standbys that may lead", () => {
     await swarm.startAnother("c2");
     for (let time = 0; time < 3; time += 1) {
       const heal = cutLeader();
-      await clock.advance(deafMs - limits.pulseMs);
+      await clock.advance(isolationMs - limits.pulseMs);
       heal();
       await clock.advance(limits.pulseMs);
     }
@@ -134,7 +134,7 @@ describe("beside standbys that may lead", () => {
   it("counts no time in which its own loop stood still", async () => {
     await swarm.startAnother("c2");
     cutLeader();
-    await clock.advance(deafMs - limits.pulseMs);
+    await clock.advance(isolationMs - limits.pulseMs);
     clock.stall(limits.pulseLateMs + limits.pulseMs + 50);
     await clock.advance(2 * limits.pulseMs);
     expect(termOf()).toBe(1);
@@ -145,7 +145,7 @@ describe("beside standbys that may lead", () => {
     const other = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
     swarm.hub.cut(other);
     const heal = cutLeader();
-    await clock.advance(5 * deafMs);
+    await clock.advance(5 * isolationMs);
     expect(swarm.watched.settled()).toMatchObject({
       closing: { reason: "handing-over" },
       state: { term: 1 },
@@ -159,18 +159,18 @@ describe("beside standbys that may lead", () => {
 it("with its server away leads on, though the journal is back before the connection is", async () => {
   const heal = cutLeader();
   journal.setOffline(true);
-  await clock.advance(5 * deafMs);
+  await clock.advance(5 * isolationMs);
   journal.setOffline(false);
   await clock.advance(limits.reconnectMsMax);
   heal();
-  await clock.advance(deafMs);
+  await clock.advance(isolationMs);
   expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
 });
 
 it("leads on without a standby", async () => {
   Object.assign(journal, { sharable: false });
   cutLeader();
-  await clock.advance(5 * deafMs);
+  await clock.advance(5 * isolationMs);
   expect(termOf()).toBe(1);
   expect(swarm.watched.replay.closing).toBeUndefined();
 });

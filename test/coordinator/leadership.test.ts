@@ -134,8 +134,8 @@ describe("a standby", () => {
     expect(roleOf(coordinator)).toBe("standing-by");
     expect(roleOf(swarm.coordinator)).toBe("leading");
     const beats = recordCount(store) - before;
-    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderBeatsPerTimeout);
-    expect(beats).toBeLessThanOrEqual(40 * limits.leaderBeatsPerTimeout);
+    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
+    expect(beats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
   });
 
   it("takes over at once from a leader that says goodbye", async () => {
@@ -273,14 +273,14 @@ describe("a term's own time-out", () => {
     await clock.advance(20_000);
     expect([roleOf(leader), roleOf(standby)]).toEqual(["leading", "standing-by"]);
     const beats = recordCount(store) - before;
-    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderBeatsPerTimeout);
-    expect(beats).toBeLessThanOrEqual(40 * limits.leaderBeatsPerTimeout);
+    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
+    expect(beats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
 
     await standby.stop();
     journal.setOffline(true);
     const status = () => answersOf(subjects.query("_", "status"), {});
     expect(await status()).toMatchObject([{ leader: "c2" }]);
-    await clock.advance(1_000 * limits.leaderTrustShare);
+    await clock.advance(1_000 * limits.leaderLeaseShare);
     expect(await status()).toEqual([]);
     journal.setOffline(false);
     await clock.advance(limits.appendTimeoutMs);

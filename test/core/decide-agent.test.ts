@@ -115,7 +115,7 @@ describe("joining", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     const before = fingerprint(turns.state);
-    expect(turns.turn(join("a1"))).toEqual([{ kind: "life-over", agent: a1 }]);
+    expect(turns.turn(join("a1"))).toEqual([{ kind: "session-over", agent: a1 }]);
     expect(fingerprint(turns.state)).toBe(before);
     expect(turns.turn(join("a1", { incarnation: incarnation("a1-2") }))).toMatchObject([{ resumed: false }]);
   });
@@ -126,7 +126,7 @@ describe("joining", () => {
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     turns.turn(join("a1", { incarnation: second }));
     for (const isThere of [true, false]) {
-      expect(turns.turn(join("a1"))).toEqual([{ kind: "life-over", agent: a1 }]);
+      expect(turns.turn(join("a1"))).toEqual([{ kind: "session-over", agent: a1 }]);
       expect(turns.agent("a1")).toMatchObject({ incarnation: second, online: isThere });
       turns.turn({ type: "LeaveAgent", agent: a1, incarnation: second });
     }

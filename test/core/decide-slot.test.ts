@@ -46,8 +46,8 @@ describe("acquiring", () => {
   it.each([
     ["an unknown resource, naming what may be meant", acquire("a1-x", "gpuu"), "unknown-resource"],
     ["more slots than there are", acquire("a1-x", ["gpu", "gpu", "gpu"]), "above-capacity"],
-    ["of an ended session", acquire("a1-x", "gpu", { incarnation: incarnation("old") }), "life-over"],
-    ["of an agent that never joined", acquire("a9-x", "gpu"), "life-over"],
+    ["of an ended session", acquire("a1-x", "gpu", { incarnation: incarnation("old") }), "session-over"],
+    ["of an agent that never joined", acquire("a9-x", "gpu"), "session-over"],
   ])("refuses %s, and changes nothing", (_, command, kind) => {
     const turns = SlotTurns.of({ gpu: 2 }, ...agents);
     const before = describeState(turns.state);
@@ -173,8 +173,8 @@ describe("an agent that came for slots alone and is forgotten", () => {
     const before = fingerprint(turns.state);
     expect(turns.turn(release("a1-x"), acquire("a1-x", "gpu"), acquire("a1-y", "gpu"), lapse("a1"))).toEqual([
       { kind: "slot-ended", handle: "a1-x", reason: "agent-gone" },
-      { kind: "life-over", agent: "a1" },
-      { kind: "life-over", agent: "a1" },
+      { kind: "session-over", agent: "a1" },
+      { kind: "session-over", agent: "a1" },
       { kind: "none" },
     ]);
     expect(fingerprint(turns.state)).toBe(before);

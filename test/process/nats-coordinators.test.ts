@@ -240,7 +240,9 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
     it(`hands over within ${handOverMsMax} ms, back and forth`, { retry: 2 }, async () => {
       await aLeader();
       await aCoordinator("c2");
-      await new Promise((resolve) => setTimeout(resolve, leaderTimeoutMs / limits.leaderBeatsPerTimeout));
+      await new Promise((resolve) =>
+        setTimeout(resolve, leaderTimeoutMs / limits.leaderHeartbeatsPerTimeout),
+      );
       const tookMs: number[] = [];
       for (let round = 0; round < 6; round += 1) {
         const startedMs = performance.now();

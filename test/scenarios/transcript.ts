@@ -9,7 +9,7 @@
 //   resource gpu slots=2 · acquire a1-x gpu disk weight=5 timeout=2s (handle a1-x, by a1) · release a1-x
 //   project acme creditWeight=2 budget.tokens=500 budget.windowMs=60000 · policy rules=loco · kind count importance=2
 //   pause acme · resume acme · drain a1 · undrain a1 · transfer c2
-//   leave a1 · restart a1 · silence a1 · deafen a1 · hear a1
+//   leave a1 · restart a1 · silence a1 · isolate a1 · hear a1
 //   cut c1 · heal c1 (from the journal) · stop c1 · lose tail=2 | record=5 | segment=1 (of the journal) · room 0 | all
 //   tick 10s
 
@@ -32,7 +32,7 @@ interface Actor {
   lives: number;
   isSilent: boolean;
   /** Pushes do not reach the agent. */
-  isDeaf: boolean;
+  isIsolated: boolean;
   /** By number, until the end is reported. */
   held: Map<number, Assignment>;
   seen: Set<number>;
@@ -170,9 +170,9 @@ class Stage {
       case "silence":
         actor.isSilent = true;
         return;
-      case "deafen":
+      case "isolate":
       case "hear":
-        actor.isDeaf = verb === "deafen";
+        actor.isIsolated = verb === "isolate";
         return;
       case "leave":
         actor.isSilent = true;
@@ -231,7 +231,7 @@ class Stage {
       incarnation: "",
       lives: 0,
       isSilent: false,
-      isDeaf: false,
+      isIsolated: false,
       held: new Map(),
       seen: new Set<number>(),
       slots: new Map<string, boolean>(),
@@ -270,7 +270,7 @@ class Stage {
   }
 
   #hear(actor: Actor, push: AgentPush): void {
-    if (push.incarnation !== actor.incarnation || actor.isDeaf) return;
+    if (push.incarnation !== actor.incarnation || actor.isIsolated) return;
     if (push.type === "assign") {
       for (const assignment of push.assignments) {
         if (actor.seen.has(assignment.number)) continue;

@@ -381,7 +381,7 @@ export const mutants: readonly Mutant[] = [
     name: "hides-a-change-of-leader",
     breaks:
       "A project's pages leave out the changes of leader: the history of a task ends with a false loss.",
-    file: "src/coordinator/reading/audit-reader.ts",
+    file: "src/audit/reading/audit-reader.ts",
     edits: [
       {
         find: '["AssignmentsConfirmed", "TermStarted"]',
@@ -393,7 +393,7 @@ export const mutants: readonly Mutant[] = [
     name: "leads-on-unheard",
     breaks: "An unreachable leader renews its term, and no standby can take over.",
     file: "src/coordinator/leader/isolation.ts",
-    edits: [{ find: "if (isLate || !isDeaf) {", replace: "if (isLate || !isDeaf || term > 0) {" }],
+    edits: [{ find: "if (isLate || !isIsolated) {", replace: "if (isLate || !isIsolated || term > 0) {" }],
   },
   {
     name: "forgets-by-a-false-clock",

@@ -76,7 +76,7 @@ export class Commits {
   readonly #log: Replay;
   readonly #hooks: CommitsHooks;
   readonly #inFlight: InFlight;
-  readonly #trust: LeaderLease;
+  readonly #lease: LeaderLease;
   readonly #watch: SegmentWatch;
   readonly #unacknowledged: UnacknowledgedLog;
   readonly #ending = new AbortController();
@@ -98,7 +98,7 @@ export class Commits {
     this.#hooks = hooks;
     this.#live = live;
     this.#inFlight = new InFlight(deps.session, log.tail, live.opened.term);
-    this.#trust = new LeaderLease(deps, sentMonotonicMs);
+    this.#lease = new LeaderLease(deps, sentMonotonicMs);
     this.#unacknowledged = new UnacknowledgedLog(deps);
     this.#writer = this.#startWriter(live);
     this.#watch = new SegmentWatch(deps, {
@@ -162,13 +162,13 @@ export class Commits {
   }
 
   /** Whether something definite may be said without a commit. */
-  get isTrusted(): boolean {
-    return !this.#isChanging && !this.#isDoubted && this.#trust.isProven;
+  get holdsLease(): boolean {
+    return !this.#isChanging && !this.#isDoubted && this.#lease.isProven;
   }
 
   /** Whether an idle leader of a shared journal is to append a sign of life. */
   get isRenewalDue(): boolean {
-    return this.isSettled && this.#trust.isRenewalDue;
+    return this.isSettled && this.#lease.isRenewalDue;
   }
 
   /** Takes a turn: appends its batch behind the others. Answers of a turn without events leave with the newest
@@ -231,7 +231,7 @@ export class Commits {
 
   /** Whether an answer without a batch is safe: it leaves with the newest batch in flight, or at once. */
   #mayAnswerNow(): boolean {
-    return this.isSettled ? this.isTrusted : this.#trust.willBeProven;
+    return this.isSettled ? this.holdsLease : this.#lease.willBeProven;
   }
 
   // --- batches --------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ export class Commits {
     const batch = this.#inFlight.add(held);
     this.#log.recent.add(batch.idx, batch.hash);
     this.#deps.recentBatches.add(batch.idx, batch.bytes, this.#deps.clock.monotonicMs());
-    this.#trust.appended();
+    this.#lease.appended();
     this.#writer.append(batch);
   }
 
@@ -252,7 +252,7 @@ export class Commits {
         segment: journal.segment(number),
         position,
         clock,
-        isLate: (sentMonotonicMs) => this.#trust.isLate(sentMonotonicMs),
+        isLate: (sentMonotonicMs) => this.#lease.isLate(sentMonotonicMs),
       },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
@@ -279,7 +279,7 @@ export class Commits {
   #committed(batch: PendingBatch, { sentMonotonicMs, firstSentMonotonicMs }: Stored): void {
     const held = this.#inFlight.take(batch);
     if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
-    this.#trust.acknowledged(sentMonotonicMs);
+    this.#lease.acknowledged(sentMonotonicMs);
     const appendMs = this.#deps.clock.monotonicMs() - firstSentMonotonicMs;
     const events = held.turn.recorded.length;
     this.#hooks.onStored(held, { events, bytes: batch.bytes.length, appendMs });
@@ -336,7 +336,7 @@ export class Commits {
       const { tail, term } = this.#inFlight;
       const recent = this.#log.recent.upTo(tail.idx, limits.openedHashesMax);
       const live = await changeSegment({ left, next, tail, term, recent }, this.#deps, this.#ending.signal);
-      this.#trust.acknowledged(next.writer.sentMonotonicMs);
+      this.#lease.acknowledged(next.writer.sentMonotonicMs);
       this.#enter(live, false);
       const pausedMs = Math.round(clock.monotonicMs() - startedMs);
       logger.info({ segment: live.number, pausedMs }, "the journal continues in a new segment");
@@ -391,7 +391,7 @@ export class Commits {
       const { term } = this; // of the batches that the base commits
       const first = this.#inFlight.committed.idx + 1;
       const held = this.#inFlight.takeAll(live.opened.term);
-      this.#trust.acknowledged(sentMonotonicMs);
+      this.#lease.acknowledged(sentMonotonicMs);
       this.#hooks.onFull(undefined);
       for (const [at, each] of held.entries())
         this.#hooks.dispatch(each, { term, idx: batchIndex(first + at) });

@@ -1,5 +1,5 @@
 // Isolation: a leader reaches its journal, and no agent or client reaches the leader. It would renew its term, and
-// keep standbys from leading that agents and clients can reach. After `deafMs` the leader steps down
+// keep standbys from leading that agents and clients can reach. After `isolationMs` the leader steps down
 // (docs/adr/0012-a-journal-that-loses-records.md). Not here: stepping down (hand-over.ts).
 
 import type { Logger } from "pino";
@@ -14,7 +14,7 @@ export interface IsolationDeps {
   readonly term: () => Term;
   readonly timing: Timing;
   readonly journal: Pick<Journal, "sharable">;
-  readonly commits: Pick<Commits, "isTrusted">;
+  readonly commits: Pick<Commits, "holdsLease">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -32,21 +32,21 @@ export class Isolation {
 
   constructor(deps: IsolationDeps) {
     this.#deps = deps;
-    this.#gracePeriod = new GracePeriod(deps.clock, deps.timing.deafMs);
+    this.#gracePeriod = new GracePeriod(deps.clock, deps.timing.isolationMs);
   }
 
   /** Looks once more. To be called at each pulse while the coordinator leads.
    *  @returns whether the leader is to step down; the log then says so */
   isBelieved({ isLate, isConnected }: Reach): boolean {
     const { term, timing, journal, commits, logger } = this.#deps;
-    const isDeaf = !isConnected && commits.isTrusted && journal.sharable;
-    if (isLate || !isDeaf) {
+    const isIsolated = !isConnected && commits.holdsLease && journal.sharable;
+    if (isLate || !isIsolated) {
       this.renew();
       return false;
     }
     if (!this.#gracePeriod.isBelieved()) return false;
     logger.error(
-      { term: term(), deafMs: timing.deafMs },
+      { term: term(), isolationMs: timing.isolationMs },
       "no agent or client reaches this coordinator, which reaches the journal: it ends its term, so that a standby may lead. Find out why its connection to the server does not come back",
     );
     return true;

@@ -65,6 +65,6 @@ export class LeaderLease {
   #isYoung(sentMonotonicMs: number): boolean {
     const { journal, clock, timing } = this.#deps;
     if (!journal.sharable) return true;
-    return clock.monotonicMs() - sentMonotonicMs < timing.trustMs;
+    return clock.monotonicMs() - sentMonotonicMs < timing.leaseMs;
   }
 }

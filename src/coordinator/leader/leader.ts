@@ -241,7 +241,7 @@ export class Leader {
       outbox: this.#dispatcher.outbox,
       reader: this.reader,
       enqueue: (entry) => this.#turns.enqueue(entry),
-      isTrusted: () => this.commits.isTrusted,
+      holdsLease: () => this.commits.holdsLease,
       auditFirstIdx: () => this.auditFirstIdx,
       stuckReason: () => this.full.stuckReason,
       transfer: (request) => this.#handOver.take(request),

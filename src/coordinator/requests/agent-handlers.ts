@@ -131,7 +131,7 @@ export class AgentHandlers {
 
   /** Heartbeats of one agent, or of several agents of a connection. All share one entry of the inbox, and an answer. */
   #heartbeat(name: AgentName, { data, reply }: Message): void {
-    const { term, transport, isTrusted } = this.#parts;
+    const { term, transport, holdsLease } = this.#parts;
     const read = readMessage(data, heartbeatSchema, isPlainHeartbeat);
     if (!read.ok) return this.#intake.refuseMaybe({ reply }, read);
     const { agent = name.agent, others = [] } = read.value;
@@ -143,7 +143,7 @@ export class AgentHandlers {
     const open = verdicts.filter((verdict) => verdict !== undefined);
     if (open.length === 0) return;
     const isInOrder = open.every(({ command, missing }) => command === undefined && missing.length === 0);
-    if (isInOrder && isTrusted()) renew();
+    if (isInOrder && holdsLease()) renew();
     else this.#reconcile(open, renew);
   }
 

@@ -309,7 +309,7 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
     });
   }
   if (reply?.kind === "other-group") return otherGroup(reply.agent);
-  if (reply?.kind === "life-over") {
+  if (reply?.kind === "session-over") {
     return codedError(
       "WAGGLE_UNKNOWN_AGENT",
       `this session of agent ${reply.agent} is over: join as a new incarnation`,

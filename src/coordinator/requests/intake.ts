@@ -46,7 +46,7 @@ export interface LeaderParts {
   /** Why the leader can decide and answer nothing now: a sentence without its full stop. Undefined while it can. */
   readonly stuckReason: () => string | undefined;
   /** Whether the leader lease holds: an answer may leave without a commit. */
-  readonly isTrusted: () => boolean;
+  readonly holdsLease: () => boolean;
 }
 
 export interface TransferRequest {
@@ -152,7 +152,7 @@ export class Intake {
   /** Whether the leader may refuse for want of room. A leader without a lease stays silent, and the sender asks
    *  again. */
   get mayRefuse(): boolean {
-    return this.#parts.isTrusted();
+    return this.#parts.holdsLease();
   }
 
   count(what: CountedAs): void {

@@ -68,7 +68,7 @@ export class SlotHandlers {
 
 /** A message of an ended session is refused. Other answers concern the slot lease. */
 function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
-  if (reply.kind === "life-over") return sessionOver(reply.agent);
+  if (reply.kind === "session-over") return sessionOver(reply.agent);
   return { term, idx, answer: slotLeaseAnswer(reply) };
 }
 
@@ -153,7 +153,7 @@ function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
         `handle ${reply.handle} is not known here: nothing was ever acquired under it, or it ended very long ago`,
         { field: "handle" },
       );
-    case "life-over":
+    case "session-over":
       return sessionOver(reply.agent);
     default:
       return unexpected(reply);

@@ -17,8 +17,8 @@ import { pause } from "../../pause.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
 import type { HandlerWatch } from "./handler-watch.ts";
-import { type Life, type MachineClock, newMachine } from "./life.ts";
 import { type Orders, ordersOf } from "./payload.ts";
+import { type MachineClock, newMachine, type Session } from "./session.ts";
 import type { Character } from "./workload.ts";
 
 /** Delay before a restart after the process ended by itself, ms. */
@@ -35,9 +35,9 @@ export class AgentNode {
   readonly #habitat: Habitat;
   readonly #random: SeededRandom;
   readonly #watch: HandlerWatch;
-  readonly #lives = new Set<Life>();
+  readonly #sessions = new Set<Session>();
   /** Handlers that ignore their signal, freed when all faults heal. */
-  readonly #deaf = new Set<() => void>();
+  readonly #hanging = new Set<() => void>();
   /** Until when two processes ran under the agent's id, virtual ms. */
   #twinsUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -52,8 +52,8 @@ export class AgentNode {
   }
 
   /** The newest session; undefined while no process runs. */
-  get life(): Life | undefined {
-    return [...this.#lives].at(-1);
+  get session(): Session | undefined {
+    return [...this.#sessions].at(-1);
   }
 
   /**
@@ -62,32 +62,32 @@ export class AgentNode {
    */
   isRunning(incarnation: Incarnation): boolean {
     const { maxConcurrent } = this.#character;
-    return [...this.#lives].some(
-      (life) => life.incarnation === incarnation && !this.#watch.isTakenUp(life, maxConcurrent),
+    return [...this.#sessions].some(
+      (session) => session.incarnation === incarnation && !this.#watch.isTakenUp(session, maxConcurrent),
     );
   }
 
   /** Starts the agent unless a process runs. */
   start(): void {
-    if (this.#lives.size === 0) this.startTwin();
+    if (this.#sessions.size === 0) this.startTwin();
   }
 
   /** Starts a process under the same id, whether or not another runs. A second process has a link of its own. */
   startTwin(): void {
-    const link = this.#lives.size === 0 ? this.id : `${this.id}/twin`;
-    const life = this.#habitat.newLife(this.id, this.machine);
-    this.#lives.add(life);
+    const link = this.#sessions.size === 0 ? this.id : `${this.id}/twin`;
+    const session = this.#habitat.newSession(this.id, this.machine);
+    this.#sessions.add(session);
     const { id, kinds, role, type, maxConcurrent, prefetch } = this.#character;
-    const { clock, random } = life;
+    const { clock, random } = session;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
     const options = {
       ...{ id, kinds, maxConcurrent, prefetch },
       ...(role === undefined ? {} : { role }),
       ...(type === undefined ? {} : { type }),
-      handler: this.#handler(life),
+      handler: this.#handler(session),
     };
-    const transport = this.#habitat.newConnection(link, life);
+    const transport = this.#habitat.newConnection(link, session);
     const bundler = new Bundler({ transport, clock, random });
     const deps = {
       swarm,
@@ -97,12 +97,12 @@ export class AgentNode {
       logger,
     } as const;
     startAgent(options, deps).then(
-      (agent) => this.#joined(agent, life),
-      (error) => this.#ended(life, error),
+      (agent) => this.#joined(agent, session),
+      (error) => this.#ended(session, error),
     );
     // A second agent on the connection, so that messages are bundled. It runs no tasks. The twin's is fenced, too.
     if (this.#hasCompany)
-      startAgent({ id: `${id}-company`, kinds: [], handler: this.#handler(life) }, deps).catch((error) => {
+      startAgent({ id: `${id}-company`, kinds: [], handler: this.#handler(session) }, deps).catch((error) => {
         if (!(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
       });
   }
@@ -113,7 +113,7 @@ export class AgentNode {
   }
 
   crash(forMs: number): void {
-    for (const life of [...this.#lives]) this.#end(life, forMs);
+    for (const session of [...this.#sessions]) this.#end(session, forMs);
   }
 
   /** Restarts the process, and starts a second process under the same id after `ms`. */
@@ -124,95 +124,95 @@ export class AgentNode {
 
   /** Frees every hanging handler. */
   heal(): void {
-    for (const wake of [...this.#deaf]) wake();
+    for (const wake of [...this.#hanging]) wake();
   }
 
-  #joined(agent: Agent, life: Life): void {
-    void agent.closed.then((error) => this.#ended(life, error));
+  #joined(agent: Agent, session: Session): void {
+    void agent.closed.then((error) => this.#ended(session, error));
   }
 
-  #ended(life: Life, error: unknown): void {
+  #ended(session: Session, error: unknown): void {
     if (error instanceof WaggleError && error.code === "WAGGLE_FENCED")
       this.#habitat.occurrences.note("agent-fenced");
     else if (error !== undefined && !(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
     else if (error instanceof WaggleError && error.code !== "WAGGLE_UNREACHABLE")
       this.#habitat.found("agents-go-on", `${this.id} ended: ${error.message}`);
-    this.#end(life, RESTART_MS);
+    this.#end(session, RESTART_MS);
   }
 
-  #end(life: Life, forMs: number): void {
-    life.kill();
-    if (this.#lives.size > 1) this.#twinsUntilMs = this.#habitat.engine.nowMs;
-    this.#lives.delete(life);
+  #end(session: Session, forMs: number): void {
+    session.kill();
+    if (this.#sessions.size > 1) this.#twinsUntilMs = this.#habitat.engine.nowMs;
+    this.#sessions.delete(session);
     this.#habitat.engine.after(forMs, "start", () => this.start());
   }
 
-  #handler(life: Life): Handler {
+  #handler(session: Session): Handler {
     return async (task, context) => {
       const orders = ordersOf(task.payload);
       const { signal } = context;
       const startedMs = this.#habitat.engine.nowMs;
       // With two processes, the earlier one also joins anew after its lease lapsed, and takes the id back.
-      const isSuperseded = () => this.#lives.size > 1 || this.#twinsUntilMs >= startedMs;
+      const isSuperseded = () => this.#sessions.size > 1 || this.#twinsUntilMs >= startedMs;
       const { id, project, attempt } = task;
       const start = {
         task: taskKey({ project, task: id }),
         attempt,
-        life,
+        session,
         signal,
         isSuperseded,
         limitMs: orders.limitMs,
       };
       const ended = this.#watch.started(start, this.#character.maxConcurrent);
       try {
-        return await this.#run(orders, task, context, life);
+        return await this.#run(orders, task, context, session);
       } finally {
         ended();
       }
     };
   }
 
-  async #run(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
+  async #run(orders: Orders, task: HandlerTask, context: HandlerContext, session: Session): Promise<string> {
     if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
     if (this.#habitat.hasHealed) {
-      await pause(life.clock, orders.healedMs ?? HEALED_MS, context.signal);
+      await pause(session.clock, orders.healedMs ?? HEALED_MS, context.signal);
       return `done ${task.id}`;
     }
-    if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);
+    if (orders.acquires === undefined) return await this.#obey(orders, task, context, session);
     const slot = await context.acquire(orders.acquires, { timeoutMs: ACQUIRE_MS });
     try {
-      return await this.#obey(orders, task, context, life);
+      return await this.#obey(orders, task, context, session);
     } finally {
       if (this.#random.chance(0.8)) await slot.release(); // the remaining slots are forgotten
     }
   }
 
-  async #obey(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
+  async #obey(orders: Orders, task: HandlerTask, context: HandlerContext, session: Session): Promise<string> {
     const ms = orders.ms * this.#character.slowness;
     if (orders.reportsProgress) {
-      await pause(life.clock, ms / 2, context.signal);
+      await pause(session.clock, ms / 2, context.signal);
       context.progress(0.5, "half");
     }
-    await pause(life.clock, orders.reportsProgress ? ms / 2 : ms, context.signal);
+    await pause(session.clock, orders.reportsProgress ? ms / 2 : ms, context.signal);
     context.signal.throwIfAborted();
     if (this.#random.chance(this.#character.failShare) && !this.#habitat.hasHealed)
       throw new Error("out of luck");
-    return await this.#verdict(orders, task, context, life);
+    return await this.#verdict(orders, task, context, session);
   }
 
   async #verdict(
     { does, times = 0 }: Orders,
     task: HandlerTask,
     context: HandlerContext,
-    life: Life,
+    session: Session,
   ): Promise<string> {
     const isDue = task.attempt <= times;
     if (does === "fail" && isDue) throw new Error("as ordered");
     if (does === "infrastructure" && isDue) throw new InfrastructureError("as ordered");
     if (does === "invalid") throw new InvalidInputError("as ordered");
-    if (does === "kill") life.after(0, "poison", () => this.crash(RESTART_MS));
+    if (does === "kill") session.after(0, "poison", () => this.crash(RESTART_MS));
     if (does === "hang" || does === "kill") await this.#hang(context, context.signal);
-    if (does === "deaf") await this.#hang(context, undefined);
+    if (does === "stay") await this.#hang(context, undefined);
     return `done ${task.id}`;
   }
 
@@ -220,7 +220,7 @@ export class AgentNode {
   async #hang(context: HandlerContext, signal: AbortSignal | undefined): Promise<void> {
     if (this.#habitat.hasHealed) return;
     await new Promise<void>((resolve) => {
-      this.#deaf.add(resolve);
+      this.#hanging.add(resolve);
       signal?.addEventListener("abort", () => resolve(), { once: true });
     });
     context.signal.throwIfAborted();

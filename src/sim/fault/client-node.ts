@@ -12,7 +12,7 @@ import { taskKey } from "../../ids.ts";
 import { LossError } from "../../protocol/loss-error.ts";
 import type { StoryObserved } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
-import { type Life, type MachineClock, newMachine } from "./life.ts";
+import { type MachineClock, newMachine, type Session } from "./session.ts";
 import type { ClientCharacter, Operation } from "./workload.ts";
 
 type StoryAnswer = NonNullable<StoryObserved["answer"]>;
@@ -41,7 +41,7 @@ export class ClientNode {
   readonly #retries: boolean;
   /** Operations begun, without a known outcome. */
   readonly #open = new Set<Operation>();
-  #life: Life | undefined;
+  #session: Session | undefined;
   #swarm: Swarm | undefined;
   #agent: Promise<Agent> | undefined;
 
@@ -71,19 +71,19 @@ export class ClientNode {
     return isAsking || this.#habitat.linkOf(this.id).lastArrivalMs > engine.nowMs;
   }
 
-  get life(): Life | undefined {
-    return this.#life;
+  get session(): Session | undefined {
+    return this.#session;
   }
 
   start(): void {
-    if (this.#life !== undefined) return;
-    const life = this.#habitat.newLife(this.id, this.machine);
-    this.#life = life;
+    if (this.#session !== undefined) return;
+    const session = this.#habitat.newSession(this.id, this.machine);
+    this.#session = session;
     const { project, user } = this.#character;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
-    const { clock, random } = life;
-    const transport = this.#habitat.newConnection(this.id, life);
+    const { clock, random } = session;
+    const transport = this.#habitat.newConnection(this.id, session);
     connect({ transport, swarm, project, user, clock, random, logger }).then(
       (connected) => {
         this.#swarm = connected;
@@ -94,9 +94,9 @@ export class ClientNode {
   }
 
   crash(forMs: number): void {
-    if (this.#life === undefined) return;
-    this.#life.kill();
-    this.#life = undefined;
+    if (this.#session === undefined) return;
+    this.#session.kill();
+    this.#session = undefined;
     this.#swarm = undefined;
     this.#agent = undefined;
     this.awaited.clear();
@@ -112,9 +112,9 @@ export class ClientNode {
 
   #begin(operation: Operation): void {
     const swarm = this.#swarm;
-    const life = this.#life;
-    if (swarm === undefined || life === undefined) return;
-    life.after(0, operation.does, () => {
+    const session = this.#session;
+    if (swarm === undefined || session === undefined) return;
+    session.after(0, operation.does, () => {
       this.#carryOut(operation, swarm).then(
         () => this.#open.delete(operation),
         (error: unknown) => {
@@ -179,7 +179,7 @@ export class ClientNode {
     swarm: Swarm,
   ): Promise<void> {
     const { engine, history } = this.#habitat;
-    const node = this.#life?.name ?? this.id;
+    const node = this.#session?.name ?? this.id;
     const head = { kind: "story", node, task: taskKey({ project, task }), sentMs: engine.nowMs } as const;
     try {
       const answer = await (how === "story" ? storyOf : explanationOf)(swarm, task, project);
@@ -237,7 +237,7 @@ export class ClientNode {
   #call({ id = "", project = "" }: TaskRequest): (error: WaggleError) => void {
     const { engine, history } = this.#habitat;
     const task = taskKey({ project, task: id });
-    const head = { kind: "call", node: this.#life?.name ?? this.id, task, sentMs: engine.nowMs } as const;
+    const head = { kind: "call", node: this.#session?.name ?? this.id, task, sentMs: engine.nowMs } as const;
     const at = history.push(head) - 1;
     return ({ code }) => {
       history[at] = { ...head, heardMs: engine.nowMs, refused: code };
@@ -262,7 +262,7 @@ export class ClientNode {
 
   /** Acquires slots as an agent without tasks, under an id unlike any machine's. */
   async #acquire(resources: readonly string[], holdMs: number, swarm: Swarm): Promise<void> {
-    const life = this.#life;
+    const session = this.#session;
     this.#agent ??= swarm.agent({ id: `${this.id}-slots`, kinds: [], handler: () => undefined });
     const agent = await this.#agent.catch((error: unknown) => {
       this.#agent = undefined;
@@ -272,7 +272,7 @@ export class ClientNode {
       timeoutMs: ACQUIRE_MS,
       holder: `h${this.#habitat.engine.events}`,
     });
-    await new Promise<void>((resolve) => void life?.clock.after(holdMs, resolve));
+    await new Promise<void>((resolve) => void session?.clock.after(holdMs, resolve));
     await slot.release();
   }
 }

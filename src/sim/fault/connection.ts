@@ -20,13 +20,13 @@ import type {
   Transport,
 } from "../../transport/transport.ts";
 import type { Engine } from "./engine.ts";
-import type { Life } from "./life.ts";
 import type { Link } from "./link.ts";
 import type { Server, Subscriber } from "./server.ts";
+import type { Session } from "./session.ts";
 
 interface Deps {
   readonly engine: Engine;
-  readonly life: Life;
+  readonly session: Session;
   readonly link: Link;
   readonly server: Server;
   /** The subject on which coordinators announce how much of the journal they hold. */
@@ -53,10 +53,10 @@ export class Connection implements Transport {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    const inbox = `${this.inboxPrefix}.${deps.life.random.id(12)}`;
+    const inbox = `${this.inboxPrefix}.${deps.session.random.id(12)}`;
     this.#inbox = new ReplyInbox(inbox, (pattern) => this.#listenForAnswers(pattern));
-    this.#requests = new OpenRequests(deps.life.clock);
-    deps.life.onEnd(() => this.#vanish());
+    this.#requests = new OpenRequests(deps.session.clock);
+    deps.session.onEnd(() => this.#vanish());
   }
 
   publish(subject: string, data: Uint8Array, reply?: string): void {
@@ -106,7 +106,7 @@ export class Connection implements Transport {
 
   async flush(): Promise<void> {
     if (this.#status !== "connected") throw new UnreachableError(`cannot flush while ${this.#status}`);
-    const { link, life } = this.#deps;
+    const { link, session } = this.#deps;
     await new Promise<void>((resolve, reject) => {
       this.#flushes.add(reject);
       link.carrySurely("up", () =>
@@ -116,7 +116,7 @@ export class Connection implements Transport {
             this.#flushes.delete(reject);
             resolve();
           },
-          life,
+          session,
         ),
       );
     });
@@ -134,7 +134,7 @@ export class Connection implements Transport {
   /** Breaks the connection; it reconnects as soon as the link allows. */
   lose(): void {
     if (this.#status !== "connected") return;
-    this.#deps.life.after(0, "lost", () => {
+    this.#deps.session.after(0, "lost", () => {
       if (this.#status !== "connected") return;
       this.#break("reconnecting");
       this.#tryAgain(limits.reconnectMs);
@@ -144,8 +144,8 @@ export class Connection implements Transport {
   /** Carries a message for a subscription from the server. */
   bring(subscription: LiveSubscription, message: Message): void {
     const epoch = this.#epoch;
-    const { link, life } = this.#deps;
-    if (life.hasEnded || this.#isLostToOne(message)) return;
+    const { link, session } = this.#deps;
+    if (session.hasEnded || this.#isLostToOne(message)) return;
     let copies = 0;
     link.carry(
       "down",
@@ -154,19 +154,19 @@ export class Connection implements Transport {
         if (copies > 1 && message.reply !== undefined) this.onCopy?.(message);
         if (epoch === this.#epoch && subscription.isActive) subscription.receive(message);
       },
-      life,
+      session,
     );
   }
 
   #send(message: Message, onNobody?: () => void): void {
-    const { link, server, life } = this.#deps;
+    const { link, server, session } = this.#deps;
     if (this.#isLostToOne(message)) return;
     let copies = 0;
     link.carry("up", () => {
       copies += 1;
       if (copies > 1 && message.reply !== undefined) this.onCopy?.(message);
       const isHeard = server.route(message, link.side);
-      if (!isHeard && onNobody !== undefined) link.carry("down", onNobody, life);
+      if (!isHeard && onNobody !== undefined) link.carry("down", onNobody, session);
     });
   }
 
@@ -175,8 +175,8 @@ export class Connection implements Transport {
   }
 
   #tryAgain(ms: number): void {
-    const { life, link } = this.#deps;
-    life.after(ms * (0.5 + life.random.next() / 2), "reconnect", () => {
+    const { session, link } = this.#deps;
+    session.after(ms * (0.5 + session.random.next() / 2), "reconnect", () => {
       if (this.#status !== "reconnecting") return;
       if (link.isDown) return this.#tryAgain(Math.min(limits.reconnectMsMax, 2 * ms));
       this.#epoch += 1;

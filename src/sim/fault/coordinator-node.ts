@@ -8,7 +8,7 @@ import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
-import { FAST_SHARE, type Life, type MachineClock, newMachine } from "./life.ts";
+import { FAST_SHARE, type MachineClock, newMachine, type Session } from "./session.ts";
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
 
@@ -21,7 +21,7 @@ export class CoordinatorNode {
   readonly #character: CoordinatorCharacter;
   readonly #habitat: Habitat;
   readonly #truth: JournalTruth;
-  #life: Life | undefined;
+  #session: Session | undefined;
   #journal: SimJournal | undefined;
   #coordinator: Coordinator | undefined;
   #isLeading = false;
@@ -42,8 +42,8 @@ export class CoordinatorNode {
   }
 
   /** Undefined while no coordinator runs. */
-  get life(): Life | undefined {
-    return this.#life;
+  get session(): Session | undefined {
+    return this.#session;
   }
 
   get isLeading(): boolean {
@@ -71,18 +71,18 @@ export class CoordinatorNode {
   }
 
   start(): void {
-    if (this.#life !== undefined) return;
+    if (this.#session !== undefined) return;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
-    const life = this.#habitat.newLife(this.id, this.machine);
-    const journal = this.#habitat.newJournal(this.id, life);
-    this.#life = life;
+    const session = this.#habitat.newSession(this.id, this.machine);
+    const journal = this.#habitat.newJournal(this.id, session);
+    this.#session = session;
     this.#journal = journal;
     this.#restartMs = RESTART_MS;
-    const transport = this.#habitat.newConnection(this.id, life);
+    const transport = this.#habitat.newConnection(this.id, session);
     this.#awayFromMs = undefined;
     transport.onStatus((status) => this.#noteStatus(status === "connected"));
-    const { clock, random } = life;
+    const { clock, random } = session;
     const { everyEvents, retention, baseSyncMs, leaderTimeoutMs } = this.#character;
     const maker = baseMakerHere({ journal, clock });
     const compaction = { maker, retention, everyEvents, baseSyncMs };
@@ -94,7 +94,7 @@ export class CoordinatorNode {
   }
 
   crash(forMs: number): void {
-    if (this.#life === undefined) return;
+    if (this.#session === undefined) return;
     if (this.#isLeading && (this.#journal?.inFlight ?? 0) > 0)
       this.#habitat.occurrences.note("leader-killed-with-batches-in-flight");
     this.#end(forMs);
@@ -106,7 +106,7 @@ export class CoordinatorNode {
     this.#restartMs = forMs;
     this.#isEnding = coordinator !== undefined;
     // Asked within the session, so a coordinator killed meanwhile does nothing.
-    if (coordinator !== undefined) this.#life?.after(0, "stop", () => void coordinator.stop());
+    if (coordinator !== undefined) this.#session?.after(0, "stop", () => void coordinator.stop());
   }
 
   /** Records the coordinator's state at its last batch, unless batches are in flight. */
@@ -154,9 +154,9 @@ export class CoordinatorNode {
     const { live } = this.#truth; // perhaps opened, without a batch yet
     if (!this.#truth.isWhole || Math.max(term, live?.opened.term ?? 0) > this.#ledTerm) return;
     this.#noteStatus(this.#awayFromMs === undefined);
-    const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
-    const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
-    if (wasDeaf) this.#habitat.occurrences.note("deaf-leader-stepped-down");
+    const { isolationMs } = timingOf(this.#character.leaderTimeoutMs);
+    const wasIsolated = this.#awayMs >= isolationMs * FAST_SHARE;
+    if (wasIsolated) this.#habitat.occurrences.note("isolated-leader-stepped-down");
     else if (!this.#truth.isSealed)
       this.#habitat.found(
         "leaders-lead-on",
@@ -176,8 +176,8 @@ export class CoordinatorNode {
 
   /** @param forMs undefined: no restart */
   #end(forMs: number | undefined): void {
-    this.#life?.kill();
-    this.#life = undefined;
+    this.#session?.kill();
+    this.#session = undefined;
     this.#coordinator = undefined;
     this.#isLeading = false;
     this.#isEnding = false;

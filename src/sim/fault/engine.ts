@@ -5,7 +5,7 @@
 // promise has work left. So a tick after each event waits for all work that the event started, at a tenth of the cost
 // of a macrotask.
 //
-// An event belongs to a session (life.ts) or to the world. Events of an ended session are dropped; events of a paused
+// An event belongs to a session or to the world. Events of an ended session are dropped; events of a paused
 // or slow session wait.
 
 import { IndexedHeap } from "../../state/indexed-heap.ts";

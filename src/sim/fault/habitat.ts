@@ -13,11 +13,11 @@ import { Engine } from "./engine.ts";
 import { JOURNAL_BYTES, journalOf, type Profile } from "./fault.ts";
 import { SimJetStream } from "./jetstream.ts";
 import { JournalFates } from "./journal-fates.ts";
-import { DRIFT, Life, type MachineClock, WALL_START_MS } from "./life.ts";
-import { LifeRecorder } from "./life-recorder.ts";
 import { Link } from "./link.ts";
 import { Occurrences } from "./occurrences.ts";
 import { Server } from "./server.ts";
+import { DRIFT, type MachineClock, Session, WALL_START_MS } from "./session.ts";
+import { SessionRecorder } from "./session-recorder.ts";
 import { LinkLine, SimJournal } from "./sim-journal.ts";
 import type { SimStream } from "./stream.ts";
 import { SimStreamWire } from "./stream-wire.ts";
@@ -135,38 +135,38 @@ export class Habitat {
     machine.rate = 1 + DRIFT * (2 * random.fraction() - 1);
   }
 
-  newLife(node: string, machine: MachineClock): Life {
+  newSession(node: string, machine: MachineClock): Session {
     this.#incarnationsEver += 1;
     const name = `${node}.${this.#incarnationsEver}`;
-    return new Life(name, this.engine, machine, this.#random.split(`life/${name}`));
+    return new Session(name, this.engine, machine, this.#random.split(`life/${name}`));
   }
 
-  newConnection(node: string, life: Life): Transport {
+  newConnection(node: string, session: Session): Transport {
     const { engine, server, swarm } = this;
     const lingerMs = this.#random.chance(0.5) ? 0 : LINGER_MS * this.#random.fraction();
     const { coordinator: coordinatorSubject } = subjectsOf(swarm);
     const link = this.linkOf(node);
-    const connection = new Connection({ engine, server, life, link, coordinatorSubject, lingerMs });
-    this.#keep(node, connection, life);
+    const connection = new Connection({ engine, server, session, link, coordinatorSubject, lingerMs });
+    this.#keep(node, connection, session);
     const recorder = {
-      node: life.name,
+      node: session.name,
       swarm,
       now: () => engine.nowMs,
       record: (observation: Observation) => this.#observed(observation),
     };
     const [agent = ""] = node.split("/");
-    const recording = new LifeRecorder(connection, recorder, { life, agent });
+    const recording = new SessionRecorder(connection, recorder, { session, agent });
     connection.onCopy = ({ subject, data }) => recording.noteCopy(subject, data);
     return recording;
   }
 
   /** The journal of a process, over a link of its own. */
-  newJournal(node: string, life: Life): SimJournal {
+  newJournal(node: string, session: Session): SimJournal {
     const name = journalOf(node);
     const { jetStream: server, occurrences, swarm } = this;
-    const { clock, random } = life;
-    const line = new LinkLine(life, this.linkOf(name));
-    this.#keep(name, line, life);
+    const { clock, random } = session;
+    const line = new LinkLine(session, this.linkOf(name));
+    this.#keep(name, line, session);
     const wire = new SimStreamWire({
       server,
       line,
@@ -227,9 +227,9 @@ export class Habitat {
     this.onObserved(observation);
   }
 
-  #keep(link: string, connection: { lose(): void }, life: Life): void {
+  #keep(link: string, connection: { lose(): void }, session: Session): void {
     const connections = this.#connectionsByLink.get(link) ?? new Set();
     this.#connectionsByLink.set(link, connections.add(connection));
-    life.onEnd(() => connections.delete(connection));
+    session.onEnd(() => connections.delete(connection));
   }
 }

@@ -10,12 +10,12 @@
 import type { AgentId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
-import { type Life, SLOW_MAX } from "./life.ts";
+import { type Session, SLOW_MAX } from "./session.ts";
 
 interface Start {
   readonly task: string;
   readonly attempt: number;
-  readonly life: Life;
+  readonly session: Session;
   readonly signal: AbortSignal;
   /** Whether another process has run under the agent's id since the start: its join reassigns the attempts at once. */
   readonly isSuperseded: () => boolean;
@@ -46,7 +46,7 @@ export class HandlerWatch {
   readonly #habitat: Habitat;
   readonly #runsByTask = new Map<string, Set<Run>>();
   /** By session: started attempts and running handlers. */
-  readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; readonly running: Set<Run> }>();
+  readonly #bySession = new WeakMap<Session, { readonly started: Set<string>; readonly running: Set<Run> }>();
 
   readonly #everStarted = new Set<string>();
   /** By attempt: the limit that closed the attempt. */
@@ -63,8 +63,8 @@ export class HandlerWatch {
   /**
    * Whether aborted handlers occupy the whole capacity of a session: the agent may then wait for one before it rejoins.
    */
-  isTakenUp(life: Life, places: number): boolean {
-    const running = [...(this.#byLife.get(life)?.running ?? [])];
+  isTakenUp(session: Session, places: number): boolean {
+    const running = [...(this.#bySession.get(session)?.running ?? [])];
     return running.filter(({ signal }) => signal.aborted).length >= places;
   }
 
@@ -74,19 +74,22 @@ export class HandlerWatch {
 
   /** A handler starts. Returns a function to call at its end. */
   started(start: Start, places: number): () => void {
-    const { task, attempt, life } = start;
+    const { task, attempt, session } = start;
     const run = { ...start, startedMs: this.#habitat.engine.nowMs };
-    const own = this.#byLife.get(life) ?? { started: new Set(), running: new Set() };
-    this.#byLife.set(life, own);
+    const own = this.#bySession.get(session) ?? { started: new Set(), running: new Set() };
+    this.#bySession.set(session, own);
     if (own.started.has(`${task}#${attempt}`))
-      this.#habitat.found("attempts-start-once", `${life.name} starts attempt ${attempt} of ${task} again`);
+      this.#habitat.found(
+        "attempts-start-once",
+        `${session.name} starts attempt ${attempt} of ${task} again`,
+      );
     own.started.add(`${task}#${attempt}`);
     this.#everStarted.add(`${task}#${attempt}`);
     own.running.add(run);
     if (own.running.size > places)
       this.#habitat.found(
         "handlers-fit-places",
-        `${life.name} runs ${own.running.size} handlers with capacity ${places}`,
+        `${session.name} runs ${own.running.size} handlers with capacity ${places}`,
       );
     const runs = this.#runsByTask.get(task) ?? new Set();
     this.#runsByTask.set(task, runs);
@@ -99,14 +102,14 @@ export class HandlerWatch {
   }
 
   #compare(earlier: Run, later: Run): void {
-    const { life, signal, startedMs } = earlier;
+    const { session, signal, startedMs } = earlier;
     const { nowMs } = this.#habitat.engine;
-    const wasHeld = nowMs - life.heldUntilMs < limits.leaseTtlMs;
+    const wasHeld = nowMs - session.heldUntilMs < limits.leaseTtlMs;
     const mayOverlap =
-      life.hasEnded || signal.aborted || wasHeld || this.#isOver(earlier) || earlier.isSuperseded();
+      session.hasEnded || signal.aborted || wasHeld || this.#isOver(earlier) || earlier.isSuperseded();
     if (mayOverlap || earlier.attempt >= later.attempt) return;
     const sentence =
-      `${later.life.name} starts attempt ${later.attempt} of ${later.task} while ${life.name} runs attempt ` +
+      `${later.session.name} starts attempt ${later.attempt} of ${later.task} while ${session.name} runs attempt ` +
       `${earlier.attempt} without an abort since ${startedMs.toFixed(0)} ms`;
     this.#habitat.found("one-handler-a-task", sentence);
   }

@@ -9,7 +9,7 @@ import type { Clock } from "../../clock.ts";
 import { WaggleError } from "../../errors.ts";
 import { pause } from "../../pause.ts";
 import type { Habitat } from "./habitat.ts";
-import { newMachine } from "./life.ts";
+import { newMachine } from "./session.ts";
 import { projects, types, type Workload } from "./workload.ts";
 
 /** Pause before a repeated request, ms. */
@@ -42,9 +42,9 @@ export class Operator {
 
   start(): void {
     const machine = newMachine();
-    const life = this.#habitat.newLife("operator", machine);
-    const transport = this.#habitat.newConnection("operator", life);
-    const { clock, random } = life;
+    const session = this.#habitat.newSession("operator", machine);
+    const transport = this.#habitat.newConnection("operator", session);
+    const { clock, random } = session;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf("operator");
     connect({ transport, swarm, project: "ops", user: "operator", clock, random, logger })

@@ -3,9 +3,9 @@
 export interface Orders {
   /**
    * The end of the attempt. `infrastructure` and `fail` apply up to attempt `times`. `hang` lasts until the abort,
-   * `deaf` even beyond; `kill` also ends the agent.
+   * `stay` even beyond; `kill` also ends the agent.
    */
-  readonly does: "complete" | "fail" | "infrastructure" | "invalid" | "hang" | "deaf" | "kill";
+  readonly does: "complete" | "fail" | "infrastructure" | "invalid" | "hang" | "stay" | "kill";
   /** Duration before the end, ms. */
   readonly ms: number;
   /** The lower of the task's limits on the attempt and on its silence, ms. */

@@ -13,9 +13,9 @@ import type { CoordinatorNode } from "./coordinator-node.ts";
 import type { FaultKind } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
-import { newMachine } from "./life.ts";
 import { payloadOf } from "./payload.ts";
 import { lostWithinMs, newTermAmongForeignWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
+import { newMachine } from "./session.ts";
 import { kinds } from "./workload.ts";
 
 export interface ProbeDeps {
@@ -174,8 +174,8 @@ export class Probe {
     await this.#until("a leader with followers", () => {
       const calmMs = habitat.engine.nowMs - CALM_MS;
       const { idx, leader } = truth.state;
-      const follows = ({ knownIdx = 0, life }: CoordinatorNode) =>
-        knownIdx >= idx && (life?.bornMs ?? calmMs) < calmMs;
+      const follows = ({ knownIdx = 0, session }: CoordinatorNode) =>
+        knownIdx >= idx && (session?.bornMs ?? calmMs) < calmMs;
       const [first, second] = leaders();
       const isLed = first?.id === leader && second === undefined;
       return this.#calmSinceMs < calmMs && truth.isWhole && isLed && coordinators.every(follows);
@@ -188,9 +188,9 @@ export class Probe {
   /** @returns the task's name, once accepted */
   async #submit(): Promise<TaskRef> {
     const { habitat } = this.#deps;
-    const life = habitat.newLife("probe", newMachine());
-    const transport = habitat.newConnection("probe", life);
-    const { clock, random } = life;
+    const session = habitat.newSession("probe", newMachine());
+    const transport = habitat.newConnection("probe", session);
+    const { clock, random } = session;
     const { swarm } = habitat;
     const logger = habitat.loggerOf("probe");
     const options = { transport, swarm, project: "ops", user: "probe", clock, random, logger };

@@ -26,8 +26,8 @@ import { limits } from "../../limits.ts";
 import type { SwarmState, TaskRow } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
 import type { Engine } from "./engine.ts";
-import { SLOW_MAX } from "./life.ts";
 import type { Occurrence } from "./occurrences.ts";
+import { SLOW_MAX } from "./session.ts";
 
 /** Round trips to the server and the turns of the nodes, ms: far less, unless a step waits for a timer. */
 const WAYS_MS = 100;
@@ -47,8 +47,8 @@ export function newTermAmongForeignWithinMs(timeoutMs: number): number {
 
 /** Longest time from the loss of a leader's connection until the next term is in the journal, ms. @param timeoutMs T */
 export function newTermUnheardWithinMs(timeoutMs: number): number {
-  const { deafMs, pulseMs } = timingOf(timeoutMs);
-  return (deafMs + 2 * pulseMs) * SLOW_MAX + HAND_OVER_MS;
+  const { isolationMs, pulseMs } = timingOf(timeoutMs);
+  return (isolationMs + 2 * pulseMs) * SLOW_MAX + HAND_OVER_MS;
 }
 
 /**

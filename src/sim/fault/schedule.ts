@@ -160,12 +160,12 @@ function drawSwizzles(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; 
 function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS + random.exponential(UNTOLD_MS); ; atMs += random.exponential(UNTOLD_MS)) {
-    const deafMs = limits.journalUsageMs + random.exponential(4_000);
-    const untilMsOfAll = atMs + deafMs + UNTOLD_SHORT_MS;
+    const isolationMs = limits.journalUsageMs + random.exponential(4_000);
+    const untilMsOfAll = atMs + isolationMs + UNTOLD_SHORT_MS;
     if (untilMsOfAll >= untilMs) return schedule;
     const fault = { kind: "untold", atMs: Math.round(atMs) } as const;
     for (const of of someOf(random, nodes.clients, 0.7))
-      schedule.push({ ...fault, forMs: Math.round(deafMs), of, direction: "down" });
+      schedule.push({ ...fault, forMs: Math.round(isolationMs), of, direction: "down" });
     schedule.push({ ...fault, forMs: Math.round(untilMsOfAll - atMs) });
   }
 }

@@ -4,9 +4,9 @@ import type { AppendOptions, AppendOutcome, Segment } from "../../journal/journa
 import { StreamJournal, type StreamJournalOptions } from "../../journal/stream/stream-journal.ts";
 import { limits } from "../../limits.ts";
 import { Listeners } from "../../listeners.ts";
-import type { Life } from "./life.ts";
 import type { Link } from "./link.ts";
 import type { Occurrences } from "./occurrences.ts";
+import type { Session } from "./session.ts";
 import type { Line } from "./stream-wire.ts";
 
 interface SimJournalWatch {
@@ -69,12 +69,12 @@ export class SimJournal extends StreamJournal {
 
 /** A link as the journal's wire sees it. */
 export class LinkLine implements Line {
-  readonly #session: Life;
+  readonly #session: Session;
   readonly #link: Link;
   readonly #listeners = new Listeners();
   #status: Line["status"] = "connected";
 
-  constructor(session: Life, link: Link) {
+  constructor(session: Session, link: Link) {
     this.#session = session;
     this.#link = link;
   }

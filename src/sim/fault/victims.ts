@@ -90,11 +90,11 @@ export class SwarmVictims implements Victims {
   }
 
   pause(node: string, forMs: number): void {
-    if (!this.#isNeeded(node)) this.#nodeById.get(node)?.life?.pause(forMs);
+    if (!this.#isNeeded(node)) this.#nodeById.get(node)?.session?.pause(forMs);
   }
 
   setSlow(node: string, ms: number): void {
-    this.#nodeById.get(node)?.life?.setSlow(ms);
+    this.#nodeById.get(node)?.session?.setSlow(ms);
   }
 
   jumpClock(node: string, ms: number): void {

@@ -6,9 +6,9 @@ import type { AuditRetention } from "../../coordinator/compacting/segment-retent
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
 import { kind } from "../../ids.ts";
 import type { SeededRandom } from "../random.ts";
-import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
 import type { Nodes } from "./schedule.ts";
+import { WALL_START_MS } from "./session.ts";
 
 /** An operation of a client. */
 export type Operation = { readonly atMs: number; readonly client: string } & (
@@ -308,7 +308,7 @@ class OperationDrawer {
     if (roll < 0.88) return { does: "infrastructure", ms, times, ...more };
     if (roll < 0.91) return { does: "invalid", ms, ...more };
     if (roll < 0.95) return { does: "hang", ms, ...more };
-    return roll < 0.98 ? { does: "deaf", ms: ms + 2_000, ...more } : { does: "kill", ms, ...more };
+    return roll < 0.98 ? { does: "stay", ms: ms + 2_000, ...more } : { does: "kill", ms, ...more };
   }
 
   #acquire(when: { readonly atMs: number; readonly client: string }): Operation {

@@ -193,7 +193,7 @@ export class World {
   }
 
   #judgeHistory(): void {
-    for (const { life } of this.#nodes()) life?.kill(); // open requests are recorded as unanswered
+    for (const { session } of this.#nodes()) session?.kill(); // open requests are recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
       { observations, readings, journal: this.truth.batches.map((bytes) => ({ bytes })) },
@@ -214,7 +214,7 @@ export class World {
     if (hash === undefined && !isReported)
       this.habitat.found("outside never-silent", "no coordinator leads, and none reported a reason");
     if (hash === undefined || this.#hasFound()) return;
-    for (const { life } of this.#nodes()) life?.kill(); // open requests are recorded as unanswered
+    for (const { session } of this.#nodes()) session?.kill(); // open requests are recorded as unanswered
     const journal = this.truth.logUpTo(hash);
     if (journal === undefined)
       return this.habitat.found(

@@ -11,7 +11,7 @@ import { digestOf } from "../../result-digest.ts";
 import type { Event, EventOf } from "../../state/event.ts";
 import type { LiveTaskState } from "../../state/state.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import type { AttemptLife, CommittedLog, TaskLife, TaskStretch } from "./committed-log.ts";
+import type { AttemptHistory, CommittedLog, TaskHistory, TaskStretch } from "./committed-log.ts";
 import type {
   AwaitObserved,
   CancelObserved,
@@ -59,18 +59,18 @@ function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhen
   const to = observed.at?.idx ?? line.lastIdx;
   // A standby answers for exactly the last batch in its copy of the journal.
   const moments = { from: observed.stale === true ? to : known.idx(observed), to };
-  const life = line.taskById.get(observed.task);
+  const history = line.taskById.get(observed.task);
   switch (observed.kind) {
     case "cancel":
-      return wrongCancel(observed, life, moments);
+      return wrongCancel(observed, history, moments);
     case "retry":
-      return wrongRetry(observed, life, moments);
+      return wrongRetry(observed, history, moments);
     case "await":
-      return wrongAwait(observed, life, line, moments);
+      return wrongAwait(observed, history, line, moments);
     case "query":
-      return wrongQuery(observed, life, moments);
+      return wrongQuery(observed, history, moments);
     case "result":
-      return wrongResult(observed, life, moments);
+      return wrongResult(observed, history, moments);
     default:
       return unreachable(observed);
   }
@@ -78,27 +78,27 @@ function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhen
 
 function wrongCancel(
   { answer, round: wanted }: CancelObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   moments: Moments,
 ): string | undefined {
-  if (answer === "unknown-task") return wrongUnknown(life, moments);
+  if (answer === "unknown-task") return wrongUnknown(history, moments);
   const isWanted = ({ state, round }: TaskStretch) => {
     if (answer === "conflict") return round !== wanted;
     if (round !== wanted) return false;
     return answer === "cancelled" ? state === "cancelled" : hasEnded(state) && state !== "cancelled";
   };
-  return life !== undefined && stretchesIn(life, moments).some(isWanted)
+  return history !== undefined && stretchesIn(history, moments).some(isWanted)
     ? undefined
     : `is answered ${answer} of round ${wanted}, never true from batch ${moments.from} to ${moments.to}`;
 }
 
 function wrongRetry(
   { answer, round }: RetryObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   moments: Moments,
 ): string | undefined {
-  if (answer === "unknown-task") return wrongUnknown(life, moments);
-  const opened = life?.rounds.find((one) => one.round === round);
+  if (answer === "unknown-task") return wrongUnknown(history, moments);
+  const opened = history?.rounds.find((one) => one.round === round);
   if (answer === "retried")
     return opened !== undefined && opened.openedIdx <= moments.to
       ? undefined
@@ -106,13 +106,13 @@ function wrongRetry(
   const isInTheWay = (stretch: TaskStretch) =>
     stretch.round < round - 1 ||
     (stretch.round === round - 1 && (stretch.state === "completed" || !hasEnded(stretch.state)));
-  return life !== undefined && stretchesIn(life, moments).some(isInTheWay)
+  return history !== undefined && stretchesIn(history, moments).some(isInTheWay)
     ? undefined
     : `is answered conflict, though round ${round} could open at any batch from ${moments.from} to ${moments.to}`;
 }
 
 /** The states of the task at any of the given moments. */
-function stretchesIn({ stretches }: TaskLife, { from, to }: Moments): readonly TaskStretch[] {
+function stretchesIn({ stretches }: TaskHistory, { from, to }: Moments): readonly TaskStretch[] {
   return stretches.filter(({ idx }, place) => {
     const until = stretches[place + 1]?.idx ?? Number.POSITIVE_INFINITY;
     return idx <= to && until > from;
@@ -127,38 +127,38 @@ function hasEnded(state: TaskStretch["state"]): boolean {
 
 function wrongAwait(
   { answer }: AwaitObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   line: CommittedLog,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
-  if (answer === "unknown-task") return wrongUnknown(life, moments);
+  if (answer === "unknown-task") return wrongUnknown(history, moments);
   if (answer !== "live") {
-    const next = life?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
+    const next = history?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
     if (next !== undefined && next.openedIdx <= moments.from)
       return `is answered the outcome of round ${next.round - 1}, but the known batch ${next.openedIdx} opens the next`;
-    return wrongOutcome(answer, life, line, moments.to);
+    return wrongOutcome(answer, history, line, moments.to);
   }
   // `live` promises only a later push of the outcome: an outcome that contradicts the answer is checked as a push.
-  return life !== undefined && life.submittedIdx <= moments.to
+  return history !== undefined && history.submittedIdx <= moments.to
     ? undefined
     : `is answered as live by batch ${moments.to}, before its submission`;
 }
 
 function wrongQuery(
   { answer }: QueryObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
-  if (answer === "unknown-task") return wrongUnknown(life, moments);
-  if (life === undefined) return "is described, but is not in the journal";
-  if (answer.submittedIdx !== life.submittedIdx)
-    return `is answered as submitted in batch ${answer.submittedIdx}, but was in ${life.submittedIdx}`;
-  const { ended } = life.rounds.find(({ round }) => round === answer.round) ?? {};
+  if (answer === "unknown-task") return wrongUnknown(history, moments);
+  if (history === undefined) return "is described, but is not in the journal";
+  if (answer.submittedIdx !== history.submittedIdx)
+    return `is answered as submitted in batch ${answer.submittedIdx}, but was in ${history.submittedIdx}`;
+  const { ended } = history.rounds.find(({ round }) => round === answer.round) ?? {};
   if (answer.endedIdx !== undefined && answer.endedIdx !== ended?.idx)
     return `is answered as ended in batch ${answer.endedIdx}, but ${ended === undefined ? "did not" : `did in ${ended.idx}`}`;
-  const wasSo = stretchesIn(life, moments).some(
+  const wasSo = stretchesIn(history, moments).some(
     ({ state, round, attempts }) =>
       state === answer.state && round === answer.round && attempts === answer.attempts,
   );
@@ -170,14 +170,14 @@ function wrongQuery(
 
 function wrongOutcome(
   outcome: Outcome,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   line: CommittedLog,
   to: number,
 ): string | undefined {
-  const { ended } = life?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};
-  if (life === undefined || ended === undefined || ended.idx > to)
+  const { ended } = history?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};
+  if (history === undefined || ended === undefined || ended.idx > to)
     return `is reported ${outcome.state} by batch ${to}, but had not ended`;
-  const attempts = life.stretches.findLast(({ round }) => round === (outcome.round ?? 1))?.attempts ?? 0;
+  const attempts = history.stretches.findLast(({ round }) => round === (outcome.round ?? 1))?.attempts ?? 0;
   if (outcome.state !== ended.state || outcome.attempts !== attempts)
     return `is reported ${outcome.state} after ${outcome.attempts}, but is ${ended.state} after ${attempts}`;
   if (outcome.gone === true) {
@@ -203,17 +203,17 @@ function isResultOf(
 }
 
 /** "No such task" needs a moment without the task. */
-function wrongUnknown(life: TaskLife | undefined, { from }: Moments): string | undefined {
-  if (life === undefined || life.submittedIdx > from) return undefined;
-  return `is answered as unknown, but the known batch ${life.submittedIdx} submits it`;
+function wrongUnknown(history: TaskHistory | undefined, { from }: Moments): string | undefined {
+  if (history === undefined || history.submittedIdx > from) return undefined;
+  return `is answered as unknown, but the known batch ${history.submittedIdx} submits it`;
 }
 
 function wrongResult(
   observed: ResultObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   moments: Moments,
 ): string | undefined {
-  const attempt = life?.attempts.get(observed.attempt);
+  const attempt = history?.attempts.get(observed.attempt);
   switch (observed.answer) {
     case "ok":
       return isRecorded(observed, attempt, moments)
@@ -238,7 +238,7 @@ function wrongResult(
 /** `stale` is final for the agent, so another event must have ended the attempt. */
 function wrongStale(
   observed: ResultObserved,
-  attempt: AttemptLife | undefined,
+  attempt: AttemptHistory | undefined,
   { from, to }: Moments,
 ): string | undefined {
   if (attempt === undefined) return "is answered stale, but the journal has no such attempt";
@@ -249,7 +249,7 @@ function wrongStale(
   return wasTaken ? `is answered stale, but batch ${closed.idx} records the result` : undefined;
 }
 
-function isOwn(observed: ResultObserved, attempt: AttemptLife | undefined): boolean {
+function isOwn(observed: ResultObserved, attempt: AttemptHistory | undefined): boolean {
   return (
     attempt?.agent === observed.agent &&
     attempt.incarnation === observed.incarnation &&
@@ -257,7 +257,7 @@ function isOwn(observed: ResultObserved, attempt: AttemptLife | undefined): bool
   );
 }
 
-function isRecorded(observed: ResultObserved, attempt: AttemptLife | undefined, { to }: Moments): boolean {
+function isRecorded(observed: ResultObserved, attempt: AttemptHistory | undefined, { to }: Moments): boolean {
   if (attempt?.closed === undefined || attempt.closed.idx > to || attempt.agent !== observed.agent)
     return false;
   return isReportOf(observed, attempt.closed.event);

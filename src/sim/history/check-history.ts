@@ -4,9 +4,9 @@
 
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
-import { checkLives } from "./check-lives.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
 import { checkFold, checkReadings } from "./check-readings.ts";
+import { checkSessions } from "./check-sessions.ts";
 import { checkStories } from "./check-stories.ts";
 import {
   checkAccepted,
@@ -43,7 +43,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkRetries(observations, line),
     ...checkAssigned(observations, line),
     ...checkAttempts(line),
-    ...checkLives(line),
+    ...checkSessions(line),
     ...checkAnswers(observations, line, known),
     ...checkStories(observations, line),
     ...checkCapacity(line),

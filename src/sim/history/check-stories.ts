@@ -1,7 +1,7 @@
 // Compares the histories that programs read of their tasks with the journal: every kept event up to the known present,
 // each once and in order, across every change of leader. A history never ends with a loss (P12).
 
-import type { CommittedLog, TaskLife } from "./committed-log.ts";
+import type { CommittedLog, TaskHistory } from "./committed-log.ts";
 import type { Observation, StoryObserved } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -20,14 +20,16 @@ export function checkStories(observations: readonly Observation[], line: Committ
 function wrongStory({ task, answer, saysLoss }: StoryObserved, line: CommittedLog): string | undefined {
   if (saysLoss === true) return "ends with a loss, but the journal is whole";
   if (answer === undefined) return undefined;
-  const life = line.taskById.get(task);
-  if (life === undefined) return "is told, but is not in the journal";
-  return wrongAttempts(answer, life) ?? (answer.events && wrongEvents(answer, answer.events, life, line));
+  const history = line.taskById.get(task);
+  if (history === undefined) return "is told, but is not in the journal";
+  return (
+    wrongAttempts(answer, history) ?? (answer.events && wrongEvents(answer, answer.events, history, line))
+  );
 }
 
-function wrongAttempts({ attempts }: Answer, life: TaskLife): string | undefined {
+function wrongAttempts({ attempts }: Answer, history: TaskHistory): string | undefined {
   for (const { attempt, agent, assignedIdx } of attempts) {
-    const real = life.attempts.get(attempt);
+    const real = history.attempts.get(attempt);
     if (real?.agent !== agent || real.openedIdx !== assignedIdx)
       return `has attempt ${attempt} with ${agent} in batch ${assignedIdx}, unlike the journal`;
   }
@@ -37,15 +39,15 @@ function wrongAttempts({ attempts }: Answer, life: TaskLife): string | undefined
 function wrongEvents(
   { statusIdx }: Answer,
   told: readonly StoryEvent[],
-  life: TaskLife,
+  history: TaskHistory,
   line: CommittedLog,
 ): string | undefined {
   const firstIdx = told[0]?.idx ?? statusIdx + 1;
-  const lastIdx = Math.max(told.at(-1)?.idx ?? 0, presentOf(life, statusIdx));
-  const missed = life.events.find(({ idx }) => idx < firstIdx);
+  const lastIdx = Math.max(told.at(-1)?.idx ?? 0, presentOf(history, statusIdx));
+  const missed = history.events.find(({ idx }) => idx < firstIdx);
   if (missed !== undefined && missed.idx >= line.firstKeptAt(line.lastIdx))
     return `lacks ${nameOf(missed)}, which is kept`;
-  const real = life.events.filter(({ idx }) => idx >= firstIdx && idx <= lastIdx);
+  const real = history.events.filter(({ idx }) => idx >= firstIdx && idx <= lastIdx);
   for (const [place, event] of real.entries()) {
     const other = told[place];
     if (other?.idx !== event.idx || other.type !== event.type)
@@ -56,7 +58,7 @@ function wrongEvents(
 }
 
 /** The last batch that the history must reach: it may stop where the newest round known to the status ended. */
-function presentOf({ rounds }: TaskLife, statusIdx: number): number {
+function presentOf({ rounds }: TaskHistory, statusIdx: number): number {
   const known = rounds.findLast(({ openedIdx }) => openedIdx <= statusIdx);
   return Math.min(statusIdx, known?.ended?.idx ?? statusIdx);
 }

@@ -7,7 +7,7 @@ import { limits } from "../../limits.ts";
 import type { Event, TaskSpec } from "../../state/event.ts";
 import { refOf } from "../../state/task-rows.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import { type CommittedLog, newestRound, type TaskLife } from "./committed-log.ts";
+import { type CommittedLog, newestRound, type TaskHistory } from "./committed-log.ts";
 import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -20,7 +20,7 @@ export interface TaskExpectations {
 
 /** Every task is submitted once and every round ends once, whatever the answers said. */
 export function checkTaskLives(line: CommittedLog): Violation[] {
-  return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
+  return line.faults.map((sentence) => ({ promise: "P2", checker: "task-histories", sentence }));
 }
 
 /** At most `maxAttempts` attempts fail per round. Infrastructure failures do not count. */
@@ -68,19 +68,19 @@ export function checkAccepted(
   const creatorByTask = new Map<string, SubmitObserved>();
   return observations.flatMap((observed) => {
     if (observed.kind !== "submit" || !isAccepted(observed)) return [];
-    const life = line.taskById.get(observed.task);
-    const found = wrongAcceptance(observed, life, known.idx(observed));
+    const history = line.taskById.get(observed.task);
+    const found = wrongAcceptance(observed, history, known.idx(observed));
     const violations = found.map((sentence) => violation("P1", "accepted", observed, sentence));
-    if (life !== undefined && !isSameContent(observed, life.spec))
+    if (history !== undefined && !isSameContent(observed, history.spec))
       violations.push(
         violation("P6", "accepted", observed, "is accepted, but the journal has different content"),
       );
     if (observed.answer === "accepted" && creatorByTask.has(observed.task))
       violations.push(violation("P2", "accepted", observed, "is accepted as new a second time"));
     if (observed.answer === "accepted") creatorByTask.set(observed.task, observed);
-    if (mustAllHaveEnded && life !== undefined && newestRound(life).ended === undefined)
+    if (mustAllHaveEnded && history !== undefined && newestRound(history).ended === undefined)
       violations.push(
-        violation("P1", "all-ended", observed, `is accepted, but still ${stateOf(life)} at the end`),
+        violation("P1", "all-ended", observed, `is accepted, but still ${stateOf(history)} at the end`),
       );
     return violations;
   });
@@ -98,16 +98,16 @@ export function checkNotAccepted(
       mayStand.add(observed.task);
   return observations.flatMap((observed) => {
     if (observed.kind !== "submit") return [];
-    const life = line.taskById.get(observed.task);
-    if (observed.answer === "conflict") return wrongConflict(observed, life);
+    const history = line.taskById.get(observed.task);
+    if (observed.answer === "conflict") return wrongConflict(observed, history);
     if (observed.refused === undefined) return [];
-    if (life !== undefined && !mayStand.has(observed.task))
+    if (history !== undefined && !mayStand.has(observed.task))
       return [
         violation("P5", "refused", observed, `is refused (${observed.refused}), but is in the journal`),
       ];
     // A message that does not parse is refused whether the id is known or not.
     const isItemsOwn = observed.at !== undefined && observed.refused !== "WAGGLE_INVALID_MESSAGE";
-    if (isItemsOwn && life !== undefined && life.submittedIdx <= known.idx(observed))
+    if (isItemsOwn && history !== undefined && history.submittedIdx <= known.idx(observed))
       return [
         violation("P5", "refused", observed, `is refused (${observed.refused}), though the task was known`),
       ];
@@ -149,11 +149,11 @@ function isAccepted({ answer }: SubmitObserved): boolean {
 
 function wrongAcceptance(
   { at, answer }: SubmitObserved,
-  life: TaskLife | undefined,
+  history: TaskHistory | undefined,
   knownIdx: number,
 ): readonly string[] {
-  if (life === undefined) return ["is accepted, but is not in the journal"];
-  const { submittedIdx } = life;
+  if (history === undefined) return ["is accepted, but is not in the journal"];
+  const { submittedIdx } = history;
   if (at !== undefined && submittedIdx > at.idx)
     return [`is accepted by batch ${at.idx}, but submitted in batch ${submittedIdx}`];
   if (answer === "accepted" && submittedIdx <= knownIdx)
@@ -161,11 +161,11 @@ function wrongAcceptance(
   return [];
 }
 
-function wrongConflict(observed: SubmitObserved, life: TaskLife | undefined): Violation[] {
+function wrongConflict(observed: SubmitObserved, history: TaskHistory | undefined): Violation[] {
   const { at } = observed;
-  if (life === undefined || (at !== undefined && life.submittedIdx > at.idx))
+  if (history === undefined || (at !== undefined && history.submittedIdx > at.idx))
     return [violation("P6", "conflict", observed, "is in conflict with a missing task")];
-  if (isSameContent(observed, life.spec))
+  if (isSameContent(observed, history.spec))
     return [violation("P6", "conflict", observed, "is in conflict with the same content")];
   return [];
 }
@@ -202,6 +202,6 @@ function isSameContent({ content, project }: SubmitObserved, spec: TaskSpec): bo
   return project === spec.project && !contentFields.some(differs);
 }
 
-function stateOf({ stretches }: TaskLife): string {
+function stateOf({ stretches }: TaskHistory): string {
   return stretches.at(-1)?.state ?? "unborn";
 }

@@ -34,7 +34,7 @@ export interface TaskStretch {
   readonly attempts: number;
 }
 
-export interface AttemptLife {
+export interface AttemptHistory {
   readonly round: number;
   readonly agent: string;
   readonly incarnation: string;
@@ -53,19 +53,19 @@ export interface TaskRound {
   ended?: { readonly idx: number; readonly state: EndedTaskState; readonly event: Event };
 }
 
-export interface TaskLife {
+export interface TaskHistory {
   /** The task as submitted. */
   readonly spec: TaskSpec;
   readonly submittedIdx: number;
   /** Starts with the first round. */
   readonly rounds: [TaskRound, ...TaskRound[]];
   readonly stretches: TaskStretch[];
-  readonly attempts: Map<number, AttemptLife>;
+  readonly attempts: Map<number, AttemptHistory>;
   /** The events that name the task, in order. */
   readonly events: { readonly idx: number; readonly type: Event["type"] }[];
 }
 
-export function newestRound({ rounds }: TaskLife): TaskRound {
+export function newestRound({ rounds }: TaskHistory): TaskRound {
   return rounds.at(-1) ?? rounds[0];
 }
 
@@ -108,7 +108,7 @@ export class CommittedLog {
   /** By index: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
   /** By `taskKey`. */
-  readonly taskById = new Map<string, TaskLife>();
+  readonly taskById = new Map<string, TaskHistory>();
   /**
    * Sentences about impossible events: a task submitted twice, a round opened or ended twice, a task assigned while not
    * queued.
@@ -194,7 +194,7 @@ export class CommittedLog {
       case "TaskExpired":
         return this.#end(event, idx);
       default:
-        return; // of no task's life
+        return; // of no task's history
     }
   }
 
@@ -210,7 +210,7 @@ export class CommittedLog {
     else {
       const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
       const stretches: TaskStretch[] = [{ idx, state, round: 1, attempts: 0 }];
-      const rounds: TaskLife["rounds"] = [{ round: 1, spec, openedIdx: idx }];
+      const rounds: TaskHistory["rounds"] = [{ round: 1, spec, openedIdx: idx }];
       this.taskById.set(taskKey(refOf(spec)), {
         spec,
         submittedIdx: idx,
@@ -223,9 +223,9 @@ export class CommittedLog {
   }
 
   #retry({ task: spec, round }: Extract<Event, { type: "TaskRetried" }>, idx: number): void {
-    const life = this.taskById.get(taskKey(refOf(spec)));
-    const before = life && newestRound(life);
-    if (life === undefined || before === undefined)
+    const history = this.taskById.get(taskKey(refOf(spec)));
+    const before = history && newestRound(history);
+    if (history === undefined || before === undefined)
       return this.#fault(idx, `retries ${spec.id}, which was never submitted`);
     const { ended } = before;
     if (ended === undefined || ended.state === "completed" || round !== before.round + 1)
@@ -233,27 +233,27 @@ export class CommittedLog {
         idx,
         `opens round ${round} of ${spec.id}, which is ${ended?.state ?? "live"} in round ${before.round}`,
       );
-    if (!isSameWork(spec, life.spec))
+    if (!isSameWork(spec, history.spec))
       this.#fault(idx, `has ${spec.id} do in round ${round} what it was not asked to`);
     const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
-    life.rounds.push({ round, spec, openedIdx: idx });
-    life.stretches.push({ idx, state, round, attempts: life.stretches.at(-1)?.attempts ?? 0 });
+    history.rounds.push({ round, spec, openedIdx: idx });
+    history.stretches.push({ idx, state, round, attempts: history.stretches.at(-1)?.attempts ?? 0 });
   }
 
   #assign(event: Extract<Event, { type: "TaskAssigned" }>, idx: number): void {
-    const life = this.#living(taskKey(event), event.type, idx);
-    if (life === undefined) return;
+    const history = this.#living(taskKey(event), event.type, idx);
+    if (history === undefined) return;
     const { attempt, agent, incarnation, number, token } = event;
     const task = taskKey(event);
-    const last = life.stretches.at(-1);
+    const last = history.stretches.at(-1);
     if (last?.state !== "queued" || attempt !== last.attempts + 1)
       this.#fault(
         idx,
         `opens attempt ${attempt} of ${task}, which is ${last?.state} after ${last?.attempts}`,
       );
-    const { round } = newestRound(life);
-    life.attempts.set(attempt, { round, agent, incarnation, number, token, openedIdx: idx });
-    life.stretches.push({ idx, state: "assigned", round, attempts: attempt });
+    const { round } = newestRound(history);
+    history.attempts.set(attempt, { round, agent, incarnation, number, token, openedIdx: idx });
+    history.stretches.push({ idx, state: "assigned", round, attempts: attempt });
     const unconfirmed = this.#unconfirmed.get(agent) ?? new Set();
     this.#unconfirmed.set(agent, unconfirmed.add(task));
   }
@@ -261,9 +261,9 @@ export class CommittedLog {
   #confirm({ agent, upTo }: Extract<Event, { type: "AssignmentsConfirmed" }>, idx: number): void {
     const unconfirmed = this.#unconfirmed.get(agent) ?? new Set();
     for (const task of unconfirmed) {
-      const life = this.taskById.get(task);
-      const last = life?.stretches.at(-1);
-      const attempt = life?.attempts.get(last?.attempts ?? 0);
+      const history = this.taskById.get(task);
+      const last = history?.stretches.at(-1);
+      const attempt = history?.attempts.get(last?.attempts ?? 0);
       if (last?.state !== "assigned" || attempt?.agent !== agent) unconfirmed.delete(task);
       else if (attempt.number <= upTo) {
         unconfirmed.delete(task);
@@ -280,29 +280,29 @@ export class CommittedLog {
   }
 
   #end(event: Event & TaskRef, idx: number): void {
-    const life = this.#living(taskKey(event), event.type, idx);
+    const history = this.#living(taskKey(event), event.type, idx);
     const state = endOf[event.type];
-    if (life === undefined || state === undefined) return;
-    const attempts = life.stretches.at(-1)?.attempts ?? 0;
-    const open = life.attempts.get(attempts);
+    if (history === undefined || state === undefined) return;
+    const attempts = history.stretches.at(-1)?.attempts ?? 0;
+    const open = history.attempts.get(attempts);
     if (open !== undefined) open.closed ??= { idx, event };
-    const newest = newestRound(life);
+    const newest = newestRound(history);
     newest.ended = { idx, state, event };
-    life.stretches.push({ idx, state, round: newest.round, attempts });
+    history.stretches.push({ idx, state, round: newest.round, attempts });
   }
 
   #move(task: string, idx: number, state: LiveTaskState): void {
-    const life = this.#living(task, `its way to ${state}`, idx);
-    if (life === undefined) return;
-    const { round } = newestRound(life);
-    life.stretches.push({ idx, state, round, attempts: life.stretches.at(-1)?.attempts ?? 0 });
+    const history = this.#living(task, `its way to ${state}`, idx);
+    if (history === undefined) return;
+    const { round } = newestRound(history);
+    history.stretches.push({ idx, state, round, attempts: history.stretches.at(-1)?.attempts ?? 0 });
   }
 
-  #living(task: string, what: string, idx: number): TaskLife | undefined {
-    const life = this.taskById.get(task);
-    const ended = life && newestRound(life).ended;
-    if (life !== undefined && ended === undefined) return life;
-    const why = life === undefined ? "was never submitted" : `ended in batch ${ended?.idx}`;
+  #living(task: string, what: string, idx: number): TaskHistory | undefined {
+    const history = this.taskById.get(task);
+    const ended = history && newestRound(history).ended;
+    if (history !== undefined && ended === undefined) return history;
+    const why = history === undefined ? "was never submitted" : `ended in batch ${ended?.idx}`;
     this.#fault(idx, `${what} is of ${task}, which ${why}`);
     return undefined;
   }

@@ -100,7 +100,7 @@ it("a leader unreachable for long may end its term", async () => {
   await disconnect(deaf, 5_000);
   expect([deaf.isLeading, truth.state.term]).toEqual([false, 2]);
   expect(habitat.findings).toEqual([]);
-  expect(habitat.occurrences.counts()).toMatchObject({ "deaf-leader-stepped-down": 1 });
+  expect(habitat.occurrences.counts()).toMatchObject({ "isolated-leader-stepped-down": 1 });
 });
 
 it("a leader that ends its term after a short break, with its segment unsealed, is found", async () => {

@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
-import { Life } from "../../../src/sim/fault/life.ts";
+import { Session } from "../../../src/sim/fault/session.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
 const never = () => false;
 
-function aLife(engine: Engine, name = "p.1"): Life {
-  return new Life(name, engine, { wallSkewMs: 0, rate: 1 }, new SeededRandom(name));
+function aSession(engine: Engine, name = "p.1"): Session {
+  return new Session(name, engine, { wallSkewMs: 0, rate: 1 }, new SeededRandom(name));
 }
 
 describe("the engine", () => {
@@ -62,13 +62,13 @@ describe("the engine", () => {
 describe("a session", () => {
   it("runs nothing after its end", async () => {
     const engine = new Engine();
-    const life = aLife(engine);
+    const session = aSession(engine);
     let ran = 0;
-    life.clock.after(5, () => {
+    session.clock.after(5, () => {
       ran += 1;
-      life.kill();
+      session.kill();
     });
-    life.clock.after(6, () => {
+    session.clock.after(6, () => {
       ran += 1;
     });
     await engine.run(100, never);
@@ -77,21 +77,21 @@ describe("a session", () => {
 
   it("runs held events in order after a pause", async () => {
     const engine = new Engine();
-    const life = aLife(engine);
+    const session = aSession(engine);
     const seen: string[] = [];
-    life.clock.after(10, () => seen.push(`first ${engine.nowMs}`));
-    life.clock.after(20, () => seen.push(`second ${engine.nowMs}`));
-    life.pause(50);
+    session.clock.after(10, () => seen.push(`first ${engine.nowMs}`));
+    session.clock.after(20, () => seen.push(`second ${engine.nowMs}`));
+    session.pause(50);
     await engine.run(100, never);
     expect(seen).toEqual(["first 50", "second 50"]);
   });
 
   it("runs one event at a time while slow", async () => {
     const engine = new Engine();
-    const life = aLife(engine);
+    const session = aSession(engine);
     const seen: number[] = [];
-    life.setSlow(7);
-    for (let event = 0; event < 3; event += 1) life.clock.after(10, () => seen.push(engine.nowMs));
+    session.setSlow(7);
+    for (let event = 0; event < 3; event += 1) session.clock.after(10, () => seen.push(engine.nowMs));
     await engine.run(100, never);
     expect(seen).toEqual([10, 17, 24]);
   });
@@ -99,7 +99,7 @@ describe("a session", () => {
   it("keeps its monotonic clock when the wall clock jumps", async () => {
     const engine = new Engine();
     const machine = { wallSkewMs: 0, rate: 1 };
-    const { clock } = new Life("p.1", engine, machine, new SeededRandom("p"));
+    const { clock } = new Session("p.1", engine, machine, new SeededRandom("p"));
     await engine.run(1_000, never);
     const before = { wall: clock.now(), monotonic: clock.monotonicMs() };
     machine.wallSkewMs -= 3_600_000;

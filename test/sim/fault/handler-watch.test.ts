@@ -5,7 +5,7 @@ import { agentId } from "../../../src/ids.ts";
 import { limits } from "../../../src/limits.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
-import { type Life, newMachine } from "../../../src/sim/fault/life.ts";
+import { newMachine, type Session } from "../../../src/sim/fault/session.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
 const limitMs = 18_000;
@@ -27,22 +27,26 @@ beforeEach(async () => {
 /** Virtual ms. */
 const until = (ms: number) => habitat.engine.run(ms, () => false);
 
-const aLife = (agent: string) => habitat.newLife(agent, newMachine());
+const aSession = (agent: string) => habitat.newSession(agent, newMachine());
 
 const checks = () => habitat.findings.map(({ check }) => check);
 
 /** Starts a handler. Returns a function to call at its end. */
-function startIn(life: Life, start: { task: string; attempt?: number }, { places }: { places: number }) {
+function startIn(
+  session: Session,
+  start: { task: string; attempt?: number },
+  { places }: { places: number },
+) {
   const { attempt = 1 } = start;
   const signal = attempt === 1 ? running.signal : new AbortController().signal;
   return watch.started(
-    { task: start.task, attempt, life, signal, isSuperseded: () => false, limitMs },
+    { task: start.task, attempt, session, signal, isSuperseded: () => false, limitMs },
     places,
   );
 }
 
 function begin(attempt: number): void {
-  startIn(aLife(`a${attempt}`), { task, attempt }, { places: 1 });
+  startIn(aSession(`a${attempt}`), { task, attempt }, { places: 1 });
 }
 
 /** A second attempt begins so many ms after the first. */
@@ -53,33 +57,33 @@ async function beginAgain(ms: number): Promise<readonly string[]> {
 }
 
 it("an attempt that begins twice in a session is found", () => {
-  const life = aLife("a3");
-  startIn(life, { task: "t3" }, { places: 2 })();
+  const session = aSession("a3");
+  startIn(session, { task: "t3" }, { places: 2 })();
   expect(checks()).toEqual([]);
-  startIn(life, { task: "t3" }, { places: 2 });
+  startIn(session, { task: "t3" }, { places: 2 });
   expect(checks()).toEqual(["attempts-start-once"]);
 });
 
 it("a handler beyond its agent's capacity is found; an ended handler frees its capacity", () => {
-  const life = aLife("a3");
-  const ended = startIn(life, { task: "t3" }, { places: 2 });
-  startIn(life, { task: "t4" }, { places: 2 });
+  const session = aSession("a3");
+  const ended = startIn(session, { task: "t3" }, { places: 2 });
+  startIn(session, { task: "t4" }, { places: 2 });
   ended();
-  startIn(life, { task: "t5" }, { places: 2 });
+  startIn(session, { task: "t5" }, { places: 2 });
   expect(checks()).toEqual([]);
-  startIn(life, { task: "t6" }, { places: 2 });
+  startIn(session, { task: "t6" }, { places: 2 });
   expect(checks()).toEqual(["handlers-fit-places"]);
 });
 
 it("a session is taken up if aborted handlers occupy its whole capacity", () => {
-  const life = aLife("a3");
-  expect(watch.isTakenUp(life, 1)).toBe(false);
-  const ended = startIn(life, { task: "t3" }, { places: 2 });
-  startIn(life, { task: "t4", attempt: 2 }, { places: 2 });
+  const session = aSession("a3");
+  expect(watch.isTakenUp(session, 1)).toBe(false);
+  const ended = startIn(session, { task: "t3" }, { places: 2 });
+  startIn(session, { task: "t4", attempt: 2 }, { places: 2 });
   running.abort(); // of first attempts
-  expect([watch.isTakenUp(life, 1), watch.isTakenUp(life, 2)]).toEqual([true, false]);
+  expect([watch.isTakenUp(session, 1), watch.isTakenUp(session, 2)]).toEqual([true, false]);
   ended();
-  expect(watch.isTakenUp(life, 1)).toBe(false);
+  expect(watch.isTakenUp(session, 1)).toBe(false);
 });
 
 it("an attempt beside an unaborted earlier attempt is found, however long the earlier attempt has run", async () => {

@@ -135,7 +135,7 @@ describe("the log goes on in the next segment", () => {
     expect(truth.liveOf(2)?.number).toBe(2);
     const stream = journal.claim(3);
     const { bytes } = { bytes: journal.stream(2).at(2) ?? new Uint8Array() };
-    const other = Buffer.from(Buffer.from(bytes).toString().replace("life-of-c1", "life-of-c2"));
+    const other = Buffer.from(Buffer.from(bytes).toString().replace("session-of-c1", "session-of-c2"));
     journal.append(3, other, habitat.subjects.segmentOpened(3));
     expect([stream.lastSeq, truth.liveOf(3)]).toEqual([2, undefined]);
   });

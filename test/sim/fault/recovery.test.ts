@@ -18,7 +18,7 @@ import { aTask } from "../../support/turns.ts";
 
 const timeoutMs = 3_000;
 const agent = agentId("a1");
-const life = incarnation("first");
+const session = incarnation("first");
 const heardMs = 40_000;
 const ref = refOf(aTask({ id: taskId("t1") }));
 
@@ -32,10 +32,10 @@ beforeEach(() => {
   engine = new Engine();
   found = [];
   noted = [];
-  const open = { agent, incarnation: life };
+  const open = { agent, incarnation: session };
   state = {
     term: 4,
-    agentById: new Map([["a1", { online: true, incarnation: life }]]),
+    agentById: new Map([["a1", { online: true, incarnation: session }]]),
     taskById: new TaskMap(),
   };
   state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 1, open });
@@ -102,11 +102,11 @@ describe.each([
 
 describe("after an agent crashed", () => {
   const dueMs = heardMs + lostWithinMs(timeoutMs);
-  const isLost = () => state.agentById.set("a1", { online: false, incarnation: life });
+  const isLost = () => state.agentById.set("a1", { online: false, incarnation: session });
   const isTriedAgain = (
-    { open }: { open: object | undefined } = { open: { agent: agentId("a2"), incarnation: life } },
+    { open }: { open: object | undefined } = { open: { agent: agentId("a2"), incarnation: session } },
   ) => state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 2, open });
-  const crash = () => recovery.agentCrashed({ id: agent, incarnation: life }, heardMs);
+  const crash = () => recovery.agentCrashed({ id: agent, incarnation: session }, heardMs);
 
   it("a loss in time after the last message, and a new attempt, are no finding", async () => {
     crash();
@@ -130,7 +130,7 @@ describe("after an agent crashed", () => {
     ["the task is not assigned yet", () => isLost() && isTriedAgain({ open: undefined })],
     [
       "the task is assigned to the same session again",
-      () => isLost() && isTriedAgain({ open: { agent, incarnation: life } }),
+      () => isLost() && isTriedAgain({ open: { agent, incarnation: session } }),
     ],
   ])("a finding if %s", async (_, happens) => {
     crash();

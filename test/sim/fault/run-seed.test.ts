@@ -3,10 +3,10 @@
 
 import { describe, expect, it } from "vitest";
 import { type Fault, type FaultKind, faultKinds, losses } from "../../../src/sim/fault/fault.ts";
-import { WALL_START_MS } from "../../../src/sim/fault/life.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
+import { WALL_START_MS } from "../../../src/sim/fault/session.ts";
 import type { Operation } from "../../../src/sim/fault/workload.ts";
 import { World } from "../../../src/sim/fault/world.ts";
 

@@ -22,7 +22,7 @@ const run = (ms: number, isEnough = () => false) =>
     truth.readOn();
     return isEnough();
   });
-const lives = () => nodes.map(({ life }) => life?.name);
+const sessions = () => nodes.map(({ session }) => session?.name);
 const lastSeq = () => habitat.newestStream?.lastSeq ?? 0;
 const standby = () => nodes.find(({ isLeading }) => !isLeading)?.id ?? "";
 const isLed = () => nodes.some(({ isLeading }) => isLeading);
@@ -129,10 +129,10 @@ describe("a loss of the store", () => {
   });
 
   it("of a bit makes a standby reread the journal, for a leader reads only its last batch", () => {
-    const [one, other] = lives();
+    const [one, other] = sessions();
     victims.flipBit();
     const leads = victims.leader();
-    expect(lives()).toEqual(nodes.map(({ id }, at) => (id === leads ? [one, other][at] : undefined)));
+    expect(sessions()).toEqual(nodes.map(({ id }, at) => (id === leads ? [one, other][at] : undefined)));
   });
 });
 
@@ -141,7 +141,7 @@ describe("while only coordinators hold lost records", () => {
 
   beforeEach(() => {
     victims.cutTail(2);
-    before = lives();
+    before = sessions();
   });
 
   const strikes: readonly (readonly [string, () => void])[] = [
@@ -160,24 +160,24 @@ describe("while only coordinators hold lost records", () => {
     const end = lastSeq();
     strike();
     expect([lastSeq(), habitat.occurrences.counts()]).toEqual([end, noted]);
-    expect(nodes.every(({ life }) => (life?.freeAtMs ?? 0) <= habitat.engine.nowMs)).toBe(true);
+    expect(nodes.every(({ session }) => (session?.freeAtMs ?? 0) <= habitat.engine.nowMs)).toBe(true);
     expect(victims.isDelicate).toBe(true);
     await run(20_000, () => truth.isWhole);
-    expect([truth.isWhole, lives(), habitat.findings]).toEqual([true, before, []]);
+    expect([truth.isWhole, sessions(), habitat.findings]).toEqual([true, before, []]);
   });
 
   it("a foreign client may still write", async () => {
     victims.writeForeign();
     victims.writeOtherLine();
     await run(20_000, () => truth.isWhole);
-    expect([truth.isWhole, lives(), habitat.findings]).toEqual([true, before, []]);
+    expect([truth.isWhole, sessions(), habitat.findings]).toEqual([true, before, []]);
   });
 
   it("coordinators are spared only until the log goes on", async () => {
     await run(20_000, () => truth.isWhole);
     expect(victims.isDelicate).toBe(false);
     victims.crash("c1", 500);
-    expect(lives()[0]).toBeUndefined();
+    expect(sessions()[0]).toBeUndefined();
   });
 });
 

@@ -9,9 +9,9 @@ import { agentId } from "../../../src/ids.ts";
 import { decodeRecord } from "../../../src/journal/records.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
-import { newMachine } from "../../../src/sim/fault/life.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf } from "../../../src/sim/fault/run-seed.ts";
+import { newMachine } from "../../../src/sim/fault/session.ts";
 import type { Workload } from "../../../src/sim/fault/workload.ts";
 import { World } from "../../../src/sim/fault/world.ts";
 import { liveTask } from "../../support/task-refs.ts";
@@ -50,9 +50,9 @@ function submits(task: Partial<TaskRequest>): Workload["operations"] {
 
 /** An additional agent, outside the world: no fault frees its handlers. */
 function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1"): void {
-  const life = habitat.newLife(id, newMachine());
-  const transport = habitat.newConnection("x1", life);
-  const { clock, random } = life;
+  const session = habitat.newSession(id, newMachine());
+  const transport = habitat.newConnection("x1", session);
+  const { clock, random } = session;
   const { swarm } = habitat;
   const deps = { swarm, connection: { kind: "transport", transport }, clock, random } as const;
   void startAgent({ id, kinds: [kind], handler }, deps);
@@ -320,18 +320,18 @@ describe("in the quiet at the end,", () => {
 
   it("a lost agent's task that runs elsewhere without completing is found", async () => {
     const prepare = ({ habitat, truth }: World) => {
-      const life = habitat.newLife("x1", newMachine());
+      const session = habitat.newSession("x1", newMachine());
       const options = {
         project: "ops",
         user: "x1",
         swarm: habitat.swarm,
-        clock: life.clock,
-        random: life.random,
+        clock: session.clock,
+        random: session.random,
       };
       const look = () => {
         if (liveTask(truth.state, "probe")?.attempt !== 2) habitat.engine.after(100, "look", look);
         else
-          void connect({ ...options, transport: habitat.newConnection("x1", life) }).then((swarm) =>
+          void connect({ ...options, transport: habitat.newConnection("x1", session) }).then((swarm) =>
             swarm.cancel("probe", { project: "ops" }),
           );
       };

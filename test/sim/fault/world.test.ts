@@ -19,8 +19,8 @@ async function lapsed(schedule: readonly Fault[], named?: string): Promise<reado
   habitat.engine.after(lapsedMs, "lapsed", () => {
     const row = truth.state.agentById.get(agent as never);
     if (row === undefined) throw new Error(`${agent} never joined`);
-    const life = named === undefined ? row.incarnation : incarnation(named);
-    truth.onLapsed({ type: "AgentLeft", agent: row.id, incarnation: life, reason: "lapsed" }, lapsedMs);
+    const session = named === undefined ? row.incarnation : incarnation(named);
+    truth.onLapsed({ type: "AgentLeft", agent: row.id, incarnation: session, reason: "lapsed" }, lapsedMs);
   });
   await world.run();
   return habitat.findings.map(({ check }) => check);

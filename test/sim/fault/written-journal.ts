@@ -17,7 +17,7 @@ import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import type { SimStream } from "../../../src/sim/fault/stream.ts";
 
 const JOURNAL = "j";
-const SESSION = "life-of-c1";
+const SESSION = "session-of-c1";
 
 export interface WrittenBatch {
   readonly bytes: Uint8Array;

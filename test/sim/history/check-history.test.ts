@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { refOfKey } from "../../../src/ids.ts";
 import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
-import { checkLives } from "../../../src/sim/history/check-lives.ts";
+import { checkSessions } from "../../../src/sim/history/check-sessions.ts";
 import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
 import type {
   Observation,
@@ -338,9 +338,9 @@ describe("a violation planted on purpose", () => {
 
   it("a second outcome, a second submission, or an attempt out of order", () => {
     const again = (type: Event["type"]) => ({ journal: withRepeated(type) });
-    expect(names(again("TaskCompleted"))).toContain("P2 task-lives");
-    expect(names(again("TaskSubmitted"))).toContain("P2 task-lives");
-    expect(names(again("TaskAssigned"))).toContain("P2 task-lives");
+    expect(names(again("TaskCompleted"))).toContain("P2 task-histories");
+    expect(names(again("TaskSubmitted"))).toContain("P2 task-histories");
+    expect(names(again("TaskAssigned"))).toContain("P2 task-histories");
   });
 
   it("more counted attempts than a task allows", () => {
@@ -377,8 +377,8 @@ describe("a violation planted on purpose", () => {
     const left = { type: "AgentLeft", ...life, reason: "fenced" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const journal = (events: readonly Event[]) => withAtEnd(events);
-    expect(names({ journal: journal([left, joined]) })).toContain("P4 lives");
-    expect(names({ journal: journal([joined, left]) })).not.toContain("P4 lives");
+    expect(names({ journal: journal([left, joined]) })).toContain("P4 sessions");
+    expect(names({ journal: journal([joined, left]) })).not.toContain("P4 sessions");
   });
 
   it("an ended session with assignments that joins again, unless the agent was forgotten", () => {
@@ -387,7 +387,7 @@ describe("a violation planted on purpose", () => {
     const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
     const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const forgotten = { type: "AgentForgotten", agent: "a9" } as unknown as Event;
-    const wrongIn = (events: readonly Event[]) => checkLives(new CommittedLog(withAtEnd(events))).length;
+    const wrongIn = (events: readonly Event[]) => checkSessions(new CommittedLog(withAtEnd(events))).length;
     expect(wrongIn([assigned, left, joined])).toBe(1);
     expect(wrongIn([left, joined])).toBe(0);
     expect(wrongIn([assigned, left, forgotten, joined])).toBe(0);
@@ -399,7 +399,7 @@ describe("a violation planted on purpose", () => {
         ? [{ ...event, type: "TaskDeadLettered", failure: { class: "lost", error: "" } } as unknown as Event]
         : [event],
     );
-    expect(names({ journal: lost })).toContain("P4 lives");
+    expect(names({ journal: lost })).toContain("P4 sessions");
   });
 
   it("more slots granted than the resource has", () => {

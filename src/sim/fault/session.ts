@@ -33,7 +33,7 @@ export const WALL_START_MS = 1_800_000_000_000;
 const TIMER_MS_MIN = 1;
 const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-export class Life implements Owner {
+export class Session implements Owner {
   readonly name: string;
   /** Begin of the session, virtual ms. */
   readonly bornMs: number;
@@ -109,12 +109,12 @@ export class Life implements Owner {
 }
 
 class LifeClock implements Clock {
-  readonly #life: Life;
+  readonly #session: Session;
   readonly #engine: Engine;
   readonly #machine: MachineClock;
 
-  constructor(life: Life, engine: Engine, machine: MachineClock) {
-    this.#life = life;
+  constructor(session: Session, engine: Engine, machine: MachineClock) {
+    this.#session = session;
     this.#engine = engine;
     this.#machine = machine;
   }
@@ -128,10 +128,10 @@ class LifeClock implements Clock {
   }
 
   after(ms: number, run: () => void): () => void {
-    return this.#life.after(Math.max(TIMER_MS_MIN, ms) / this.#machine.rate, "timer", run);
+    return this.#session.after(Math.max(TIMER_MS_MIN, ms) / this.#machine.rate, "timer", run);
   }
 
   soon(run: () => void): void {
-    this.#life.after(0, "soon", run);
+    this.#session.after(0, "soon", run);
   }
 }

@@ -5,10 +5,10 @@ import { decode } from "../../protocol/codec.ts";
 import { joinRequestSchema } from "../../protocol/schemas.ts";
 import type { Forbidden, RequestOptions, RequestOutcome, Transport } from "../../transport/transport.ts";
 import { type Recorder, RecordingTransport } from "../history/recording-transport.ts";
-import type { Life } from "./life.ts";
+import type { Session } from "./session.ts";
 
-export class LifeRecorder extends RecordingTransport {
-  readonly #life: Life;
+export class SessionRecorder extends RecordingTransport {
+  readonly #session: Session;
 
   readonly #agent: string;
 
@@ -16,10 +16,10 @@ export class LifeRecorder extends RecordingTransport {
   constructor(
     inner: Transport,
     recorder: Recorder,
-    { life, agent }: { readonly life: Life; readonly agent: string },
+    { session, agent }: { readonly session: Session; readonly agent: string },
   ) {
     super(inner, recorder);
-    this.#life = life;
+    this.#session = session;
     this.#agent = agent;
   }
 
@@ -30,13 +30,13 @@ export class LifeRecorder extends RecordingTransport {
   ): Promise<RequestOutcome | Forbidden> {
     this.#noteJoin(subject, payload);
     const outcome = await super.request(subject, payload, options);
-    if (this.#life.hasEnded) return await new Promise(() => undefined);
+    if (this.#session.hasEnded) return await new Promise(() => undefined);
     return outcome;
   }
 
   #noteJoin(subject: string, payload: Uint8Array): void {
     if (!subject.endsWith(`.${this.#agent}.join`)) return;
     const join = decode(payload, joinRequestSchema);
-    if (join.ok) this.#life.incarnation = join.value.incarnation;
+    if (join.ok) this.#session.incarnation = join.value.incarnation;
   }
 }
