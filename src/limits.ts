@@ -957,6 +957,18 @@ export const limits = {
   /** Maximum wait for processes to end before the demo kills them. */
   demoStopMs: 5_000,
 
+  // --- adapters -------------------------------------------------------------------------------
+  /** Characters of an answer to a model, some 6,000 tokens: several clients warn or cut at 10,000. */
+  mcpAnswerCharactersMax: 20_000,
+  mcpErrorCharactersMax: 4_000,
+  /** Most events of an answer; few lines are that short. */
+  mcpEventsMax: 500,
+  /** Wait for a result. Clients give up a request after 60 s unless told otherwise. */
+  mcpWaitSecondsDefault: 30,
+  mcpWaitSecondsMax: 3_600,
+  /** A message of a peer over MCP: an escaped payload or result, with room for its envelope. */
+  mcpMessageBytesMax: 10 * 1024 ** 2,
+
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, so more are useless. */
   simulationSeedsMax: 10_000,

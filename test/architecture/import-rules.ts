@@ -63,6 +63,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "src/audit",
     "src/metrics",
   ],
+  "src/adapters": ["src/state", "src/protocol", "src/transport", "src/agent", "src/client", "src/audit"],
   "src/sim": [
     "src/state",
     "src/core",
