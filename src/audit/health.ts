@@ -50,7 +50,7 @@ export interface Health {
   readonly level: HealthLevel;
   /** One sentence: the worst finding, or the swarm's work. */
   readonly verdict: string;
-  /** The command of the worst finding; undefined for a healthy swarm. */
+  /** The command of the worst finding, or the first step in a new swarm; undefined for a healthy swarm at work. */
   readonly next: string | undefined;
   /** `unknown` if no coordinator answered, so that no rule could judge the area. */
   readonly areas: Readonly<Record<HealthArea, HealthLevel | "unknown">>;
@@ -62,27 +62,54 @@ export const healthAreas = ["flow", "execution", "liveness"] as const;
 const levels = ["ok", "note", "attention", "critical"] as const;
 
 export function healthOf(status: StatusResponse): Health {
-  return summed([...flow(status), ...execution(status), ...liveness(status)], workText(status));
+  return summed([...flow(status), ...execution(status), ...liveness(status)], workOf(status));
 }
 
 /** The health of a swarm without an answer. @param finding the reason */
 export function healthWithoutAnswer(finding: HealthFinding): Health {
-  const health = summed([finding], "");
+  const health = summed([finding], { text: "", next: undefined });
   return { ...health, areas: { ...health.areas, flow: "unknown", execution: "unknown" } };
 }
 
+interface Work {
+  readonly text: string;
+  readonly next: string | undefined;
+}
+
 /** @param work the verdict of a swarm without findings that need attention */
-function summed(found: readonly HealthFinding[], work: string): Health {
+function summed(found: readonly HealthFinding[], work: Work): Health {
   const findings = [...found].sort((one, other) => levels.indexOf(other.level) - levels.indexOf(one.level));
   const [worst] = findings;
   const levelOf = (area: HealthArea) => findings.find((finding) => finding.area === area)?.level ?? "ok";
   const isHealthy = worst === undefined || worst.level === "note";
   return {
     level: worst?.level ?? "ok",
-    verdict: isHealthy ? work : worst.text,
-    next: isHealthy ? undefined : worst.next,
+    verdict: isHealthy ? work.text : worst.text,
+    next: isHealthy ? work.next : worst.next,
     areas: { flow: levelOf("flow"), execution: levelOf("execution"), liveness: levelOf("liveness") },
     findings,
+  };
+}
+
+function workOf(status: StatusResponse): Work {
+  return firstStep(status) ?? { text: workText(status), next: undefined };
+}
+
+/** Of a swarm that has never had a task; undefined for any other. */
+function firstStep({ tasks, agents, metrics }: StatusResponse): Work | undefined {
+  if (Object.values(tasks).some((count) => count > 0)) return undefined;
+  const online = agents.filter(({ status }) => status !== "offline");
+  const [kind] = online.flatMap(({ kinds }) => kinds.map((each) => each.kind));
+  if (kind !== undefined) {
+    return {
+      text: `${counted(online.length, "agent")} joined, and no task was submitted yet`,
+      next: `waggle submit --kind ${kind} --text 'hello' --wait`,
+    };
+  }
+  if (agents.length > 0 || (metrics?.totalAgents ?? 0) > 0) return undefined;
+  return {
+    text: "the swarm is new: no agent has joined, and no task was submitted yet",
+    next: "waggle agent --kind count --exec 'wc -w'",
   };
 }
 

@@ -37,12 +37,33 @@ describe("a healthy swarm", () => {
       areas: { flow: "ok", execution: "ok", liveness: "ok" },
       findings: [],
     });
-    expect(healthOf(aStatus()).verdict).toBe("no task waits or runs");
+    expect(healthOf(aStatus({ tasks: { completed: 1 } }))).toMatchObject({
+      verdict: "no task waits or runs",
+      next: undefined,
+    });
+  });
+
+  it("names the first step in a new swarm: an agent, then a task", () => {
+    const next = "waggle agent --kind count --exec 'wc -w'";
+    const text = "the swarm is new: no agent has joined, and no task was submitted yet";
+    expect(healthOf(aStatus())).toMatchObject({ level: "ok", verdict: text, next });
+    expect(healthOf(aStatus({ agents: [anAgent("a1", { kinds: [aKind("ocr")] })] }))).toMatchObject({
+      level: "ok",
+      verdict: "1 agent joined, and no task was submitted yet",
+      next: "waggle submit --kind ocr --text 'hello' --wait",
+    });
+  });
+
+  it.each<[string, Partial<StatusResponse>]>([
+    ["whose agents left", { agents: [anAgent("a1", { status: "offline" })] }],
+    ["whose only task was cancelled", { tasks: { cancelled: 1 } }],
+  ])("has no first step in a swarm %s", (_name, more) => {
+    expect(healthOf(aStatus(more)).next).toBeUndefined();
   });
 
   it("is healthy without a standby, which is a note", () => {
     const found = healthOf(aStatus({ standbys: [], journal: { ...journal, durability: "page-cache" } }));
-    expect(found).toMatchObject({ level: "note", next: undefined, findings: [{ rule: "no-standby" }] });
+    expect(found).toMatchObject({ level: "note", findings: [{ rule: "no-standby" }] });
   });
 });
 
