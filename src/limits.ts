@@ -511,6 +511,10 @@ export const limits = {
   /** Window and number of the recent turns and appends whose times `status` sums up. */
   timingsWindowMs: 60_000,
   timingsMax: 512,
+  /** Pause between two samples of the event loop's lag: 50 timers per second cost next to nothing. */
+  loopLagSampleMs: 20,
+  /** A block of half a second shows for 10 to 20 s, so that a look per second, or a scrape per 15 s, sees it. */
+  loopLagWindowMs: 10_000,
   /** Values of one label with series of their own, such as kinds; further values share a series. */
   metricNamesMax: 200,
   /** Agents with series of their own, if metrics are asked for by agent. */

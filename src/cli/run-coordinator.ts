@@ -23,6 +23,7 @@ import { openFileJournal, type Recovery } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
 import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
+import { ProcessWatch } from "../process-watch.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -85,6 +86,8 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       name: `waggle journal ${id}`,
     });
     closing.unshift(() => journal.close());
+    const watch = new ProcessWatch(systemClock);
+    closing.unshift(async () => watch.stop());
     const coordinator = await startCoordinator({
       id,
       swarm: swarmId(settings.swarm),
@@ -95,6 +98,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       logger,
       compaction: { maker, retention: settings.retention, ...pace },
       verifier,
+      processFigures: () => watch.figures,
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
       ...(deps.metrics === undefined ? {} : { metrics: deps.metrics }),
     });

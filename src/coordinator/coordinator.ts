@@ -36,6 +36,7 @@ import { limits } from "../limits.ts";
 import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { CoordinatorView } from "../metrics/gauges.ts";
 import { pause } from "../pause.ts";
+import type { ProcessFigures } from "../process-watch.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
 import type { SwarmState } from "../state/state.ts";
@@ -68,6 +69,8 @@ export interface CoordinatorOptions {
   readonly leaderTimeoutMs?: number;
   /** Counts what the coordinator does. Absent: nothing is counted. */
   readonly metrics?: CoordinatorMetrics;
+  /** Event loop and memory of the process, for `status` and metrics. Absent: neither shows them. */
+  readonly processFigures?: () => ProcessFigures;
 }
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
@@ -540,12 +543,14 @@ class RunningCoordinator implements Coordinator {
     const { term, idx } = leader?.committed ?? this.#heldLog.tail;
     const leaderIdx = leader === undefined ? this.#announcements.leaderIdx(this.#lately) : idx;
     const { bytes, bytesMax } = this.#room.usage;
+    const process = this.#options.processFigures?.();
     return {
       role: this.#role.value,
       term,
       idx,
       lagBatches: leaderIdx === undefined ? undefined : Math.max(0, leaderIdx - idx),
       journalBytes: bytes,
+      ...(process === undefined ? {} : { process }),
       ...(bytesMax === undefined ? {} : { journalBytesMax: bytesMax }),
       led: leader === undefined ? undefined : { ...leader.view, standbys: this.#standbys.length },
     };

@@ -5,12 +5,12 @@
 
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Logger } from "pino";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock, Random } from "../clock.ts";
 import { BrokerError, InvalidConfigError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { ProcessWatch } from "../process-watch.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import { Actions } from "./actions.ts";
@@ -91,8 +91,7 @@ export async function startDashboard(
   let utilisation: number | undefined;
   let cancelRest: (() => void) | undefined;
   let isResting = true;
-  const lag = monitorEventLoopDelay();
-  lag.enable();
+  const own = new ProcessWatch(clock);
 
   const onLook = (look: Look) => {
     const { at, totals } = look;
@@ -118,7 +117,7 @@ export async function startDashboard(
     }),
     dashboard: () => ({
       ...{ version: deps.version, node: process.version, startedAt, liveViews: live.count },
-      ...{ rssBytes: process.memoryUsage.rss(), loopLagP99Ms: lagOf(lag) },
+      process: own.figures,
       eventsPerSecond: tap.eventsPerSecond,
     }),
   });
@@ -193,7 +192,7 @@ export async function startDashboard(
     port,
     close: async () => {
       cancelRest?.();
-      lag.disable();
+      own.stop();
       live.close();
       tap.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -208,12 +207,6 @@ function utilisationOf(status: Parameters<typeof capacityOf>[0], totals: Look["t
   const { used, total } = capacityOf(status);
   if (total === 0) return undefined;
   return Math.min(1, (totals?.metrics?.totalInFlight ?? used) / total);
-}
-
-function lagOf(lag: IntervalHistogram): number {
-  const ms = lag.percentile(99) / 1e6;
-  lag.reset();
-  return Math.round(ms * 10) / 10;
 }
 
 /** Without the token of the printed URL, and without filters. */

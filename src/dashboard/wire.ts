@@ -788,6 +788,19 @@ export interface EventRow {
   readonly isChanged?: true;
 }
 
+/** Event loop and memory of a process. */
+export interface ProcessView {
+  /** The lag is that of the last one to two windows of this length. */
+  readonly windowMs: number;
+  /** How much later than due the event loop ran a timer. */
+  readonly loopLagP99Ms: number;
+  readonly loopLagMaxMs: number;
+  readonly rssBytes: number;
+  /** Of JavaScript. */
+  readonly heapUsedBytes: number;
+  readonly heapTotalBytes: number;
+}
+
 export interface System {
   readonly broker: {
     /** Without credentials. */
@@ -830,6 +843,8 @@ export interface System {
     /** Time of a turn of the leader's loop, with planning and encoding. */
     readonly decisionP50Ms?: number;
     readonly decisionP99Ms?: number;
+    /** The leader's; absent on a standby, and from older coordinators. */
+    readonly process?: ProcessView;
   };
   /** Since the leader's term began: `refused`, … */
   readonly counters: Readonly<Record<string, number>>;
@@ -839,8 +854,7 @@ export interface System {
     readonly node: string;
     readonly startedAt: number;
     readonly liveViews: number;
-    readonly rssBytes: number;
-    readonly loopLagP99Ms: number;
+    readonly process: ProcessView;
     readonly eventsPerSecond: number;
   };
   /** In the order of the policy, projects, kinds, resources, rates. `origin`: `set by an operator` or `default`. */

@@ -3,6 +3,7 @@
 
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { ProcessFigures } from "../process-watch.ts";
 import { projectGate } from "../scheduling/gates.ts";
 import { alphaAt } from "../scheduling/slot-planner.ts";
 import { totalAt } from "../state/rolling-window.ts";
@@ -31,6 +32,8 @@ export interface CoordinatorView {
   readonly journalBytes: number;
   /** Absent without a bound. */
   readonly journalBytesMax?: number;
+  /** Absent if nobody watches the process. */
+  readonly process?: ProcessFigures;
   /** Undefined on a standby. */
   readonly led: LedView | undefined;
 }
@@ -97,13 +100,17 @@ export class Gauges {
   }
 
   #readCoordinator(view: CoordinatorView): void {
-    const { role, term, idx, lag, journalBytes, journalBytesMax } = this.#metrics;
+    const { role, term, idx, lag, journalBytes, journalBytesMax, loopLag, heapUsed } = this.#metrics;
     for (const each of coordinatorRoles) role.with({ role: each }).set(each === view.role ? 1 : 0);
     term.with({}).set(view.term);
     idx.with({}).set(view.idx);
     if (view.lagBatches !== undefined) lag.with({}).set(view.lagBatches);
     journalBytes.with({}).set(view.journalBytes);
     if (view.journalBytesMax !== undefined) journalBytesMax.with({}).set(view.journalBytesMax);
+    if (view.process === undefined) return;
+    loopLag.with({ quantile: "0.99" }).set(view.process.loopLagP99Ms / 1000);
+    loopLag.with({ quantile: "1" }).set(view.process.loopLagMaxMs / 1000);
+    heapUsed.with({}).set(view.process.heapUsedBytes);
   }
 
   #readSwarm(led: LedView): void {
@@ -296,6 +303,12 @@ function gaugesIn(registry: Registry, byAgent: boolean) {
     lag: gauge("waggle_journal_lag_batches", "Announced batches that this coordinator has not read"),
     journalBytes: gauge("waggle_journal_bytes", "Size of the journal"),
     journalBytesMax: gauge("waggle_journal_limit_bytes", "Largest size of the journal"),
+    loopLag: gauge(
+      "waggle_event_loop_lag_seconds",
+      "How much later than due the event loop ran a timer, in the last 10 to 20 s; quantile 1 is the longest",
+      "quantile",
+    ),
+    heapUsed: gauge("waggle_heap_used_bytes", "Heap of JavaScript in use, part of the resident memory"),
     standbys: gauge("waggle_standbys", "Standbys that the leader heard lately"),
     build: gauge("waggle_build_info", "Always 1", "version", "node"),
     cpu: counter("process_cpu_seconds_total", "CPU time of the process"),

@@ -710,6 +710,15 @@ const timingSchema = z.object({
   max: z.number(),
 });
 
+export const processFiguresSchema = z.object({
+  windowMs: z.int().describe("the lag is that of the last one to two windows of this length"),
+  loopLagP99Ms: z.number().describe("how much later than due the event loop ran a timer: 99th percentile"),
+  loopLagMaxMs: z.number().describe("the longest lag"),
+  rssBytes: z.int().describe("resident memory"),
+  heapUsedBytes: z.int().describe("heap of JavaScript in use"),
+  heapTotalBytes: z.int().describe("heap of JavaScript"),
+});
+
 /** Observations of the leader since its term began; not journaled. */
 export const observedSchema = z.object({
   windowMs: z.int().describe("window in which bottlenecks are counted"),
@@ -743,6 +752,9 @@ export const observedSchema = z.object({
         .describe("time from sending a batch to the acknowledgement by the journal"),
     })
     .optional(),
+  process: processFiguresSchema
+    .optional()
+    .describe("event loop and memory of the leader's process; absent from older coordinators"),
 });
 
 export const statusResponseSchema = z.object({

@@ -91,7 +91,9 @@ describe("pages", () => {
   });
 
   it("the system: journal, settings with their origin, and charts with counts", async () => {
-    const { journal, settings, charts, dashboard } = await get("system");
+    const { journal, coordinators, settings, charts, dashboard } = await get("system");
+    expect(coordinators.process).toMatchObject({ loopLagP99Ms: 1.5, loopLagMaxMs: 250, heapUsedBytes: 1e8 });
+    expect(dashboard.process.rssBytes).toBeGreaterThan(dashboard.process.heapUsedBytes);
     expect(journal).toMatchObject({ durability: "memory", firstIdx: 1 });
     const weight = settings.find((row: { setting: string; name?: string }) => {
       return row.setting === "creditWeight" && row.name === "red";

@@ -13,8 +13,14 @@ import {
   startDashboard,
 } from "../../src/dashboard/dashboard.ts";
 import type { ApiError, LiveMessageName, Session } from "../../src/dashboard/wire.ts";
+import type { ProcessFigures } from "../../src/process-watch.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+const processFigures: ProcessFigures = {
+  ...{ windowMs: 10_000, loopLagP99Ms: 1.5, loopLagMaxMs: 250 },
+  ...{ rssBytes: 3e8, heapUsedBytes: 1e8, heapTotalBytes: 2e8 },
+};
 
 export interface Answer {
   readonly status: number;
@@ -52,7 +58,7 @@ export class Fixture {
   }
 
   static async start(options: Partial<DashboardOptions> = {}, clock: Clock = systemClock): Promise<Fixture> {
-    const test = await startTestSwarm();
+    const test = await startTestSwarm({ processFigures: () => processFigures });
     const transport = test.hub.connect();
     const swarm = await connect({ swarm: "test", transport, user: "ann" });
     const folder = await mkdtemp(join(tmpdir(), "waggle-dashboard-"));

@@ -30,6 +30,12 @@ describe("a leader", () => {
     expect(missing).toEqual(["waggle_journal_limit_bytes"]); // a journal in memory has no limit
   });
 
+  it("shows event loop and memory of its process", () => {
+    expect(value("waggle_event_loop_lag_seconds", { quantile: "0.99" })).toBe(0.0015);
+    expect(value("waggle_event_loop_lag_seconds", { quantile: "1" })).toBe(0.25);
+    expect(value("waggle_heap_used_bytes")).toBe(1e8);
+  });
+
   it("counts tasks, attempts, tokens and refusals", async () => {
     await live(measured);
     expect(value("waggle_tasks_submitted_total", { kind: "count" })).toBe(1);

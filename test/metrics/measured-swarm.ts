@@ -3,6 +3,7 @@
 
 import { limits } from "../../src/limits.ts";
 import { CoordinatorMetrics } from "../../src/metrics/coordinator-metrics.ts";
+import type { ProcessFigures } from "../../src/process-watch.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
@@ -15,13 +16,21 @@ export interface MeasuredSwarm {
 
 export const version = "1.2.3";
 
+export const processFigures: ProcessFigures = {
+  ...{ windowMs: 10_000, loopLagP99Ms: 1.5, loopLagMaxMs: 250 },
+  ...{ rssBytes: 3e8, heapUsedBytes: 1e8, heapTotalBytes: 2e8 },
+};
+
 /** Time between the submission of the waiting tasks and now, and silence of the silent agent. */
 export const waitedMs = 4_000;
 
 export async function startMeasuredSwarm({ byAgent = false } = {}): Promise<MeasuredSwarm> {
   const clock = new ManualClock();
   const metrics = new CoordinatorMetrics({ version, byAgent });
-  const swarm = await startTestSwarm({ clock, metrics, random: noJitter });
+  const swarm = await startTestSwarm({
+    ...{ clock, metrics, random: noJitter },
+    processFigures: () => processFigures,
+  });
   const agent = await swarm.agent("a1", { kinds: ["count", "review"], maxConcurrent: 2 });
   return { swarm, clock, metrics, agent };
 }

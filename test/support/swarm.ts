@@ -13,6 +13,7 @@ import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorMetrics } from "../../src/metrics/coordinator-metrics.ts";
+import type { ProcessFigures } from "../../src/process-watch.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
@@ -61,6 +62,8 @@ export interface TestSwarmOptions {
   readonly leaderTimeoutMs?: number;
   /** Of the first coordinator. */
   readonly metrics?: CoordinatorMetrics;
+  /** Of the first coordinator. Default: nobody watches the process. */
+  readonly processFigures?: () => ProcessFigures;
   /** Of every coordinator. Default: segments are never changed as planned. */
   readonly compaction?: Omit<CompactionOptions, "maker">;
   /** Of every coordinator. Default: the journal is not verified in the background. */
@@ -147,10 +150,11 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     running.push(coordinator);
     return coordinator;
   };
-  const { leaderTimeoutMs, metrics } = options;
+  const { leaderTimeoutMs, metrics, processFigures } = options;
   const ofFirst = {
     ...(leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs }),
     ...(metrics === undefined ? {} : { metrics }),
+    ...(processFigures === undefined ? {} : { processFigures }),
   };
   const coordinator = await startAnother("c1", options.journal ?? new MemoryJournal(store), ofFirst);
   const term = await coordinator.whenLeading();

@@ -23,6 +23,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
 import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
+import type { ProcessFigures } from "../../process-watch.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema, slotWaitsQuerySchema } from "../../protocol/explain-schemas.ts";
 import {
@@ -56,6 +57,8 @@ export interface QueriesDeps {
   readonly reads: JournalReads;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Event loop and memory of this process. Absent: nobody watches. */
+  readonly processFigures?: () => ProcessFigures;
   /** Undefined on a standby. */
   readonly leader: () => Leader | undefined;
   readonly recentBatches: RecentBatches;
@@ -238,7 +241,8 @@ export class Queries {
   }
 
   #seenBy({ presences, monitor, timings }: Leader) {
-    return { presences, observed: { monitor, timings }, standbys: this.#deps.standbys() };
+    const process = this.#deps.processFigures?.();
+    return { presences, observed: { monitor, timings, process }, standbys: this.#deps.standbys() };
   }
 
   /** Journal time. A standby uses its wall clock. */

@@ -25,9 +25,9 @@ import {
 } from "../../state/state.ts";
 import { type Expectation, expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
-import type { Monitor } from "../leader/monitor.ts";
 import type { TimingSummary, Timings } from "../leader/timings.ts";
 import type { Presences } from "../requests/presence.ts";
+import type { ObservedSources } from "./status.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
@@ -189,13 +189,14 @@ function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: I
 }
 
 /** The leader's findings, as many as `status` shows. */
-export function observedBy(monitor: Monitor, timings: Timings): Observed {
+export function observedBy({ monitor, timings, process }: ObservedSources): Observed {
   return {
     windowMs: limits.bottleneckWindowMs,
     bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
     concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
     soleAgents: monitor.soleAgents().slice(0, limits.concentrationAlertsShownMax),
     timings: timingsOf(timings),
+    ...(process === undefined ? {} : { process }),
   };
 }
 

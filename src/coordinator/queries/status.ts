@@ -3,6 +3,7 @@
 
 import { assert } from "../../assert.ts";
 import { type Instant, instant, type ProjectId } from "../../ids.ts";
+import type { ProcessFigures } from "../../process-watch.ts";
 import { type StatusResponse, type StatusTable, statusTables } from "../../protocol/schemas.ts";
 import {
   type AgentRow,
@@ -40,9 +41,16 @@ export interface StatusSources {
   readonly standbys?: readonly string[];
   readonly presences?: Presences;
   /** The leader's observations. */
-  readonly observed?: { readonly monitor: Monitor; readonly timings: Timings };
+  readonly observed?: ObservedSources;
   readonly journal: StatusResponse["journal"];
   readonly counters: Readonly<Record<string, number>>;
+}
+
+export interface ObservedSources {
+  readonly monitor: Monitor;
+  readonly timings: Timings;
+  /** Undefined: nobody watches the process. */
+  readonly process: ProcessFigures | undefined;
 }
 
 /** The share of the answer per table. The rest is small: counts, the journal, the leader's observations. */
@@ -138,7 +146,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     ...(project === undefined ? swarmTotals(state) : { tasks: { ...projectCounts(state, project) } }),
     ...(sources.observed === undefined || project !== undefined
       ? {}
-      : { observed: observedBy(sources.observed.monitor, sources.observed.timings) }),
+      : { observed: observedBy(sources.observed) }),
     agents,
     queues,
     projects,

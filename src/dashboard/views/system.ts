@@ -19,6 +19,7 @@ export function systemView({ status, settings, broker, dashboard }: SystemFacts)
   const { id, durability, sentence, bytes, bytesMax, auditFirstIdx, base, baseFailure } = status.journal;
   const { foreignRecords, verified } = status.journal;
   const { append, decision } = status.observed?.timings ?? {};
+  const process = status.observed?.process;
   return {
     broker,
     journal: {
@@ -31,7 +32,7 @@ export function systemView({ status, settings, broker, dashboard }: SystemFacts)
     coordinators: {
       ...{ leader: status.leader, term: status.term, standbys: status.standbys ?? [] },
       ...defined({ appendP50Ms: append?.p50, appendP99Ms: append?.p99 }),
-      ...defined({ decisionP50Ms: decision?.p50, decisionP99Ms: decision?.p99 }),
+      ...defined({ decisionP50Ms: decision?.p50, decisionP99Ms: decision?.p99, process }),
     },
     counters: status.counters,
     dashboard,

@@ -80,6 +80,18 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     },
   );
 
+  it("shows event loop and memory of the leader and of the dashboard", async () => {
+    const { page, context } = await opened("/system");
+    for (const title of ["Coordinators", "This dashboard"]) {
+      const card = page.locator("main section.card", { has: page.getByRole("heading", { name: title }) });
+      const factOf = async (name: string) =>
+        await card.locator("dt", { hasText: name }).locator("+ dd").textContent();
+      expect(await factOf("Loop lag p99, max")).toMatch(/^[\d.]+ m?s, [\d.]+ m?s$/);
+      expect(await factOf("Memory")).toMatch(/^[\d.]+ MiB; heap [\d.]+ MiB of [\d.]+ MiB$/);
+    }
+    await context.close();
+  });
+
   it("begins in the system's theme", async () => {
     const { page, context } = await opened("/", { theme: "dark", width: 1_400 });
     expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");

@@ -3,7 +3,7 @@
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
-import type { System } from "../../wire.ts";
+import type { ProcessView, System } from "../../wire.ts";
 import { bytes, count, counted, dateTime, duration, whole } from "../format.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
@@ -33,11 +33,7 @@ export function SystemPage(): View {
   `;
 }
 
-function facts(
-  title: string,
-  side: View,
-  rows: readonly (readonly [name: string, value: View | undefined])[],
-): View {
+function facts(title: string, side: View, rows: readonly Fact[]): View {
   return html`<section class="card pad">
     <div class="row" style=${{ marginBottom: "12px" }}><h2>${title}</h2>${side}</div>
     <dl class="facts">
@@ -81,6 +77,7 @@ function coordinators({ coordinators: of }: System): View {
           ? undefined
           : `${duration(of.decisionP50Ms)}, ${duration(of.decisionP99Ms ?? 0)}`,
       ],
+      ...(of.process === undefined ? [] : processFacts(of.process)),
     ],
   );
 }
@@ -141,9 +138,22 @@ function dashboard({ dashboard: of }: System): View {
     ["Since", dateTime(of.startedAt)],
     ["Live views", whole(of.liveViews)],
     ["Events", `${whole(of.eventsPerSecond)} per second`],
-    ["Memory", bytes(of.rssBytes)],
-    ["Loop lag p99", duration(of.loopLagP99Ms)],
+    ...processFacts(of.process),
   ]);
+}
+
+type Fact = readonly [name: string, value: View | undefined];
+
+function processFacts(of: ProcessView): readonly Fact[] {
+  const { windowMs, loopLagP99Ms, loopLagMaxMs, rssBytes, heapUsedBytes, heapTotalBytes } = of;
+  const window = `Of the last ${duration(windowMs)} to ${duration(2 * windowMs)}`;
+  return [
+    [
+      "Loop lag p99, max",
+      html`<span title=${window}>${duration(loopLagP99Ms)}, ${duration(loopLagMaxMs)}</span>`,
+    ],
+    ["Memory", `${bytes(rssBytes)}; heap ${bytes(heapUsedBytes)} of ${bytes(heapTotalBytes)}`],
+  ];
 }
 
 function counters({ counters: all }: System): View {
