@@ -719,6 +719,9 @@ export interface BudgetView {
   readonly needed?: number;
   /** So many tokens fit again by time alone; absent if they wait for the end of open attempts. */
   readonly opensAt?: number;
+  /** When the next of the counted tokens return, and when all have returned, by time alone; absent without such. */
+  readonly freesAt?: number;
+  readonly emptyAt?: number;
   readonly queued: number;
   /** Command that raises it. */
   readonly command: string;
@@ -733,6 +736,9 @@ export interface RateView {
   readonly reserved: number;
   /** Agents of the type get tasks again. Absent while open. */
   readonly opensAt?: number;
+  /** When the next of the counted tokens return, and when all have returned, by time alone; absent without such. */
+  readonly freesAt?: number;
+  readonly emptyAt?: number;
   readonly command: string;
 }
 

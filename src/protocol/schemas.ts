@@ -683,12 +683,23 @@ export const agentStatusSchema = z.object({
 });
 
 /** Tokens of a budget's window. `reserved` is held back for open attempts. */
+const returnFields = {
+  freesAt: z
+    .number()
+    .optional()
+    .describe(
+      "when the next of the counted tokens leave the window; absent without such, and from older coordinators",
+    ),
+  emptyAt: z.number().optional().describe("when all of them have left, if nothing is added"),
+};
+
 const budgetStatusSchema = z.object({
   spent: z.int(),
   reserved: z.int(),
   tokens: z.int(),
   windowMs: z.int(),
   mode: z.enum(budgetModes),
+  ...returnFields,
 });
 
 /** VAPORA's ADR-018: over all agents; offline agents count as idle and in the means. */
@@ -822,6 +833,7 @@ export const statusResponseSchema = z.object({
         used: z.int(),
         reserved: z.int().optional().describe("reserved for open attempts; absent from older coordinators"),
         opensAt: z.number().optional(),
+        ...returnFields,
       }),
     )
     .optional(),

@@ -4,7 +4,15 @@
 // with the first use after it expired. exact/rate-limit-window.ts is the document's rule to the letter, in seconds.
 
 import { type Instant, instant } from "../ids.ts";
-import { addTokens, emptyWindow, fallsTo, type RollingWindow, totalAt } from "./rolling-window.ts";
+import {
+  addTokens,
+  emptyWindow,
+  fallsTo,
+  type Returns,
+  type RollingWindow,
+  returnsOf,
+  totalAt,
+} from "./rolling-window.ts";
 import type { RateSettings, RateWindow } from "./settings.ts";
 
 /** The document's window. */
@@ -62,8 +70,24 @@ export function opensAt(
   if (usedOf(use, settings, at) <= usedMax) return at;
   if (usedMax < 0) return undefined;
   if (settings.sliding) return fallsTo(use.sliding, usedMax, at);
-  // The document's window expires once more than its length has passed.
-  return instant(use.restarting.startedAt + use.sliding.windowMs + 1);
+  return expiresAt(use);
+}
+
+/** When used tokens no longer count, by time alone; undefined with none. */
+export function usedReturns(
+  use: RateUse,
+  settings: Pick<RateSettings, "sliding">,
+  at: Instant,
+): Returns | undefined {
+  if (settings.sliding) return returnsOf(use.sliding, at);
+  if (usedOf(use, settings, at) === 0) return undefined;
+  const endsAt = expiresAt(use);
+  return { freesAt: endsAt, emptyAt: endsAt };
+}
+
+/** The document's window expires once more than its length has passed. */
+function expiresAt({ restarting, sliding }: RateUse): Instant {
+  return instant(restarting.startedAt + sliding.windowMs + 1);
 }
 
 function isExpired({ startedAt }: RestartingWindow, windowMs: number, at: Instant): boolean {

@@ -29,6 +29,14 @@ export function emptyWindow(windowMs: number): RollingWindow {
   return { windowMs, held: 0, buckets: [] };
 }
 
+/** When counted tokens no longer count, by time alone. */
+export interface Returns {
+  /** The next of them. */
+  readonly freesAt: Instant;
+  /** All of them. */
+  readonly emptyAt: Instant;
+}
+
 /** Counts tokens at an instant, not before the last instant. @param tokens a whole number ≥ 0 */
 export function addTokens(window: RollingWindow, tokens: number, at: Instant): void {
   assert(Number.isSafeInteger(tokens) && tokens >= 0, "tokens are counted in whole numbers");
@@ -77,6 +85,15 @@ export function fallsTo(window: RollingWindow, tokensMax: number, at: Instant): 
     if (total <= tokensMax) return leaves;
   }
   return at; // unreachable while tokensMax ≥ 0: an empty window holds nothing
+}
+
+/** When tokens next leave, and when the last have left, if nothing is added; undefined when the total is 0. */
+export function returnsOf(window: RollingWindow, at: Instant): Returns | undefined {
+  const next = nextChangeAt(window, at);
+  const last = window.buckets.at(-1);
+  return next === undefined || last === undefined
+    ? undefined
+    : { freesAt: next, emptyAt: leavesAt(window.windowMs, last) };
 }
 
 function leavesAt(windowMs: number, { step }: WindowBucket): Instant {

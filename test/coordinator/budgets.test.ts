@@ -167,6 +167,21 @@ it("status shows the swarm's budget, and the use of rates", async () => {
   ]);
 });
 
+it("status says when spent tokens leave the windows of a budget and of a rate", async () => {
+  await swarm.client.ask(subjects.operator("policy"), { budget: budget(9_000) });
+  await swarm.client.ask(subjects.operator("rate"), { type: "claude", window: "per_minute", tokensMax: 100 });
+  const agent = await swarm.agent("a1", { kinds: ["k"], type: "claude" });
+  await swarm.client.submit([{ kind: "k" }]);
+  await agent.report(await agent.assignment(), "completed", { result: "", tokens: 30 });
+  const { at, budget: global, rates } = await swarm.client.status();
+  expect(global.spent).toBe(30);
+  expect(global.freesAt).toBeGreaterThan(at);
+  expect(global.emptyAt).toBe(global.freesAt);
+  expect(rates[0]).toMatchObject({ used: 30, freesAt: rates[0].emptyAt });
+  expect(rates[0].freesAt - at).toBeGreaterThan(55_000);
+  expect(rates[0].freesAt - at).toBeLessThanOrEqual(60_001);
+});
+
 describe("the planner", () => {
   it("has reserved the estimate also where no budget was set yet", async () => {
     const agent = await swarm.agent("a1", { kinds: ["k"] });

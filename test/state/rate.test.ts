@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { instant } from "../../src/ids.ts";
-import { emptyUse, opensAt, recordUse, usedOf } from "../../src/state/rate.ts";
+import { emptyUse, opensAt, recordUse, usedOf, usedReturns } from "../../src/state/rate.ts";
 import type { RateSettings } from "../../src/state/settings.ts";
 
 const began = 1_000_000_000;
@@ -33,11 +33,28 @@ describe("a window that restarts", () => {
     expect(opensAt(use, rate, at(0))).toBe(began + lengthMs + 1);
   });
 
+  it("returns all used tokens at once", () => {
+    const rate = aRate();
+    const use = useOf(rate, [0, 3], [20_000, 4]);
+    const all = began + 60_001;
+    expect(usedReturns(use, rate, at(20_000))).toEqual({ freesAt: all, emptyAt: all });
+    expect(usedReturns(use, rate, at(60_001))).toBeUndefined();
+  });
+
   it("restarts with the first use after its end", () => {
     const rate = aRate();
     const use = useOf(rate, [0, 10], [70_000, 4]);
     expect([usedOf(use, rate, at(130_000)), usedOf(use, rate, at(130_001))]).toEqual([4, 0]);
   });
+});
+
+it("a window that slides returns used tokens step by step", () => {
+  const rate = aRate({ sliding: true });
+  const use = useOf(rate, [0, 3], [20_000, 4]);
+  const { freesAt = 0, emptyAt = 0 } = usedReturns(use, rate, at(20_000)) ?? {};
+  const used = (instants: readonly number[]) => instants.map((each) => usedOf(use, rate, instant(each)));
+  expect(used([freesAt - 1, freesAt, emptyAt - 1, emptyAt])).toEqual([7, 4, 4, 0]);
+  expect(usedReturns(use, rate, instant(emptyAt))).toBeUndefined();
 });
 
 describe.each([true, false])("what open attempts reserve (sliding: %s)", (sliding) => {

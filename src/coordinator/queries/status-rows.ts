@@ -10,8 +10,8 @@ import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../
 import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
 import { rounded } from "../../scheduling/rounded.ts";
 import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
-import { usedOf } from "../../state/rate.ts";
-import { totalAt } from "../../state/rolling-window.ts";
+import { usedOf, usedReturns } from "../../state/rate.ts";
+import { returnsOf, totalAt } from "../../state/rolling-window.ts";
 import type { BudgetSettings } from "../../state/settings.ts";
 import { utilisationOf } from "../../state/slot-rows.ts";
 import {
@@ -137,7 +137,8 @@ type RateStatus = NonNullable<StatusResponse["rates"]>[number];
 /** @param at no earlier than the newest event of the state */
 export function budgetStatusOf(ledger: TokenLedger, budget: BudgetSettings, at: Instant): BudgetStatus {
   const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
-  return { spent, reserved: ledger.reserved, ...budget };
+  const returns = ledger.spent === undefined ? undefined : returnsOf(ledger.spent, at);
+  return { spent, reserved: ledger.reserved, ...budget, ...returns };
 }
 
 export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateStatus> {
@@ -149,6 +150,7 @@ export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateS
       used: usedOf(use, settings, at),
       reserved: rateReserved(state, row),
       ...settings,
+      ...usedReturns(use, settings, at),
       ...(opens !== undefined && opens > at ? { opensAt: opens } : {}),
     };
   }

@@ -77,6 +77,11 @@ export function dateTime(at: number): string {
   return `${days.format(at)}, ${clockTime(at)}`;
 }
 
+/** `no task waits` becomes `No task waits.` */
+export function asSentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}
+
 /** `1 task`, `3 tasks`. */
 export function counted(value: number, noun: string): string {
   return `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;

@@ -80,10 +80,11 @@ async function heldUp({ project }: Owned, { swarm, waitOf }: BudgetDeps): Promis
 const OLDEST = 3;
 
 function budgetView({ budget, queued, command }: Owned, held: Held | undefined): BudgetView {
-  const { tokens, spent, reserved, windowMs, mode } = budget;
+  const { tokens, spent, reserved, windowMs, mode, freesAt, emptyAt } = budget;
   const usedUp = isUsedUp(budget);
   return {
     ...{ tokens, spent, reserved, windowMs, mode, queued, command },
+    ...defined({ freesAt, emptyAt }),
     isUsedUp: usedUp,
     isBinding: held !== undefined || (usedUp && mayHoldTasks(budget) && queued > 0),
     ...held,
@@ -91,12 +92,12 @@ function budgetView({ budget, queued, command }: Owned, held: Held | undefined):
 }
 
 function rateView(
-  { type, window, sliding, tokensMax, used, reserved = 0, opensAt }: Rate,
+  { type, window, sliding, tokensMax, used, reserved = 0, opensAt, freesAt, emptyAt }: Rate,
   at: number,
 ): RateView {
   return {
     ...{ type, window, isSliding: sliding, tokensMax, used, reserved },
-    ...defined({ opensAt: opensAt !== undefined && opensAt > at ? opensAt : undefined }),
+    ...defined({ opensAt: opensAt !== undefined && opensAt > at ? opensAt : undefined, freesAt, emptyAt }),
     command: commandOf("rate", "set", type, "--window", window, "--tokens", "N"),
   };
 }

@@ -92,6 +92,19 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
+  it("says when the windows of budgets and rates free tokens again", async () => {
+    const { page, context } = await opened("/budgets");
+    const cardOf = (title: string) =>
+      page.locator("main section.card", { has: page.getByRole("heading", { name: title }) });
+    await cardOf("Project acme")
+      .getByText(/^Next tokens return at .+, all by .+\.$/)
+      .waitFor();
+    await cardOf("large")
+      .getByText(/reserved for open attempts; all tokens return at /)
+      .waitFor();
+    await context.close();
+  });
+
   it("begins in the system's theme", async () => {
     const { page, context } = await opened("/", { theme: "dark", width: 1_400 });
     expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");

@@ -2,7 +2,7 @@
 
 import { h } from "preact";
 import type { Budgets, BudgetView, RateView } from "../../wire.ts";
-import { count, counted, dateTime, percent, whole, window } from "../format.ts";
+import { asSentence, count, counted, dateTime, percent, whole, window } from "../format.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
@@ -41,6 +41,13 @@ function lists({ swarm, projects, rates }: Budgets): View {
     }
     ${types.length > 0 && section({ title: "Rates", note: "tokens of all agents of a type" }, html`<div class="columns">${types.map(rateView)}</div>`)}
   `;
+}
+
+/** `next tokens return at 14:05:10, all by 15:00:00`. */
+function returnText({ freesAt, emptyAt = freesAt }: Pick<BudgetView, "freesAt" | "emptyAt">): string {
+  if (freesAt === undefined || emptyAt === undefined) return "nothing is spent in the window";
+  if (freesAt === emptyAt) return `all tokens return at ${dateTime(freesAt)}`;
+  return `next tokens return at ${dateTime(freesAt)}, all by ${dateTime(emptyAt)}`;
 }
 
 const modeTexts: Readonly<Record<BudgetView["mode"], string>> = {
@@ -85,6 +92,7 @@ function budgetView(title: string, budget: BudgetView, project: string | undefin
       <div><dt>Limit</dt><dd title=${whole(tokens)}>${count(tokens)} in ${window(windowMs)}</dd></div>
     </dl>
     ${isBinding && html`<p class="small" style=${{ marginTop: "10px" }}>${bindingText(budget, left)}</p>`}
+    <p class="muted small" style=${{ marginTop: "10px" }}>${asSentence(returnText(budget))}</p>
     <div class="row" style=${{ marginTop: "12px" }}>
       <a class="small" href=${href(["tasks"], { state: "queued", project })}>${counted(queued, "queued task")}</a>
       <span class="grow"></span>${h(Command, { text: command })}
@@ -92,16 +100,8 @@ function budgetView(title: string, budget: BudgetView, project: string | undefin
   </section>`;
 }
 
-function rateView({
-  type,
-  window: per,
-  isSliding,
-  tokensMax,
-  used,
-  reserved,
-  opensAt,
-  command,
-}: RateView): View {
+function rateView(rate: RateView): View {
+  const { type, window: per, isSliding, tokensMax, used, reserved, opensAt, command } = rate;
   return html`<section class="card pad" key=${`${type} ${per}`}>
     <div class="row">
       <h2>${type}</h2>
@@ -118,6 +118,6 @@ function rateView({
       )}
       <span class="nowrap">${count(used)} of ${count(tokensMax)} ${per.replace("_", " ")}</span>
     </div>
-    <div class="row"><span class="muted small">${whole(reserved)} reserved for open attempts</span><span class="grow"></span>${h(Command, { text: command })}</div>
+    <div class="row"><span class="muted small">${whole(reserved)} reserved for open attempts; ${returnText(rate)}</span><span class="grow"></span>${h(Command, { text: command })}</div>
   </section>`;
 }

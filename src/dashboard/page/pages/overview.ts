@@ -6,7 +6,7 @@ import { Fragment, h } from "preact";
 import type { HealthLevel, HealthView, HistoryWindow, Overview, QueueRow } from "../../wire.ts";
 import { useDashboard } from "../context.ts";
 import { FailureTable } from "../failure-table.ts";
-import { count, counted, duration, figure, percent, whole } from "../format.ts";
+import { asSentence, count, counted, duration, figure, percent, whole } from "../format.ts";
 import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
@@ -82,10 +82,6 @@ function verdict({ level, verdict: sentence, next, areas, findings }: HealthView
       </ul>`
     }
   </section>`;
-}
-
-function asSentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 }
 
 function figures(overview: Overview): View {
