@@ -4,6 +4,7 @@
 import type { AgentStanding } from "../../../machines/agent.ts";
 import { type Instant, type Kind, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { ProcessFigures } from "../../process-watch.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
 import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
@@ -25,9 +26,9 @@ import {
 } from "../../state/state.ts";
 import { type Expectation, expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
+import type { Monitor } from "../leader/monitor.ts";
 import type { TimingSummary, Timings } from "../leader/timings.ts";
 import type { Presences } from "../requests/presence.ts";
-import type { ObservedSources } from "./status.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
@@ -188,6 +189,13 @@ function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: I
   let total = 0;
   for (const kind of row.kinds) total += successRate(row.recordByKind.get(kind), expectation(kind), at);
   return total / row.kinds.size;
+}
+
+export interface ObservedSources {
+  readonly monitor: Monitor;
+  readonly timings: Timings;
+  /** Undefined: nobody watches the process. */
+  readonly process: ProcessFigures | undefined;
 }
 
 /** The leader's findings, as many as `status` shows. */

@@ -3,7 +3,6 @@
 
 import { assert } from "../../assert.ts";
 import { type Instant, instant, type ProjectId } from "../../ids.ts";
-import type { ProcessFigures } from "../../process-watch.ts";
 import { type StatusResponse, type StatusTable, statusTables } from "../../protocol/schemas.ts";
 import {
   type AgentRow,
@@ -14,13 +13,12 @@ import {
   type TaskQueue,
   type UserRow,
 } from "../../state/state.ts";
-import type { Monitor } from "../leader/monitor.ts";
-import type { Timings } from "../leader/timings.ts";
 import type { Presences } from "../requests/presence.ts";
 import { mostWithin, rowsWithin } from "./fitting.ts";
 import {
   agentStatusOf,
   budgetStatusOf,
+  type ObservedSources,
   observedBy,
   rateStatusesOf,
   resourceStatuses,
@@ -44,13 +42,6 @@ export interface StatusSources {
   readonly observed?: ObservedSources;
   readonly journal: StatusResponse["journal"];
   readonly counters: Readonly<Record<string, number>>;
-}
-
-export interface ObservedSources {
-  readonly monitor: Monitor;
-  readonly timings: Timings;
-  /** Undefined: nobody watches the process. */
-  readonly process: ProcessFigures | undefined;
 }
 
 /** The share of the answer per table. The rest is small: counts, the journal, the leader's observations. */
