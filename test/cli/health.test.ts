@@ -40,7 +40,9 @@ describe("on a swarm", () => {
     await up.says("leading");
     expect(await health()).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^health +ok: the swarm is new: no agent has joined[^]*^next +waggle agent --kind /m),
+      stdout: expect.stringMatching(
+        /^health +ok: the swarm is new: no agent has joined[\s\S]*^next +waggle agent --kind /m,
+      ),
     });
 
     await runIn(aShell({ cwd: workplace.folder }), "submit", "--kind", "count", "--text", "one");

@@ -88,6 +88,7 @@ interface JoinOptions {
   readonly kinds: readonly string[];
   readonly maxConcurrent: number;
   readonly role: string;
+  readonly type: string;
   readonly prefetch: number;
   readonly held: readonly HeldName[];
   readonly seen: number;
