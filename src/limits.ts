@@ -972,6 +972,12 @@ export const limits = {
   mcpWaitSecondsMax: 3_600,
   /** A message of a peer over MCP: an escaped payload or result, with room for its envelope. */
   mcpMessageBytesMax: 10 * 1024 ** 2,
+  /** Start of an MCP server, which may download itself first. */
+  mcpStartMs: 60_000,
+  /** A server of before 2026 may ignore the question for its revision. */
+  mcpProbeMs: 10_000,
+  /** Time-out of a tool's call, the longest that a timer can wait: the attempt's own time-out ends it. */
+  mcpCallMs: 2 ** 31 - 1,
 
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, so more are useless. */

@@ -62,9 +62,9 @@ export function execHandler(given: ExecOptions): Handler {
   };
 }
 
-/** `$1` is the command. Descriptor 3 is the pipe, closed for the command itself. TERM is for the command: the
- *  outer shell continues until the command has ended. */
-const guardedCommand = `trap : TERM
+/** A shell script. `$1` is the command; all of its processes end with this process. Descriptor 3 is the pipe, closed
+ *  for the command itself. TERM is for the command: the outer shell continues until the command has ended. */
+export const guardedCommand = `trap : TERM
 { trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
 sh -c "$1" 3<&-
 code=$?

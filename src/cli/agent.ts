@@ -14,11 +14,14 @@ import { joinAgent } from "./join-agent.ts";
 import { UsageError } from "./usage-error.ts";
 import { kindList, labelMap, plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { packageVersion } from "./version.ts";
 
 interface AgentFlags {
   readonly kind?: readonly string[];
   readonly exec?: string;
   readonly http?: string;
+  readonly mcp?: string;
+  readonly tool?: string;
   readonly id?: string;
   readonly maxConcurrent: number;
   readonly prefetch?: number;
@@ -30,18 +33,20 @@ interface AgentFlags {
 
 export function agentCommand(program: Program): Command {
   return new Command("agent")
-    .summary("join the swarm as an agent: run a command or call a URL")
+    .summary("join the swarm as an agent: run a command, call a URL or an MCP tool")
     .description(
-      "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec) or an HTTP endpoint " +
-        "(--http).",
+      "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec), an HTTP endpoint " +
+        "(--http), or a tool of an MCP server (--mcp).",
     )
     .option(
       "--kind <kinds>",
       "kinds of tasks that the agent serves, separated by commas; may be repeated. Required",
       kindList,
     )
-    .option("--exec <command>", "command that runs each attempt, through sh -c. Required without --http")
-    .option("--http <url>", "URL that receives each attempt as an HTTP POST. Required without --exec")
+    .option("--exec <command>", "command that runs each attempt, through sh -c")
+    .option("--http <url>", "URL that receives each attempt as an HTTP POST")
+    .option("--mcp <command>", "command of an MCP server, through sh -c: runs once for all attempts")
+    .option("--tool <name>", "tool of the MCP server that runs each attempt. Required with --mcp")
     .option("--id <id>", "id of the agent; default <host>-<kind>-<8 random>", subjectToken)
     .option(
       "--max-concurrent <n>",
@@ -81,6 +86,10 @@ Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: f
 uses up an attempt. For a task with --max-attempts 1, a request that was sent whole and gets no
 answer uses up the attempt, too.
 
+--mcp calls the tool once per attempt: the payload is a JSON object with the tool's arguments, the
+content is the result. Refused arguments: invalid input; an error of the tool: failed. A server that
+ends is started again, and its calls are infrastructure failures. An aborted attempt cancels its call.
+
 Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4,
 an endpoint answers with the header waggle-tokens.
 
@@ -90,12 +99,17 @@ Examples:
   $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
   $ waggle agent --kind review,summary --http http://127.0.0.1:8000/run --id reviewer-1 --role senior
   $ waggle agent --kind ask --type gpt --exec 'ask-model > answer; cat answer; wc -w < answer >&4'
+  $ waggle agent --kind search --mcp 'npx -y some-mcp-server' --tool search --max-concurrent 4
   $ waggle agent --kind train --exec './train.sh' --type gpu-a100 --label zone=b`;
 
 async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode> {
-  const handler = handlerOf(flags);
-  const joined = await join({ ...profileOf(flags), handler }, context);
-  return await untilEnded(joined, context);
+  const { handler, close } = await handlerOf(flags, context);
+  try {
+    const joined = await join({ ...profileOf(flags), handler }, context);
+    return await untilEnded(joined, context);
+  } finally {
+    await close?.();
+  }
 }
 
 /** Waits for a leader. Prints a notice while there is none. Ctrl-C ends the wait; after the join, Ctrl-C drains. */
@@ -119,14 +133,28 @@ async function join(options: AgentOptions, context: VerbContext): Promise<Agent>
   }
 }
 
-/** @throws UsageError */
-function handlerOf({ kind, exec, http }: AgentFlags): Handler {
+interface Work {
+  readonly handler: Handler;
+  /** Ends the handler's own process. */
+  readonly close?: () => Promise<void>;
+}
+
+/** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server */
+async function handlerOf(flags: AgentFlags, { logger, signal }: VerbContext): Promise<Work> {
+  const { kind, exec, http, mcp, tool } = flags;
   const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
   if (kind === undefined) throw missing("--kind KIND is required: the kinds that the agent serves");
-  if (exec !== undefined && http !== undefined) throw missing("--exec and --http exclude each other");
-  if (exec !== undefined) return execHandler({ command: exec });
-  if (http !== undefined) return httpHandler({ url: http });
-  throw missing("--exec COMMAND or --http URL is required: how the agent runs an attempt");
+  if ([exec, http, mcp].filter((way) => way !== undefined).length > 1)
+    throw missing("--exec, --http and --mcp exclude each other");
+  if ((mcp === undefined) !== (tool === undefined))
+    throw missing("--mcp COMMAND and --tool NAME need each other");
+  if (exec !== undefined) return { handler: execHandler({ command: exec }) };
+  if (http !== undefined) return { handler: httpHandler({ url: http }) };
+  if (mcp !== undefined && tool !== undefined) {
+    const { openMcpTool } = await (await import("../adapters/mcp/load-client.ts")).loadMcpClient();
+    return await openMcpTool({ command: mcp, tool, version: packageVersion(), logger, signal });
+  }
+  throw missing("--exec COMMAND, --http URL or --mcp COMMAND is required: how the agent runs an attempt");
 }
 
 function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, label }: AgentFlags) {
