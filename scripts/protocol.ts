@@ -239,6 +239,13 @@ const messages: readonly WireMessage[] = [
     schema: schemas.progressSchema,
   },
   {
+    name: "chunk",
+    subject: "agent.{group}.{agent}.chunk",
+    direction: "receive",
+    summary: "Published; parts of a result, for a task with `stream`.",
+    schema: schemas.chunksSchema,
+  },
+  {
     name: "result",
     subject: "agent.{group}.{agent}.result",
     direction: "receive",
@@ -290,6 +297,13 @@ const messages: readonly WireMessage[] = [
     direction: "send",
     summary: "Progress of awaited tasks.",
     schema: schemas.progressPushSchema,
+  },
+  {
+    name: "client-chunk",
+    subject: "{notify}.chunk",
+    direction: "send",
+    summary: "Parts of the results of awaited tasks.",
+    schema: schemas.chunksPushSchema,
   },
   {
     name: "event",

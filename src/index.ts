@@ -31,6 +31,7 @@ export type { AttemptLog } from "./client/attempt-logs.ts";
 export type { Backpressure } from "./client/backpressure.ts";
 export type { BulkResult, ManyTasks, TaskRef } from "./client/bulk.ts";
 export type { CancelOptions, CancelOutcome } from "./client/cancels.ts";
+export type { ResultChunk } from "./client/chunk-log.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {
@@ -42,6 +43,7 @@ export type {
   SwarmOperations,
   TransferOptions,
 } from "./client/operations.ts";
+export type { ReadStream } from "./client/read-stream.ts";
 export type { RescheduleOptions, RescheduleOutcome } from "./client/reschedules.ts";
 export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { RevokeOptions, RevokeOutcome } from "./client/revokes.ts";
@@ -64,7 +66,7 @@ export {
   TaskFailedError,
   WaitTimedOutError,
 } from "./client/task-errors.ts";
-export type { TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-handle.ts";
+export type { ChunksOptions, TaskHandle, TypedTaskHandle, WaitOptions } from "./client/task-handle.ts";
 export type { TaskFilterOptions, TaskListOptions, TaskPage, TaskStateName } from "./client/task-lists.ts";
 export type { TaskRequest, TypedTaskRequest } from "./client/task-request.ts";
 export type { TaskResult, TypedTaskResult } from "./client/task-result.ts";

@@ -228,6 +228,16 @@ export const limits = {
   /** Progress reports per second and running attempt that a leader accepts: the SDK's rate, and as many again for late
    *  timers. */
   progressPerPlaceMax: 8,
+  /** Interval at which an attempt's chunks are passed on: readers see 20 steps per second, as smooth as typing. */
+  chunksMs: 50,
+  /** Bytes of one chunk, as text or base64. */
+  chunkBytesMax: 128 * 1024,
+  /** Bytes of chunks that wait at an agent, by attempt, and in a message. Beyond, the oldest chunks are dropped. */
+  waitingChunksBytesMax: 256 * 1024,
+  /** Bytes of chunks that a client keeps for the readers of a task. Beyond, the oldest chunks are dropped. */
+  keptChunksBytesMax: 4 * 1024 * 1024,
+  /** Messages with chunks per second and running attempt that a leader accepts: the SDK's rate, and as many again. */
+  chunkMessagesPerPlaceMax: 40,
   /** Messages per second and type that a leader accepts from one agent. A correct agent sends less: one heartbeat per
    *  second; a join or a leave, repeated with growing pauses; two messages of results in flight, each with all waiting
    *  results. */

@@ -20,6 +20,7 @@ import { z } from "zod";
 import { tailOf } from "../cut-text.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { textEmitter } from "./chunk-buffer.ts";
 import {
   type Handler,
   type HandlerContext,
@@ -57,7 +58,7 @@ export function execHandler(given: ExecOptions): Handler {
   const options = readOptions("execHandler", given);
   return async (task, context) => {
     context.signal.throwIfAborted();
-    const run = new CommandRun(await launch(options, task), context);
+    const run = new CommandRun(await launch(options, task), context, task.stream);
     return await run.outcome(task.bytes());
   };
 }
@@ -111,6 +112,7 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
 class CommandRun {
   readonly #child: Child;
   readonly #context: HandlerContext;
+  readonly #emitText: ((bytes: Uint8Array) => void) | undefined;
   readonly #stdout: Uint8Array[] = [];
   #stdoutBytes = 0;
   #stderrTail = Buffer.alloc(0);
@@ -120,9 +122,10 @@ class CommandRun {
   #hasExited = false;
   #isBeyondUs = false;
 
-  constructor(child: Child, context: HandlerContext) {
+  constructor(child: Child, context: HandlerContext, isStreamed: boolean) {
     this.#child = child;
     this.#context = context;
+    this.#emitText = isStreamed ? textEmitter(context.emit) : undefined;
   }
 
   /** @throws InvalidInputError, InfrastructureError or Error, depending on the exit code */
@@ -191,8 +194,9 @@ class CommandRun {
 
   #keepOutput(chunk: Uint8Array): void {
     this.#stdoutBytes += chunk.length;
-    if (this.#stdoutBytes <= limits.payloadBytesMax) this.#stdout.push(chunk);
-    else this.#terminate();
+    if (this.#stdoutBytes > limits.payloadBytesMax) return this.#terminate();
+    this.#stdout.push(chunk);
+    this.#emitText?.(chunk);
   }
 
   #keepErrors(chunk: Uint8Array): void {

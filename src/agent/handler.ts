@@ -7,9 +7,11 @@ import { messageOf } from "../errors.ts";
 import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Runs one attempt of a task. The return value is the result: a string as is, bytes as base64, any other value
- *  as JSON, undefined as no result. A thrown error fails the attempt. `InvalidInputError` ends the task.
- *  `InfrastructureError` requeues the task without counting the attempt. Any other error counts against the
- *  agent. After `context.signal` was aborted, the attempt counts, whatever is thrown. */
+ *  as JSON, undefined as no result. A generator emits each value that it yields (`HandlerContext.emit`); without a
+ *  return value its result is all it yielded: text or bytes joined, else a JSON array. A thrown error fails the
+ *  attempt. `InvalidInputError` ends the task. `InfrastructureError` requeues the task without counting the attempt.
+ *  Any other error counts against the agent. After `context.signal` was aborted, the attempt counts, whatever is
+ *  thrown. */
 export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;
 
 /** The input is at fault: the task ends as failed, without a retry. */
@@ -42,6 +44,11 @@ export interface HandlerContext {
    *  @param message at most 1,024 characters, longer text is cut; other values are formatted as `console.log`
    *    does */
   readonly progress: (fraction?: number, message?: string) => void;
+  /** Sends a part of the result to the readers of the task at once: a string as is, bytes as base64, any other value as
+   *  JSON. Chunks are not journaled: the handler still returns the whole result. Counts as progress. Chunks of a task
+   *  that was submitted without `stream` go nowhere.
+   *  @throws RangeError for a chunk of more than 128 KiB; TypeError for a value that JSON cannot hold */
+  readonly emit: (chunk: unknown) => void;
   /** Acquires slots of resources for this attempt, all or none, in competition with all agents of the swarm.
    *  When the handler ends, unreleased slots are released and logged. An attempt that holds slots may acquire
    *  only resources later in name order. Rejects as `Agent.acquire` does, and with an AbortError when `signal`
@@ -72,6 +79,8 @@ export class HandlerTask {
   /** As submitted: text, or base64 when `encoding` is set. */
   readonly payload: string;
   readonly encoding: "base64" | undefined;
+  /** The submitter wants chunks of the result (`HandlerContext.emit`). */
+  readonly stream: boolean;
   /** W3C Trace Context for calls that the handler makes: of the attempt's span, or of the submitter without
    *  OpenTelemetry. Undefined for a task without a trace. */
   readonly traceparent: string | undefined;
@@ -86,6 +95,7 @@ export class HandlerTask {
     readonly user: string;
     readonly payload: string;
     readonly encoding?: "base64" | undefined;
+    readonly stream?: true | undefined;
     readonly traceparent?: string | undefined;
     readonly tracestate?: string | undefined;
   }) {
@@ -97,6 +107,7 @@ export class HandlerTask {
     this.user = of.user;
     this.payload = of.payload;
     this.encoding = of.encoding;
+    this.stream = of.stream === true;
     this.traceparent = of.traceparent;
     this.tracestate = of.tracestate;
   }

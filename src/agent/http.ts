@@ -18,7 +18,14 @@ import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { type Handler, type HandlerTask, InfrastructureError, InvalidInputError } from "./handler.ts";
+import { textEmitter } from "./chunk-buffer.ts";
+import {
+  type Handler,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "./handler.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
@@ -59,8 +66,9 @@ export function httpHandler(given: HttpOptions): Handler {
   };
   const { place } = endpoint;
 
-  return async (task, { signal, reportTokens, logger }) => {
-    const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
+  return async (task, { signal, emit, reportTokens, logger }) => {
+    const stream = task.stream ? emit : undefined;
+    const answer = await post(endpoint, task, { signal, stream }).catch((cause: unknown) => {
       throw signal.aborted ? signal.reason : cause;
     });
     const { tokens } = answer;
@@ -93,11 +101,16 @@ interface Answer {
 }
 
 /** @throws InfrastructureError without a response, if the attempt does not count; else Error */
-async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal): Promise<Answer> {
+async function post(
+  endpoint: Endpoint,
+  task: HandlerTask,
+  { signal, stream }: { readonly signal: AbortSignal; readonly stream: HandlerContext["emit"] | undefined },
+): Promise<Answer> {
   const response = await responseTo(endpoint, task, signal);
   const status = response.statusCode ?? 0;
-  const bytesMax = isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes;
-  const body = await read(response, bytesMax).catch((cause: unknown) => {
+  const isResult = isFine({ status });
+  const bytesMax = isResult ? limits.payloadBytesMax : limits.httpErrorBytes;
+  const body = await read(response, bytesMax, isResult ? stream : undefined).catch((cause: unknown) => {
     throw new Error(`${endpoint.place} answered ${status}, but the response broke off (${codeOf(cause)})`);
   });
   return { status, tokens: String(response.headers["waggle-tokens"] ?? ""), ...body };
@@ -134,11 +147,14 @@ async function responseTo(
 async function read(
   response: AsyncIterable<Uint8Array>,
   bytesMax: number,
+  stream: HandlerContext["emit"] | undefined,
 ): Promise<Pick<Answer, "bytes" | "isCut">> {
+  const emitText = stream === undefined ? undefined : textEmitter(stream);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response) {
     chunks.push(chunk);
+    emitText?.(chunk);
     length += chunk.length;
     if (length > bytesMax) break; // also closes the connection
   }

@@ -3,7 +3,7 @@
 
 import type { AgentStatus } from "../../machines/agent.ts";
 import type { WaggleErrorCode } from "../errors.ts";
-import type { Assignment } from "../protocol/schemas.ts";
+import type { Assignment, Chunk } from "../protocol/schemas.ts";
 
 /** Identifies an attempt between session and runner. Unique over all incarnations of an agent. */
 export type AttemptKey = string;
@@ -83,6 +83,14 @@ export interface ProgressReport {
   readonly message?: string;
 }
 
+/** Chunks of a result that the attempt emitted. */
+export interface EmittedChunks {
+  readonly key: AttemptKey;
+  /** Number of the first chunk. */
+  readonly first: number;
+  readonly chunks: readonly Chunk[];
+}
+
 /** Text that an attempt wrote to its log. */
 export interface WrittenText {
   readonly key: AttemptKey;
@@ -118,6 +126,7 @@ export type SlotNotice =
 export type SessionOrder =
   | { readonly type: "ended"; readonly ends: readonly AttemptEnd[] }
   | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
+  | ({ readonly type: "chunks" } & EmittedChunks)
   | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
   /** Release slots, or give up the request. Answered with `slot-released`. */

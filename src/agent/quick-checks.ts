@@ -59,7 +59,7 @@ function isNamedAttempt(value: unknown): boolean {
 
 function isAssignment(value: unknown): value is Assignment {
   if (!isRecord(value)) return false;
-  const { encoding, stallMs, revoked, traceparent, tracestate, waitedMs } = value;
+  const { encoding, stallMs, stream, revoked, traceparent, tracestate, waitedMs } = value;
   return (
     isInt(value["number"]) &&
     typeof value["project"] === "string" &&
@@ -73,6 +73,7 @@ function isAssignment(value: unknown): value is Assignment {
     isInt(value["timeoutMs"]) &&
     (stallMs === undefined || isInt(stallMs)) &&
     isInt(value["maxAttempts"]) &&
+    (stream === undefined || stream === true) &&
     (revoked === undefined || revoked === true) &&
     (traceparent === undefined || typeof traceparent === "string") &&
     (tracestate === undefined || typeof tracestate === "string") &&

@@ -6,6 +6,8 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { RunSpan, Tracing } from "../tracing/tracing.ts";
+import { ChunkBuffer, chunkOf } from "./chunk-buffer.ts";
+import { isGenerated, resultOf } from "./generated.ts";
 import {
   type Handler,
   type HandlerContext,
@@ -62,6 +64,7 @@ export class Runner {
   /** Waiting attempts in order of arrival. */
   #waiting: Attempt[] = [];
   readonly #progress: ProgressBuffer;
+  readonly #chunks: ChunkBuffer;
   readonly #logs: LogBuffer;
   readonly #shared: Shared;
   readonly #timeouts: Timeouts;
@@ -75,9 +78,11 @@ export class Runner {
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
     this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.tell({ type: "progress", reports }));
+    this.#chunks = new ChunkBuffer(deps.clock, (emitted) => deps.tell({ type: "chunks", ...emitted }));
     this.#logs = new LogBuffer(deps.clock, (written) => deps.tell({ type: "log", ...written }));
     this.#shared = {
       progress: this.#progress,
+      chunks: this.#chunks,
       logs: this.#logs,
       failures: new FailureNotices(deps.clock),
     };
@@ -159,6 +164,7 @@ export class Runner {
     this.#running -= 1;
     this.#attempts.delete(end.key);
     this.#progress.drop(end.key);
+    this.#chunks.end(end.key);
     this.#logs.flush(end.key);
     this.#report(end);
   }
@@ -189,6 +195,7 @@ export class Runner {
 /** What the attempts of an agent share. */
 interface Shared {
   readonly progress: ProgressBuffer;
+  readonly chunks: ChunkBuffer;
   readonly logs: LogBuffer;
   readonly failures: FailureNotices;
 }
@@ -236,6 +243,16 @@ class Attempt implements HandlerContext {
   // Created on use: most handlers of short tasks use none. Functions, because handlers take the context apart.
   get progress(): HandlerContext["progress"] {
     return (fraction, message) => this.#shared.progress.note(this.#order.key, fraction, message);
+  }
+
+  get emit(): HandlerContext["emit"] {
+    return (value) => {
+      const chunk = chunkOf(value);
+      const { progress, chunks } = this.#shared;
+      const { key, stream } = this.#order;
+      if (stream === true) chunks.add(key, chunk);
+      else progress.note(key, undefined, undefined);
+    };
   }
 
   get reportTokens(): HandlerContext["reportTokens"] {
@@ -331,7 +348,9 @@ class Attempt implements HandlerContext {
 
   async #await(value: unknown, startedAt: number): Promise<AttemptEnd> {
     try {
-      return this.#end(verdictOf(await value), startedAt);
+      const given = await value;
+      const result = isGenerated(given) ? await resultOf(given, this.emit, this.signal) : given;
+      return this.#end(verdictOf(result), startedAt);
     } catch (error) {
       return this.#end(this.#failure(error), startedAt);
     }

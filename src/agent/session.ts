@@ -73,6 +73,7 @@ import type {
   AttemptEnd,
   AttemptKey,
   AttemptOrder,
+  EmittedChunks,
   ProgressReport,
   SessionLink,
   SessionLog,
@@ -226,6 +227,8 @@ export class AgentSession implements SessionLink {
         return this.#onEnded(order.ends);
       case "progress":
         return this.#onProgress(order.reports);
+      case "chunks":
+        return this.#onChunks(order);
       case "log":
         return this.#onLog(order);
       case "acquire":
@@ -665,6 +668,13 @@ export class AgentSession implements SessionLink {
     }
   }
 
+  #onChunks({ key, first, chunks }: EmittedChunks): void {
+    const held = this.#current.ledger.find(key);
+    if (held?.isRunning !== true) return;
+    const { incarnation } = this.#current;
+    this.#leader.tell("chunk", { incarnation, ...attemptName(held), first, chunks: [...chunks] });
+  }
+
   /** Only a leader sends log queries, and names the project that may see the answer. */
   #onLogQuestion({ data, reply }: Message): void {
     if (reply === undefined || !isInbox(reply)) return;
@@ -753,12 +763,13 @@ function fencedError(id: string): WaggleError {
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   const { task, attempt, kind, project, user, payload, encoding, timeoutMs, maxAttempts } = assignment;
-  const { traceparent, tracestate, waitedMs } = assignment;
+  const { stream, traceparent, tracestate, waitedMs } = assignment;
   const order = { key, task, attempt, kind, project, user, payload, timeoutMs, maxAttempts };
-  if (encoding === undefined && traceparent === undefined) return order;
+  if (encoding === undefined && stream === undefined && traceparent === undefined) return order;
   return {
     ...order,
     ...(encoding === undefined ? {} : { encoding }),
+    ...(stream === undefined ? {} : { stream }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
     ...(waitedMs === undefined ? {} : { waitedMs }),

@@ -90,6 +90,18 @@ export class Output {
     else if (!this.closed.aborted) this.#stdout.write(result);
   }
 
+  /** Prints a part of a result unchanged, without a line end. On a terminal as `raw`. */
+  part(text: string | Uint8Array): void {
+    if (this.closed.aborted) return;
+    this.#clearDrawn();
+    const isTerminal = this.columns !== undefined;
+    if (!isTerminal) this.#stdout.write(text);
+    else
+      this.#stdout.write(
+        printableText(typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
+      );
+  }
+
   /** Prints text to stderr. */
   note(text: string): void {
     this.#clearDrawn();

@@ -14,8 +14,9 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 import { durationBetween } from "./setting-flags.ts";
 import { checkFiles } from "./source.ts";
+import { tellChunks } from "./streamed-text.ts";
 import { submitMany } from "./submit-many.ts";
-import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellOutcome } from "./submitted-text.ts";
+import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellEnd, tellOutcome } from "./submitted-text.ts";
 import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
 import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
@@ -96,6 +97,7 @@ export function submitCommand(program: Program): Command {
       parseDuration,
     )
     .option("--watch", "print each event of the task, then its result")
+    .option("--stream", "print the result as the agent produces it. Implies --wait")
     .addHelpText("after", examples)
     .action((sources: string[], flags: SubmitFlags, command: Command) =>
       runVerb(program, command, (context) => submit(context, sources, flags)),
@@ -110,6 +112,7 @@ Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations are in ms; times
 Examples:
   $ waggle submit --kind count --text 'how many words' --wait
   $ waggle submit --kind count @README.md @CHANGELOG.md
+  $ waggle submit --kind write --text 'a story about bees' --stream
   $ waggle submit --kind review --payload '{"pull":42}' --user ann --priority 10 --watch
   $ waggle submit --kind summarise --model gpt-4o @article.txt
   $ waggle submit --kind report --not-before +10m --deadline +1h --id report-today
@@ -121,11 +124,14 @@ async function submit(
   sources: readonly string[],
   flags: SubmitFlags,
 ): Promise<ExitCode> {
+  if (flags.watch === true && flags.stream === true)
+    throw new UsageError("--watch and --stream exclude each other: both print while the task runs");
   const source = taskSource(flags, sources, context.shell);
   await checkFiles(sources, context.shell);
   if (source.isMany) {
     const sentence = "--watch requires a single task; for many, run waggle events --follow as well";
     if (flags.watch === true) throw new UsageError(sentence);
+    if (flags.stream === true) throw new UsageError("--stream requires a single task");
     return await withSwarm(context, (swarm) => submitMany(swarm, source, flags, context));
   }
   const task = await onlyTask(source);
@@ -147,13 +153,17 @@ async function submitOne(
 
   const watching = flags.watch === true ? watch(handle, output) : undefined;
   const ended = new AbortController();
+  const streaming = flags.stream === true ? tellChunks(handle, output, ended.signal) : undefined;
+  streaming?.catch(() => undefined); // `outcome` rejects with the same error
   const explain = (options: AskOptions) => swarm.explain(handle.id, { project: handle.project, ...options });
   void tellWhyItWaits({ explain, output, signal: ended.signal });
   try {
     const { waitTimeout: timeoutMs } = flags;
     const outcome = await handle.outcome({ signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     await watching?.ended;
-    tellOutcome(outcome, output);
+    const streamed = await streaming;
+    if (streamed?.isPrinted === true && !output.json) tellEnd(outcome);
+    else tellOutcome(outcome, output);
     return exitCodes.ok;
   } catch (error) {
     tellGoingOn(error, [handle.id], context);

@@ -22,7 +22,9 @@ export interface SubmitFlags extends TaskFlags {
 }
 
 export function staysUntilTheEnd(flags: SubmitFlags): boolean {
-  return flags.wait === true || flags.watch === true || flags.waitTimeout !== undefined;
+  return (
+    flags.wait === true || flags.watch === true || flags.stream === true || flags.waitTimeout !== undefined
+  );
 }
 
 /** The id is the datum, unless the result will be. */
@@ -58,6 +60,12 @@ export function tellOutcome(outcome: Outcome, output: Output): void {
     output.raw(
       outcome.encoding === "base64" ? Buffer.from(outcome.result ?? "", "base64") : (outcome.result ?? ""),
     );
+}
+
+/** The end of a task whose result was printed. @throws TaskEndedError without a result */
+export function tellEnd(outcome: Outcome): void {
+  const error = errorOfOutcome(outcome);
+  if (error !== undefined) throw error;
 }
 
 export function outcomeRecord(outcome: Outcome): Record<string, unknown> {

@@ -36,6 +36,7 @@ export interface TaskFlags {
   readonly maxAttempts?: number;
   readonly timeout?: number;
   readonly stall?: number;
+  readonly stream?: boolean;
   readonly payload?: string;
   readonly text?: string;
   readonly ndjson?: boolean;
@@ -254,6 +255,7 @@ function fieldsOf(flags: Given): Fields {
     maxAttempts: flags.maxAttempts,
     timeoutMs: flags.timeout,
     stallMs: flags.stall,
+    stream: flags.stream,
     traceparent: flags.traceparent,
     tracestate: flags.tracestate,
   };

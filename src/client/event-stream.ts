@@ -1,12 +1,8 @@
-// The return value of `swarm.events()`: an RxJS Observable that is also an async iterable. Each subscriber and
-// each loop reads independently. A loop pulls pages, so a slow loop holds a single page. A subscriber gets all
-// events as they come.
+// The return value of `swarm.events()`. A loop over it holds a single page.
 
-import { Observable } from "rxjs";
-import type { Aborts } from "../abort.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
-import { UnreachableError } from "../errors.ts";
 import type { BareEvent } from "../state/event.ts";
+import { ReadStream } from "./read-stream.ts";
 
 export interface EventsOptions {
   /** Beginning: a batch index, from 1 to the one after the journal's end; a time as a Date or text
@@ -35,66 +31,4 @@ export interface EventsOptions {
 /** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
  *  InvalidMessageError when `from` is a batch beyond the journal's end. Errors with NoLeaderError or UnreachableError
  *  when the journal cannot be read, and with JournalDamagedError or LossError when the journal is inconsistent. */
-export class EventStream<Of extends BareEvent = BareEvent>
-  extends Observable<JournaledEvent<Of>>
-  implements AsyncIterable<JournaledEvent<Of>>
-{
-  readonly #reading: EventReading<Of>;
-
-  constructor(reading: EventReading<Of>) {
-    super((subscriber) => {
-      const ended = begin(reading);
-      const pump = async () => {
-        for await (const event of reading.read(ended.signal)) subscriber.next(event);
-      };
-      pump().then(
-        () => subscriber.complete(),
-        (error: unknown) => subscriber.error(error),
-      );
-      return () => ended.abort();
-    });
-    this.#reading = reading;
-  }
-
-  /** Breaking out of the loop ends the reading. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<JournaledEvent<Of>> {
-    const ended = begin(this.#reading);
-    const events = this.#reading.read(ended.signal);
-    const iterator: AsyncIterableIterator<JournaledEvent<Of>> = {
-      next: async () => {
-        try {
-          const result = await events.next();
-          if (result.done === true) ended.abort();
-          return result;
-        } catch (error) {
-          ended.abort();
-          throw error;
-        }
-      },
-      return: async () => {
-        ended.abort();
-        return await events.return(undefined);
-      },
-      [Symbol.asyncIterator]: () => iterator,
-    };
-    return iterator;
-  }
-}
-
-/** The source of a stream. */
-export interface EventReading<Of extends BareEvent> {
-  /** Ends without an error when `signal` aborts. */
-  read(signal: AbortSignal): AsyncGenerator<JournaledEvent<Of>>;
-  /** The reader's own signal. */
-  readonly signal: AbortSignal | undefined;
-  /** Aborts when the connection is closed. */
-  readonly closed: AbortSignal;
-  readonly aborts: Aborts;
-}
-
-/** @throws UnreachableError when the connection is closed already, because a closed connection is no end of a
- *    stream */
-function begin({ signal, closed, aborts }: Omit<EventReading<BareEvent>, "read">): AbortController {
-  if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
-  return aborts.linkedTo(signal, closed);
-}
+export class EventStream<Of extends BareEvent = BareEvent> extends ReadStream<JournaledEvent<Of>> {}

@@ -27,7 +27,10 @@ import type { SlotWaits } from "../protocol/explain-schemas.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
 import {
+  chunksPushSchema,
   coordinatorHeartbeatSchema,
+  type ProgressPush,
+  progressPushSchema,
   type StatusResponse,
   type StatusTable,
   statusResponseSchema,
@@ -36,7 +39,7 @@ import {
 } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
-import { progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import { chunkSubject, progressSubject, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
 import type { Event } from "../state/event.ts";
@@ -50,6 +53,7 @@ import { AwaitedTasks } from "./awaited-tasks.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { Bulk, type BulkResult, type ManyTasks } from "./bulk.ts";
 import { type CancelOptions, type CancelOutcome, Cancels } from "./cancels.ts";
+import { ChunkLogs } from "./chunk-log.ts";
 import { type EventSourceDeps, followProject, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { healthFrom } from "./health.ts";
@@ -57,7 +61,6 @@ import { JournalNews } from "./journal-news.ts";
 import { JournalPages } from "./journal-pages.ts";
 import { Operations, type Pause, type Setting, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
-import { ProgressInbox } from "./progress-inbox.ts";
 import { type RescheduleOptions, type RescheduleOutcome, Reschedules } from "./reschedules.ts";
 import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
 import { type RevokeOptions, type RevokeOutcome, Revokes } from "./revokes.ts";
@@ -67,6 +70,7 @@ import type { Acceptance } from "./submit-ack.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { type SubmitTerms, Submitter } from "./submitter.ts";
 import { SwarmTask, type TaskHandle, type TaskHandleDeps, type TypedTaskHandle } from "./task-handle.ts";
+import { TaskInbox } from "./task-inbox.ts";
 import { readTaskListOptions, type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import {
   type AnyTaskRequest,
@@ -385,7 +389,8 @@ export class SwarmClient implements Swarm {
   readonly #asker: Asker;
   readonly #awaited: AwaitedTasks;
   readonly #submitter: Submitter;
-  readonly #progress: ProgressInbox;
+  readonly #progress: TaskInbox<ProgressPush>;
+  readonly #chunkLogs: ChunkLogs;
   readonly #reading: EventSourceDeps;
   readonly #handles: TaskHandleDeps;
   readonly #stories: TaskStories;
@@ -432,7 +437,7 @@ export class SwarmClient implements Swarm {
       ends: {
         accepted: (task, awaited, acceptance) => this.#accepted(task, awaited, acceptance),
         notAccepted: (awaited) => {
-          if (awaited !== undefined) this.#awaited.notAccepted(awaited);
+          if (awaited !== undefined) this.#notAccepted(awaited);
         },
       },
     });
@@ -450,7 +455,8 @@ export class SwarmClient implements Swarm {
     this.#scope = { project: deps.project, isBound: false };
     this.#heldBack = new HeldBack({ clock, report: backpressureLog(deps.logger) });
     this.#usualTerms = this.#termsOf({}, { retry: false });
-    this.#progress = new ProgressInbox(transport, progressSubject(this.#inbox));
+    this.#progress = new TaskInbox(transport, progressSubject(this.#inbox), progressPushSchema);
+    this.#chunkLogs = new ChunkLogs(new TaskInbox(transport, chunkSubject(this.#inbox), chunksPushSchema));
     this.#reading = {
       ...shared,
       reader,
@@ -473,6 +479,8 @@ export class SwarmClient implements Swarm {
       clock,
       aborts,
       awaitedTasks: this.#awaited,
+      chunkLogs: this.#chunkLogs,
+      closed: this.#closed.signal,
       updates: (task) => this.#updates(task),
       cancel: (id, asked) => this.cancel(id, asked),
       retry: (id, asked) => this.retry(id, asked),
@@ -734,6 +742,7 @@ export class SwarmClient implements Swarm {
     this.#submitter.close();
     this.#awaited.close();
     this.#progress.close();
+    this.#chunkLogs.close();
     await this.#deps.onClose();
   }
 
@@ -797,12 +806,18 @@ export class SwarmClient implements Swarm {
 
   #sendPlain(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
     const awaited = terms.notify === undefined ? undefined : this.#awaited.expect(task.id, task.project);
+    if (task.isStreamed && awaited !== undefined) this.#chunkLogs.of(awaited); // before the first chunk
     try {
       return this.#submitter.submit(task, terms, awaited);
     } catch (error) {
-      if (awaited !== undefined) this.#awaited.notAccepted(awaited);
+      if (awaited !== undefined) this.#notAccepted(awaited);
       throw error;
     }
+  }
+
+  #notAccepted(awaited: AwaitedTask): void {
+    this.#chunkLogs.drop(awaited);
+    this.#awaited.notAccepted(awaited);
   }
 
   #accepted(task: PreparedTask, awaited: AwaitedTask | undefined, acceptance: Acceptance): TaskHandle {

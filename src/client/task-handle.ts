@@ -10,6 +10,8 @@ import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import { type CancelOptions, type CancelOutcome, readHandleCancelOptions } from "./cancels.ts";
+import type { ChunkLogs, ResultChunk } from "./chunk-log.ts";
+import { ReadStream } from "./read-stream.ts";
 import { type RetryOptions, type RetryOutcome, readHandleRetryOptions } from "./retries.ts";
 import type { Acceptance, SubmitAck } from "./submit-ack.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
@@ -32,6 +34,16 @@ const readWaitOptions = readerOf<WaitOptions>({
   example: "{ timeoutMs: 60000 }",
 });
 
+export interface ChunksOptions {
+  /** Ends the stream without an error. */
+  readonly signal?: AbortSignal;
+}
+
+const readChunksOptions = readerOf<ChunksOptions>({
+  each: { signal: abortSignal },
+  example: "{ signal: AbortSignal.timeout(60000) }",
+});
+
 export interface TaskHandle {
   readonly id: string;
   readonly project: string;
@@ -41,6 +53,12 @@ export interface TaskHandle {
   readonly warnings: readonly TaskWarning[];
   /** All updates of the task, from its submission to its outcome. */
   readonly events$: Observable<TaskUpdate>;
+  /** Chunks of the result while the task runs, for a task submitted with `stream: true`: an Observable that is also an
+   *  async iterable. A handle that submitted the task reads them from the first; any other handle reads from its first
+   *  call of `chunks` on. Ends without an error when the task ends, in any state, or with `signal`. Chunks are not
+   *  journaled and may be lost; the result is whole.
+   *  @throws InvalidMessageError naming the option */
+  chunks(options?: ChunksOptions): ReadStream<ResultChunk>;
   /** Resolves with the result when the task completes. After a retry over this connection: the result of the
    *  new round.
    *  @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError when the task ended
@@ -73,6 +91,9 @@ export interface TaskHandleDeps {
   readonly clock: Clock;
   readonly aborts: Aborts;
   readonly awaitedTasks: AwaitedTasks;
+  readonly chunkLogs: ChunkLogs;
+  /** Aborts when the connection is closed. */
+  readonly closed: AbortSignal;
   updates(task: SwarmTask): Observable<TaskUpdate>;
   cancel(id: string, options: CancelOptions): Promise<CancelOutcome>;
   retry(id: string, options: RetryOptions): Promise<RetryOutcome>;
@@ -118,6 +139,13 @@ export class SwarmTask implements TaskHandle {
 
   get events$(): Observable<TaskUpdate> {
     return this.#deps.updates(this);
+  }
+
+  chunks(given?: ChunksOptions): ReadStream<ResultChunk> {
+    const { signal } = readChunksOptions("chunks", given);
+    const { chunkLogs, closed, aborts } = this.#deps;
+    const log = chunkLogs.of(this.watched());
+    return new ReadStream({ read: (ended) => log.read(ended), signal, closed, aborts });
   }
 
   result(options?: WaitOptions): Promise<TaskResult> {

@@ -54,6 +54,8 @@ export interface TaskRequest {
   readonly timeoutMs?: number;
   /** Maximum time without a progress report of an attempt, ms. Default: no limit. */
   readonly stallMs?: number;
+  /** Have the agent send chunks of the result while it runs, for `TaskHandle.chunks()`. Default false. */
+  readonly stream?: boolean;
   /** W3C Trace Context of the caller: `00-<trace id>-<span id>-<flags>`. Default: the active span of OpenTelemetry,
    *  if a tracer is registered. */
   readonly traceparent?: string;
@@ -75,6 +77,8 @@ export interface PreparedTask {
   /** Lower bound of the bytes of `input` as JSON. */
   readonly leastBytes: number;
   readonly kind: string;
+  /** The submitter wants chunks of the result. */
+  readonly isStreamed: boolean;
   /** The kind whose schema checks the payload before sending. Undefined: no check. */
   readonly typed: { readonly kind: TypedKind; readonly payload: string } | undefined;
   /** Problems of the task's times by this machine's clock. */
@@ -124,7 +128,16 @@ function preparePlain(
     const id = given ?? defaults.nextId();
     const input = { kind, role, priority, timeoutMs, id, user, payload: text, encoding };
     const leastBytes = leastBytesOf(input);
-    return { id: taskId(id), project, input, leastBytes, kind, typed: undefined, warnings: NO_WARNINGS };
+    return {
+      id: taskId(id),
+      project,
+      input,
+      leastBytes,
+      kind,
+      isStreamed: false,
+      typed: undefined,
+      warnings: NO_WARNINGS,
+    };
   } catch {
     return undefined; // a wrong payload, or a getter or a Proxy of the caller that threw
   }
@@ -151,19 +164,30 @@ function isName(value: unknown): boolean {
 
 function prepareAny(request: AnyTaskRequest, scope: Scope, defaults: TaskDefaults): PreparedTask {
   const task = readTask("", request);
-  const { kind, project: named, payload, user = defaults.user, id = defaults.nextId(), ...rest } = task;
+  const { kind, project: named, payload, user = defaults.user, id = defaults.nextId(), ...others } = task;
+  const { stream: isStreamed = false, ...rest } = others;
   const project = projectIn(scope, named);
   const name = typeof kind === "string" ? kind : kind.name;
   const typed = typeof kind === "string" ? undefined : { kind, payload: jsonOfPayload(payload) };
   const input = {
     kind: name,
     ...rest,
+    ...(isStreamed ? { stream: true } : {}),
     id,
     ...(user === undefined ? {} : { user }),
     ...encodePayload(typed === undefined ? payload : typed.payload),
   };
   const warnings = timeWarnings(rest, defaults.clock.now());
-  return { id: taskId(id), project, input, leastBytes: leastBytesOf(input), kind: name, typed, warnings };
+  return {
+    id: taskId(id),
+    project,
+    input,
+    leastBytes: leastBytesOf(input),
+    kind: name,
+    isStreamed,
+    typed,
+    warnings,
+  };
 }
 
 /** The trace that the submitter gave. */
@@ -239,6 +263,7 @@ const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | 
     maxAttempts: shape.maxAttempts,
     timeoutMs: shape.timeoutMs,
     stallMs: shape.stallMs,
+    stream: z.boolean().optional(),
     traceparent: shape.traceparent,
     tracestate: shape.tracestate,
   },

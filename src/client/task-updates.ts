@@ -5,11 +5,11 @@
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { StoryFold } from "../audit/story.ts";
-import type { Outcome } from "../protocol/schemas.ts";
+import type { Outcome, ProgressPush } from "../protocol/schemas.ts";
 import type { Event, FailureClass } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
-import type { ProgressInbox } from "./progress-inbox.ts";
+import type { TaskInbox } from "./task-inbox.ts";
 
 interface Placed {
   /** Journal time, ms since the Unix epoch. */
@@ -48,7 +48,7 @@ interface NamedTask {
 }
 
 export interface TaskUpdatesDeps {
-  readonly progress: ProgressInbox;
+  readonly progress: TaskInbox<ProgressPush>;
   /** The batch of the submission, and the present round. @throws WaggleError */
   begun(signal: AbortSignal): Promise<{ readonly submittedIdx: number; readonly round: number }>;
   follow(from: number, signal: AbortSignal): AsyncIterable<JournaledEvent<Event>>;

@@ -65,6 +65,7 @@ const NOT_BEFORE = piece(',"notBefore":');
 const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const TIMEOUT_MS = piece(',"timeoutMs":');
 const STALL_MS = piece(',"stallMs":');
+const STREAM = piece(',"stream":true');
 const TRACEPARENT = piece(',"traceparent":');
 const TRACESTATE = piece(',"tracestate":');
 
@@ -84,6 +85,7 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.number(MAX_ATTEMPTS, spec.maxAttempts);
   json.number(TIMEOUT_MS, spec.timeoutMs);
   if (spec.stallMs !== undefined) json.number(STALL_MS, spec.stallMs);
+  if (spec.stream !== undefined) json.raw(STREAM);
   if (spec.traceparent !== undefined) json.text(TRACEPARENT, spec.traceparent);
   if (spec.tracestate !== undefined) json.text(TRACESTATE, spec.tracestate);
   json.raw(END);

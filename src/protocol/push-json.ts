@@ -66,6 +66,7 @@ const PAYLOAD = piece(',"payload":');
 const TIMEOUT_MS = piece(',"timeoutMs":');
 const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const STALL_MS = piece(',"stallMs":');
+const STREAM = piece(',"stream":true');
 const REVOKED = piece(',"revoked":true');
 const TRACEPARENT = piece(',"traceparent":');
 const TRACESTATE = piece(',"tracestate":');
@@ -84,6 +85,7 @@ function writeAssignment(json: JsonWriter, begin: Piece, assignment: Assignment)
   json.number(TIMEOUT_MS, assignment.timeoutMs);
   json.number(MAX_ATTEMPTS, assignment.maxAttempts);
   if (assignment.stallMs !== undefined) json.number(STALL_MS, assignment.stallMs);
+  if (assignment.stream !== undefined) json.raw(STREAM);
   if (assignment.revoked !== undefined) json.raw(REVOKED);
   if (assignment.traceparent !== undefined) json.text(TRACEPARENT, assignment.traceparent);
   if (assignment.tracestate !== undefined) json.text(TRACESTATE, assignment.tracestate);

@@ -147,6 +147,10 @@ export const taskInputSchema = z
       .max(limits.stallMsMax)
       .optional()
       .describe("maximum time without a progress report, counted from the start of the attempt"),
+    stream: z
+      .literal(true)
+      .optional()
+      .describe("the agent sends chunks of the result while it runs; not part of the content"),
     ...traceContext,
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
@@ -303,6 +307,20 @@ export const progressSchema = z.object({
   message: z.string().max(limits.errorCharactersMax).optional(),
 });
 export type Progress = z.infer<typeof progressSchema>;
+
+/** A part of a result, sent while the attempt runs. */
+const chunkSchema = z.object({ text: z.string(), encoding: encoding.optional() });
+export type Chunk = z.infer<typeof chunkSchema>;
+
+/** On `agent.<g>.<a>.chunk`. Not journaled, may be lost. */
+export const chunksSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  ...heldAttemptSchema.shape,
+  first: z.int().min(0).describe("number of the first chunk; chunks of an attempt are numbered from 0"),
+  chunks: z.array(chunkSchema).min(1),
+});
+export type Chunks = z.infer<typeof chunksSchema>;
 
 export const resultSchema = z
   .object({
@@ -558,6 +576,7 @@ export const assignmentSchema = z.object({
   encoding: encoding.optional(),
   timeoutMs: z.int(),
   stallMs: z.int().optional(),
+  stream: z.literal(true).optional().describe("send chunks of the result"),
   maxAttempts: z.int().describe("maximum number of attempts of the task; 1: at most once"),
   revoked: z
     .literal(true)
@@ -619,6 +638,18 @@ export const progressPushSchema = z.object({
   message: z.string().optional(),
 });
 export type ProgressPush = z.infer<typeof progressPushSchema>;
+
+/** On `<notify>.chunk`: parts of a result. Chunks of an attempt are void when a later attempt begins. Not journaled,
+ *  may be lost: then a number is missing. */
+export const chunksPushSchema = z.object({
+  project: z.string(),
+  task: z.string(),
+  attempt: z.int(),
+  agent: z.string(),
+  first: z.int(),
+  chunks: z.array(chunkSchema),
+});
+export type ChunksPush = z.infer<typeof chunksPushSchema>;
 
 /** On `event.<project or _>.<noun>.<verb>`: the events of one batch for this subject, without `task.payload` and
  *  `result`.

@@ -10,7 +10,15 @@ export function swarmPrefix(swarm: SwarmId): string {
 
 export type ProjectVerb = "submit" | "cancel" | "retry" | "revoke" | "reschedule" | "await";
 export type QueryName = "status" | "task" | "tasks" | "explain" | "slots" | "log" | "journal" | "settings";
-export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
+export type AgentVerb =
+  | "join"
+  | "leave"
+  | "heartbeat"
+  | "progress"
+  | "chunk"
+  | "result"
+  | "acquire"
+  | "release";
 
 const operatorVerbs = [
   "drain",
@@ -67,6 +75,7 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.agent.*.*.leave`,
       `${prefix}.agent.*.*.heartbeat`,
       `${prefix}.agent.*.*.progress`,
+      `${prefix}.agent.*.*.chunk`,
       `${prefix}.agent.*.*.result`,
       `${prefix}.agent.*.*.acquire`,
       `${prefix}.agent.*.*.release`,
@@ -81,9 +90,14 @@ export function doneSubject(inbox: string): string {
   return `${inbox}.done`;
 }
 
-/** …and progress of running tasks. */
+/** …progress of running tasks… */
 export function progressSubject(inbox: string): string {
   return `${inbox}.progress`;
+}
+
+/** …and chunks of their results. */
+export function chunkSubject(inbox: string): string {
+  return `${inbox}.chunk`;
 }
 
 export type Subjects = ReturnType<typeof subjectsOf>;

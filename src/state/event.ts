@@ -67,6 +67,8 @@ export interface TaskSpec {
   readonly timeoutMs: number;
   /** Longest an attempt may go without a progress report, ms; absent means no such limit. */
   readonly stallMs?: number;
+  /** The agent sends chunks of the result while it runs. Not part of the content that makes a task the same. */
+  readonly stream?: true;
   /** Where the submitter stands in a trace (W3C Trace Context). Not part of the content that makes a task the same. */
   readonly traceparent?: string;
   readonly tracestate?: string;

@@ -24,6 +24,7 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
     log: Object.assign(() => undefined, { write: () => undefined }),
     logger: silentLogger,
     progress: () => undefined,
+    emit: () => undefined,
     reportTokens: () => undefined,
     acquire: () => Promise.reject(new Error("nothing can be acquired here")),
     ...overrides,

@@ -35,6 +35,17 @@ describe("a command", () => {
     expect(await run("printf '\\303\\251'")).toBe("é");
   });
 
+  it("emits its output while it runs, if the task is streamed, and gives all of it in the end", async () => {
+    const chunks: unknown[] = [];
+    const context = aContext({ emit: (chunk) => void chunks.push(chunk) });
+    const handler = execHandler({ command: "printf 'a\\303'; sleep 0.2; printf '\\251b'" });
+    expect(await handler(aTask({ stream: true }), context)).toBe("aéb");
+    expect(chunks).toEqual(["a", "éb"]);
+    chunks.length = 0;
+    await handler(aTask(), context);
+    expect(chunks).toEqual([]);
+  });
+
   it("gets the attempt's names in its environment, besides its own", async () => {
     const command = 'echo "$WAGGLE_TASK_ID $WAGGLE_ATTEMPT $WAGGLE_KIND $WAGGLE_PROJECT $WAGGLE_USER $EXTRA"';
     const task = { task: "t-ü'$(id)", attempt: 3, kind: "k", project: "p", user: "ann@acme.org" };

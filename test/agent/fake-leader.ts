@@ -3,7 +3,7 @@
 
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import type { Assignment, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
+import type { Assignment, Chunks, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
 import type { AcquireRequest } from "../../src/protocol/slot-schemas.ts";
 import { type AgentVerb, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { MemoryHub } from "../../src/transport/memory.ts";
@@ -16,6 +16,7 @@ const agentVerbs: readonly AgentVerb[] = [
   "leave",
   "heartbeat",
   "progress",
+  "chunk",
   "result",
   "acquire",
   "release",
@@ -31,6 +32,7 @@ interface Bodies {
   leave: { incarnation: string };
   heartbeat: Heartbeat;
   progress: { task: string; attempt: number; fraction?: number; message?: string };
+  chunk: Pick<Chunks, "task" | "attempt" | "first" | "chunks">;
   result: { incarnation: string; results: ResultReport[] };
   acquire: AcquireRequest;
   release: { incarnation: string; handle: string };
@@ -51,6 +53,7 @@ export class FakeLeader {
     leave: [],
     heartbeat: [],
     progress: [],
+    chunk: [],
     result: [],
     acquire: [],
     release: [],

@@ -9,7 +9,13 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "../../src/agent/handler.ts";
-import type { AttemptEnd, AttemptOrder, ProgressReport, SessionOrder } from "../../src/agent/link.ts";
+import type {
+  AttemptEnd,
+  AttemptOrder,
+  EmittedChunks,
+  ProgressReport,
+  SessionOrder,
+} from "../../src/agent/link.ts";
 import { Runner } from "../../src/agent/runner.ts";
 import { Slots } from "../../src/agent/slots.ts";
 import { limits } from "../../src/limits.ts";
@@ -41,6 +47,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
   const ends: AttemptEnd[] = [];
   const messages: number[] = [];
   const progress: ProgressReport[][] = [];
+  const emitted: EmittedChunks[] = [];
   const slotOrders: SessionOrder[] = [];
   const slots = new Slots({ clock, tell: (order) => slotOrders.push(order) });
   const runner = new Runner({
@@ -53,12 +60,13 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
     log,
     tell: (order) => {
       if (order.type === "progress") progress.push([...order.reports]);
+      if (order.type === "chunks") emitted.push(order);
       if (order.type !== "ended") return;
       ends.push(...order.ends);
       messages.push(order.ends.length);
     },
   });
-  return { runner, clock, ends, messages, progress, slots, slotOrders };
+  return { runner, clock, ends, messages, progress, emitted, slots, slotOrders };
 }
 
 async function endOf(
@@ -421,4 +429,121 @@ function cyclic(): object {
   const self: { self?: object } = {};
   self.self = self;
   return self;
+}
+
+describe("chunks", () => {
+  const streamed = anOrder({ stream: true });
+  const textsOf = (emitted: readonly EmittedChunks[]) =>
+    emitted.map(({ first, chunks }) => [first, chunks.map(({ text }) => text)]);
+
+  it("leave at once, then in steps; the last leave before the end", async () => {
+    let go = (): void => undefined;
+    const { runner, clock, ends, emitted } = start(async (_, { emit }) => {
+      emit("a");
+      emit({ b: 1 });
+      emit(new Uint8Array([0xff]));
+      await new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      emit("last");
+      return "whole";
+    });
+    runner.run([streamed]);
+    await settled();
+    expect(textsOf(emitted)).toEqual([[0, ["a"]]]);
+    await clock.advance(limits.chunksMs);
+    expect(textsOf(emitted).slice(1)).toEqual([[1, ['{"b":1}', "/w=="]]]);
+    expect(emitted[1]?.chunks[1]?.encoding).toBe("base64");
+    go();
+    await settled();
+    expect(textsOf(emitted).slice(2)).toEqual([[3, ["last"]]]);
+    expect(ends).toMatchObject([{ outcome: "completed", result: "whole" }]);
+  });
+
+  it("go nowhere for a task without stream, and count as progress", async () => {
+    const { runner, emitted, progress } = start((_, { emit }) => emit("a"));
+    runner.run([anOrder()]);
+    await settled();
+    expect(emitted).toEqual([]);
+    expect(progress).toEqual([[{ key: "life.1" }]]);
+  });
+
+  it("beyond the room for waiting ones are dropped, oldest first, and their numbers are missing", async () => {
+    const half = "x".repeat(limits.chunkBytesMax);
+    const { runner, clock, emitted } = start(async (_, { emit, signal }) => {
+      for (let nth = 0; nth < 6; nth += 1) emit(half);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    runner.run([streamed]);
+    await settled();
+    await clock.advance(limits.chunksMs);
+    expect(emitted.map(({ first, chunks }) => [first, chunks.length])).toEqual([
+      [0, 1],
+      [4, 2],
+    ]);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ["too large", "x".repeat(limits.chunkBytesMax + 1), /the chunk has 131073 bytes.*emit it in parts/],
+    ["a function", () => 1, /a function cannot be a chunk/],
+    ["a cycle", cyclic(), /cannot be written as JSON/],
+  ])("that are %s fail the attempt, with the reason", async (_, value, reason) => {
+    const end = await endOf((_task, { emit }) => emit(value), streamed);
+    expect(end).toMatchObject({ outcome: "failed", error: expect.stringMatching(reason) });
+  });
+});
+
+describe("a generator", () => {
+  const streamed = anOrder({ stream: true });
+
+  it.each<[string, Handler, string]>([
+    ["its return value", () => yielding(["a", "b"], "whole"), "whole"],
+    ["all its text", () => yielding(["a", "b"]), "ab"],
+    ["all its values", () => yielding(["a", 1]), '["a",1]'],
+    ["all the text of a generator without await", () => plain(), "ab"],
+  ])("ends with %s", async (_, handler, result) => {
+    expect(await endOf(handler, streamed)).toMatchObject({ outcome: "completed", result });
+  });
+
+  it("emits what it yields, and runs its finally when it is aborted", async () => {
+    let isFinished = false;
+    let next = (): void => undefined;
+    const { runner, ends, emitted } = start(async function* () {
+      try {
+        yield "one";
+        await new Promise<void>((resolve) => {
+          next = resolve;
+        });
+        yield "two";
+        yield "three";
+      } finally {
+        isFinished = true;
+      }
+    });
+    runner.run([streamed]);
+    await settled();
+    runner.abort([streamed.key], "revoked");
+    next();
+    await settled();
+    expect(emitted.flatMap(({ chunks }) => chunks)).toEqual([{ text: "one" }]);
+    expect([isFinished, ends[0]?.outcome]).toEqual([true, "aborted"]);
+  });
+
+  it("that throws fails with its error", async () => {
+    const end = await endOf(async function* () {
+      yield "a";
+      throw new InvalidInputError("not like this");
+    }, streamed);
+    expect(end).toMatchObject({ outcome: "invalid", error: "not like this" });
+  });
+});
+
+async function* yielding(values: readonly unknown[], result?: unknown): AsyncGenerator<unknown, unknown> {
+  yield* values;
+  return result;
+}
+
+function* plain(): Generator<string> {
+  yield "a";
+  yield "b";
 }

@@ -24,7 +24,12 @@ import {
   type Swarm,
   SwarmClient,
 } from "../../src/client/swarm.ts";
-import { SwarmTask, type TaskHandle, type WaitOptions } from "../../src/client/task-handle.ts";
+import {
+  type ChunksOptions,
+  SwarmTask,
+  type TaskHandle,
+  type WaitOptions,
+} from "../../src/client/task-handle.ts";
 import type { TaskListOptions } from "../../src/client/task-lists.ts";
 import type { TaskRequest } from "../../src/client/task-request.ts";
 import type { ReplayOptions, SlotWaitOptions, TaskOptions } from "../../src/client/task-stories.ts";
@@ -121,6 +126,7 @@ const task: Values<TaskRequest> = {
   maxAttempts: [...wrong.whole, 0, 101],
   timeoutMs: [...wrong.whole, 0],
   stallMs: wrong.whole,
+  stream: wrong.flag,
   traceparent: [null, 5, "", "00-0-0-00", `00-${"0".repeat(32)}-${"1".repeat(16)}-01`],
   tracestate: [null, 5, "", "ä=1", "x".repeat(513)],
 };
@@ -411,6 +417,9 @@ const waits: Values<WaitOptions> = ask;
 const handleCalls: Calls<TaskHandle> = {
   result: { options: taking<WaitOptions>()<TaskHandle>(waits, (of, given) => of.result(given)) },
   outcome: { options: taking<WaitOptions>()<TaskHandle>(waits, (of, given) => of.outcome(given)) },
+  chunks: {
+    options: taking<ChunksOptions>()<TaskHandle>({ signal: wrong.signal }, (of, given) => of.chunks(given)),
+  },
   retry: {
     options: taking<Omit<RetryOptions, "project">>()<TaskHandle>(retry, (of, given) => of.retry(given)),
   },

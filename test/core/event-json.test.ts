@@ -51,6 +51,7 @@ const spec = record<TaskSpec>(
     maxAttempts: number,
     timeoutMs: number,
     stallMs: number,
+    stream: fc.constant(true),
     traceparent: text,
     tracestate: text,
   },

@@ -31,6 +31,7 @@ const assignment = record<Assignment>(
     maxAttempts: count,
     encoding,
     stallMs: count,
+    stream: fc.constant(true),
     revoked: fc.constant(true),
     traceparent: text,
     tracestate: text,

@@ -24,10 +24,11 @@ export interface AgentName {
 export type Admission = "heard" | "dropped" | "dropped-first";
 
 /** Sorts of messages. Each sort has a bucket. */
-export type MessageSort = "progress" | "heartbeats" | "joins" | "results" | "slot-requests";
+export type MessageSort = "progress" | "chunks" | "heartbeats" | "joins" | "results" | "slot-requests";
 
 const sorts: Readonly<Record<AgentVerb, MessageSort>> = {
   progress: "progress",
+  chunk: "chunks",
   heartbeat: "heartbeats",
   join: "joins",
   leave: "joins",
@@ -86,6 +87,8 @@ export class AgentGate {
 
 /** A second. */
 function mostOf(sort: MessageSort, row: AgentRow | undefined): number {
-  if (sort !== "progress") return limits.agentMessagesMax[sort];
-  return row === undefined ? 0 : placesOf(row) * limits.progressPerPlaceMax;
+  const places = row === undefined ? 0 : placesOf(row);
+  if (sort === "progress") return places * limits.progressPerPlaceMax;
+  if (sort === "chunks") return places * limits.chunkMessagesPerPlaceMax;
+  return limits.agentMessagesMax[sort];
 }

@@ -18,17 +18,19 @@ import { decode, encode, encodeText } from "../../protocol/codec.ts";
 import { readQuickly } from "../../protocol/quick-checks.ts";
 import {
   agentIdSchema,
+  chunksSchema,
   groupIdSchema,
   type Heartbeat,
   heartbeatSchema,
   joinRequestSchema,
   leaveRequestSchema,
+  type Progress,
   progressSchema,
   type ResultReport,
   resultRequestSchema,
   resultSchema,
 } from "../../protocol/schemas.ts";
-import { progressSubject } from "../../protocol/subjects.ts";
+import { chunkSubject, progressSubject } from "../../protocol/subjects.ts";
 import type { Message } from "../../transport/transport.ts";
 import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
 import { backpressure, joinAnswer, otherGroup, resultAnswersJson, sendFitting } from "./answers.ts";
@@ -82,6 +84,8 @@ export class AgentHandlers {
         return this.#heartbeat(name, message);
       case "progress":
         return this.#progress(name.agent, message);
+      case "chunk":
+        return this.#chunks(name.agent, message);
       case "join":
         return this.#join(name, message);
       case "leave":
@@ -100,17 +104,18 @@ export class AgentHandlers {
   #admits(name: AgentName, sort: MessageSort): boolean {
     const { agent } = name;
     const row = this.#parts.state.agentById.get(agent);
-    if (sort === "progress" && row?.online !== true) return false;
+    if ((sort === "progress" || sort === "chunks") && row?.online !== true) return false;
     const admission = this.#gate.admit(name, row, sort);
     if (admission === "dropped-first")
       this.#parts.logger.warn({ agent, sort }, "an agent sends too many messages; the surplus is dropped");
     return admission === "heard";
   }
 
-  /** Surplus progress and heartbeats are dropped: the next heartbeat repeats them. Requests are refused. */
+  /** Surplus reports, chunks and heartbeats are dropped: readers see a gap, the next heartbeat repeats. Requests are
+   *  refused. */
   #turnAway(sort: MessageSort, reply: string | undefined): void {
     this.#intake.count(sort === "progress" ? "too-much-progress" : `too-many-${sort}`);
-    if (sort === "progress" || sort === "heartbeats" || reply === undefined) return;
+    if (sort === "progress" || sort === "chunks" || sort === "heartbeats" || reply === undefined) return;
     this.#intake.refuse(reply, backpressure("too-many-messages", limits.retryAfterMs));
   }
 
@@ -207,13 +212,9 @@ export class AgentHandlers {
   #progress(agent: AgentId, message: Message): void {
     const report = readMessage(message.data, progressSchema, isProgress);
     if (!report.ok) return this.#intake.refuseMaybe(message, report);
-    const { state, presences, outbox, transport } = this.#parts;
-    const { incarnation, project, task, attempt, fraction, message: text } = report.value;
-    const open = state.taskById.get(report.value)?.open;
-    if (open?.agent !== agent || open.incarnation !== incarnation || open.attempt !== attempt)
-      return this.#intake.count("invalid-publish");
-    presences.heard(agent, incarnation);
-    presences.progressed(report.value);
+    if (!this.#progressed(agent, report.value)) return;
+    const { outbox, transport } = this.#parts;
+    const { project, task, attempt, fraction, message: text } = report.value;
     const push = {
       project,
       task,
@@ -224,6 +225,37 @@ export class AgentHandlers {
     };
     for (const inbox of outbox.awaiting.of(report.value))
       sendFitting(transport, progressSubject(inbox), encode(push));
+  }
+
+  /** Passes on chunks to the clients that await the task. A chunk is progress as well. */
+  #chunks(agent: AgentId, message: Message): void {
+    const read = decode(message.data, chunksSchema);
+    if (!read.ok) return this.#intake.refuseMaybe(message, read);
+    if (!this.#progressed(agent, read.value)) return;
+    const { outbox, transport } = this.#parts;
+    const { project, task, attempt, first, chunks } = read.value;
+    const inboxes = outbox.awaiting.of(read.value);
+    if (inboxes.length === 0) return;
+    const push = encode({ project, task, attempt, agent, first, chunks });
+    for (const inbox of inboxes) sendFitting(transport, chunkSubject(inbox), push);
+  }
+
+  /** Notes that an attempt goes on. @returns false unless the agent holds the attempt */
+  #progressed(
+    agent: AgentId,
+    report: Pick<Progress, "incarnation" | "project" | "task" | "attempt">,
+  ): boolean {
+    const { state, presences } = this.#parts;
+    const { incarnation, attempt } = report;
+    const open = state.taskById.get(report)?.open;
+    const isHeld = open?.agent === agent && open.incarnation === incarnation && open.attempt === attempt;
+    if (!isHeld) {
+      this.#intake.count("invalid-publish");
+      return false;
+    }
+    presences.heard(agent, incarnation);
+    presences.progressed(report);
+    return true;
   }
 
   // --- requests -------------------------------------------------------------------------------------

@@ -328,6 +328,7 @@ function assignmentOf({ attempt, spec, waitedMs }: Extract<Effect, { kind: "assi
   };
   if (spec?.encoding !== undefined) assignment.encoding = spec.encoding;
   if (spec?.stallMs !== undefined) assignment.stallMs = spec.stallMs;
+  if (spec?.stream !== undefined) assignment.stream = true;
   if (spec === undefined) assignment.revoked = true;
   if (spec?.traceparent !== undefined) {
     assignment.traceparent = spec.traceparent;

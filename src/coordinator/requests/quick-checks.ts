@@ -80,6 +80,7 @@ const isTaskRecord = recordOf(
     maxAttempts: intOf(1, limits.maxAttemptsMax),
     timeoutMs: intOf(1, limits.attemptTimeoutMsMax),
     stallMs: intOf(limits.stallMsMin, limits.stallMsMax),
+    stream: (value) => value === true,
     ...traceContext,
   },
 );

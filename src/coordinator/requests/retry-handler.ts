@@ -195,13 +195,14 @@ export class RetryHandler {
 function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
   const { deadline: _, notBefore: __, ...kept } = spec;
   if (deadline === undefined) return kept;
-  const { maxAttempts, timeoutMs, stallMs, traceparent, tracestate, ...first } = kept;
+  const { maxAttempts, timeoutMs, stallMs, stream, traceparent, tracestate, ...first } = kept;
   return {
     ...first,
     deadline,
     maxAttempts,
     timeoutMs,
     ...(stallMs === undefined ? {} : { stallMs }),
+    ...(stream === undefined ? {} : { stream }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
   };

@@ -13,7 +13,7 @@ const DEFAULT_WEIGHT = 1;
 /** Fills in the defaults. The order of the fields is the journal's (core/event-json.ts): the leader's state and the
  *  folded journal are compared as JSON. @param freshId makes an id for a task without one */
 export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
-  const { role, encoding, tokens, deadline, notBefore, stallMs, traceparent, tracestate } = input;
+  const { role, encoding, tokens, deadline, notBefore, stallMs, stream, traceparent, tracestate } = input;
   const isPlain =
     role === undefined &&
     encoding === undefined &&
@@ -21,6 +21,7 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     deadline === undefined &&
     notBefore === undefined &&
     stallMs === undefined &&
+    stream === undefined &&
     traceparent === undefined &&
     tracestate === undefined;
   const id = input.id ?? freshId();
@@ -49,6 +50,7 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     maxAttempts,
     timeoutMs,
     ...(stallMs === undefined ? {} : { stallMs }),
+    ...(stream === undefined ? {} : { stream }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
   };

@@ -44,6 +44,13 @@ export class Fields {
     return this.has(name) ? this.text<Text>(name) : undefined;
   }
 
+  /** Absent, or true. */
+  optionalTrue(name: string): void {
+    if (!this.has(name)) return;
+    const value = this.#read(name);
+    if (value !== true) this.#refuse(name, "true", value);
+  }
+
   /** A whole number in a range; `min` defaults to 0. */
   whole<Whole extends number>(name: string, { min = 0, max = Number.MAX_SAFE_INTEGER }: Range = {}): Whole {
     const value = this.#read(name);

@@ -231,6 +231,7 @@ function lookAtSpec(spec: Fields): void {
   spec.whole("maxAttempts", { min: 1 });
   spec.whole("timeoutMs");
   spec.optionalWhole("stallMs");
+  spec.optionalTrue("stream");
   spec.optionalText("traceparent");
   spec.optionalText("tracestate");
 }

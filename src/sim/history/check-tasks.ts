@@ -193,7 +193,18 @@ const defaults: Readonly<Record<string, unknown>> = {
 };
 const contentFields = [
   ...Object.keys(defaults),
-  ...["kind", "role", "encoding", "tokens", "deadline", "notBefore", "stallMs", "traceparent", "tracestate"],
+  ...[
+    "kind",
+    "role",
+    "encoding",
+    "tokens",
+    "deadline",
+    "notBefore",
+    "stallMs",
+    "stream",
+    "traceparent",
+    "tracestate",
+  ],
 ];
 
 function isSameContent({ content, project }: SubmitObserved, spec: TaskSpec): boolean {

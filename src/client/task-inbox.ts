@@ -1,37 +1,45 @@
-// Progress reports of running attempts, for watchers of a task. Not journaled, and some reports may be lost.
-// Subscribes only while a task is watched.
+// Pushes of a leader about running tasks: reports of progress, or chunks of results. Not journaled, and some may be
+// lost. Subscribes only while a task is watched.
 
+import type { z } from "zod";
 import { taskKey } from "../ids.ts";
 import { decode } from "../protocol/codec.ts";
-import { type ProgressPush, progressPushSchema } from "../protocol/schemas.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 
-type Listener = (progress: ProgressPush) => void;
+interface NamedTask {
+  readonly project: string;
+  readonly task: string;
+}
 
-export class ProgressInbox {
+type Listener<Push> = (push: Push) => void;
+
+export class TaskInbox<Push extends NamedTask> {
   readonly #transport: Transport;
   readonly #subject: string;
-  readonly #listenersByKey = new Map<string, Set<Listener>>();
+  readonly #schema: z.ZodType<Push>;
+  readonly #listenersByKey = new Map<string, Set<Listener<Push>>>();
   #subscription: Subscription | undefined;
 
-  constructor(transport: Transport, subject: string) {
+  constructor(transport: Transport, subject: string, schema: z.ZodType<Push>) {
     this.#transport = transport;
     this.#subject = subject;
+    this.#schema = schema;
   }
 
-  /** Returns a function that stops watching. A leader sends reports only for awaited tasks. */
-  watch(task: { readonly project: string; readonly task: string }, listener: Listener): () => void {
+  /** Returns a function that stops watching. A leader sends pushes only for awaited tasks. */
+  watch(task: NamedTask, listener: Listener<Push>): () => void {
     const key = taskKey(task);
     const listeners = this.#listenersByKey.get(key) ?? new Set();
     this.#listenersByKey.set(key, listeners.add(listener));
     this.#subscription ??= this.#transport.subscribe(this.#subject, ({ data }) => {
-      const push = decode(data, progressPushSchema);
+      const push = decode(data, this.#schema);
       if (push.ok)
         for (const notify of this.#listenersByKey.get(taskKey(push.value)) ?? []) notify(push.value);
     });
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0) this.#listenersByKey.delete(key);
+      if (listeners.size === 0 && this.#listenersByKey.get(key) === listeners)
+        this.#listenersByKey.delete(key);
       if (this.#listenersByKey.size === 0) this.close();
     };
   }

@@ -1,0 +1,110 @@
+// Chunks of results on the way to the session, per attempt. The first chunk passes at once; later chunks wait for the
+// next interval and share a message. Chunks that come faster than they leave are dropped, oldest first: readers see the
+// gap in their numbers, and the result is whole in any case.
+
+import { Buffer } from "node:buffer";
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { Chunk } from "../protocol/schemas.ts";
+import type { AttemptKey, EmittedChunks } from "./link.ts";
+import { wordsOf } from "./words.ts";
+
+interface Waiting {
+  /** Number of the next chunk. */
+  next: number;
+  chunks: Chunk[];
+  bytes: number;
+}
+
+export class ChunkBuffer {
+  readonly #clock: Clock;
+  readonly #pass: (emitted: EmittedChunks) => void;
+  readonly #waiting = new Map<AttemptKey, Waiting>();
+  #isResting = false;
+
+  constructor(clock: Clock, pass: (emitted: EmittedChunks) => void) {
+    this.#clock = clock;
+    this.#pass = pass;
+  }
+
+  add(key: AttemptKey, chunk: Chunk): void {
+    const waiting = this.#waiting.get(key) ?? { next: 0, chunks: [], bytes: 0 };
+    this.#waiting.set(key, waiting);
+    waiting.next += 1;
+    waiting.chunks.push(chunk);
+    waiting.bytes += Buffer.byteLength(chunk.text);
+    while (waiting.bytes > limits.waitingChunksBytesMax) {
+      const dropped = waiting.chunks.shift();
+      waiting.bytes -= Buffer.byteLength(dropped?.text ?? "");
+    }
+    if (!this.#isResting) this.#flushAll();
+  }
+
+  /** Passes on the last chunks of an attempt that has ended. */
+  end(key: AttemptKey): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) return;
+    this.#flush(key, waiting);
+    this.#waiting.delete(key);
+  }
+
+  #flush(key: AttemptKey, waiting: Waiting): void {
+    const { chunks, next } = waiting;
+    if (chunks.length === 0) return;
+    waiting.chunks = [];
+    waiting.bytes = 0;
+    this.#pass({ key, first: next - chunks.length, chunks });
+  }
+
+  #flushAll(): void {
+    let isEmpty = true;
+    for (const [key, waiting] of this.#waiting) {
+      if (waiting.chunks.length > 0) isEmpty = false;
+      this.#flush(key, waiting);
+    }
+    this.#isResting = !isEmpty;
+    if (this.#isResting) this.#clock.after(limits.chunksMs, () => this.#flushAll(), { unref: true });
+  }
+}
+
+/** A chunk in its form on the wire. @throws RangeError, TypeError as `HandlerContext.emit` */
+export function chunkOf(value: unknown): Chunk {
+  if (value instanceof Uint8Array) {
+    const text = Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
+    return { text: checked(text), encoding: "base64" };
+  }
+  return { text: checked(typeof value === "string" ? value : jsonOf(value)) };
+}
+
+function jsonOf(value: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    throw new TypeError(`the chunk cannot be written as JSON: ${wordsOf(cause)}`, { cause });
+  }
+  if (json === undefined) throw new TypeError(`a ${typeof value} cannot be a chunk`);
+  return json;
+}
+
+function checked(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= limits.chunkBytesMax) return text;
+  throw new RangeError(
+    `the chunk has ${bytes} bytes, above the maximum of ${limits.chunkBytesMax}: emit it in parts`,
+  );
+}
+
+/** Emits bytes of UTF-8 as text, however they are cut. Bytes that are no UTF-8 become U+FFFD; the result has them. */
+export function textEmitter(emit: (text: string) => void): (bytes: Uint8Array) => void {
+  const decoder = new TextDecoder();
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; at += PART_BYTES) {
+      const text = decoder.decode(bytes.subarray(at, at + PART_BYTES), { stream: true });
+      if (text !== "") emit(text);
+    }
+  };
+}
+
+/** A byte becomes at most three: U+FFFD. */
+const PART_BYTES = Math.floor(limits.chunkBytesMax / 3);

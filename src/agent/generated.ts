@@ -1,0 +1,43 @@
+// Handlers that are generators: each yielded value is emitted as a chunk, and the returned value is the result.
+
+import { Buffer } from "node:buffer";
+
+/** What a call of a generator function returns. */
+export type Generated = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
+
+/** Arrays, maps and streams are values or sources of values, not generators. */
+export function isGenerated(value: unknown): value is Generated {
+  if (typeof value !== "object" || value === null) return false;
+  const tag = Object.prototype.toString.call(value);
+  return tag === "[object AsyncGenerator]" || tag === "[object Generator]";
+}
+
+/** Runs a generator to its end. An abort ends it at its next yield.
+ *  @returns its return value; without one, all it yielded: joined if all is text or all is bytes, else as an array
+ *  @throws what the generator and `emit` throw; the reason of `signal` */
+export async function resultOf(
+  generated: Generated,
+  emit: (chunk: unknown) => void,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const yielded: unknown[] = [];
+  for (;;) {
+    const { done, value } = await generated.next();
+    if (done === true) return value === undefined ? joined(yielded) : value;
+    try {
+      signal.throwIfAborted();
+      emit(value);
+    } catch (error) {
+      await generated.return?.(undefined); // runs its `finally`
+      throw error;
+    }
+    yielded.push(value);
+  }
+}
+
+function joined(yielded: readonly unknown[]): unknown {
+  if (yielded.length === 0) return undefined;
+  if (yielded.every((value) => typeof value === "string")) return yielded.join("");
+  if (yielded.every((value) => value instanceof Uint8Array)) return Buffer.concat(yielded);
+  return yielded;
+}
