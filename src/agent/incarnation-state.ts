@@ -72,8 +72,9 @@ export class IncarnationState {
     return this.#deferred.length === 1;
   }
 
-  nextDeferred(): AgentPush | undefined {
-    return this.#deferred.shift();
+  /** All deferred pushes; none are left. */
+  takeDeferred(): readonly AgentPush[] {
+    return this.#deferred.splice(0);
   }
 
   /** From now on, sends nothing and obeys nothing. */

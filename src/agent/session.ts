@@ -601,8 +601,9 @@ export class AgentSession implements SessionLink {
     if (isFirst && this.#isIn("online")) this.#heartbeatNow$.next();
   }
 
+  /** After a late answer, as after a pause of this process, pushes are deferred once more. */
   #obeyDeferred(): void {
-    for (let push = this.#current.nextDeferred(); push !== undefined; push = this.#current.nextDeferred())
+    for (const push of this.#current.takeDeferred())
       if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 

@@ -589,6 +589,22 @@ describe("leases", () => {
     expect(leader.last("heartbeat")).toMatchObject({ seen: 0, held: [] });
   });
 
+  it("of deferred assignments wait for a recent answer: one after a pause of the process is not enough", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(9_000);
+    await fixture.assign();
+    const beats = leader.all("heartbeat").length;
+    leader.script.heartbeat = () => {
+      leader.script.heartbeat = () => undefined;
+      clock.stall(9_000); // the process stands still while its answer is on the way
+      return undefined;
+    };
+    await clock.advance(1_000);
+    expect(leader.all("heartbeat").length - beats).toBeLessThanOrEqual(3);
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
+  });
+
   it("of assignments before the join begin as soon as the agent has joined", async () => {
     const { leader, clock } = await join({
       leader: (fake) => Object.assign(fake.script, { join: () => "silence" }),
