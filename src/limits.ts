@@ -988,6 +988,13 @@ export const limits = {
   mcpProbeMs: 10_000,
   /** Time-out of a tool's call, the longest that a timer can wait: the attempt's own time-out ends it. */
   mcpCallMs: 2 ** 31 - 1,
+  /** Longest time from a NATS request to its reply, unless told otherwise; few requesters wait as long. */
+  servedTimeoutMs: 5 * 60_000,
+  /** Open requests of one server; each holds a task, and no more fit the queue of a project. */
+  servedRequestsMax: 1_024,
+  servedRetryMs: 1_000,
+  /** Time for the news that a task has expired. */
+  servedGraceMs: 5_000,
 
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, so more are useless. */

@@ -43,6 +43,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     demo: async () => (await import("./demo.ts")).demoCommand,
     up: async () => (await import("./up.ts")).upCommand,
     agent: async () => (await import("./agent.ts")).agentCommand,
+    serve: async () => (await import("./serve.ts")).serveCommand,
     mcp: async () => (await import("./mcp.ts")).mcpCommand,
     down: async () => (await import("./down.ts")).downCommand,
   },

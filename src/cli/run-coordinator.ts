@@ -5,6 +5,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { serveCoordinator } from "../adapters/nats-service/coordinator-service.ts";
 import type { JournalVerifier } from "../audit/verifying/audit-check.ts";
 import { ThreadVerifier } from "../audit/verifying/thread-verifier.ts";
 import { keepBroker } from "../broker/broker-keeper.ts";
@@ -28,6 +29,7 @@ import { connectNats, type NatsOptions, type NatsTransport } from "../transport/
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import { requireNoReplicas } from "./replicas.ts";
+import { packageVersion } from "./version.ts";
 
 export interface RunningCoordinator {
   readonly id: string;
@@ -88,10 +90,13 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     closing.unshift(() => journal.close());
     const watch = new ProcessWatch(systemClock);
     closing.unshift(async () => watch.stop());
+    const swarm = swarmId(settings.swarm);
+    const service = serveCoordinator({ transport, clock: systemClock, swarm, id, version: packageVersion() });
+    closing.unshift(async () => service.stop());
     const coordinator = await startCoordinator({
       id,
-      swarm: swarmId(settings.swarm),
-      transport,
+      swarm,
+      transport: service.transport,
       journal,
       clock: systemClock,
       random: systemRandom,
