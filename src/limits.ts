@@ -864,6 +864,10 @@ export const limits = {
   dashboardRecordsKept: 1_000,
   /** Assignments of the waterfall. */
   dashboardAssignmentsShown: 200,
+  /** Batches before a past decision that a replay begins with: mostly enough for these assignments. */
+  dashboardPastBatches: 500,
+  /** A moment of the past does not change, but a viewer may ask again. */
+  dashboardPastMs: 60_000,
   /** Failures kept of all agents together; the overview shows the newest few. */
   dashboardFailuresKept: 500,
   dashboardFailuresShown: 10,

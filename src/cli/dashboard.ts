@@ -19,6 +19,7 @@ import { FROM_UP } from "./dashboard-process.ts";
 import { isToken, keptToken } from "./dashboard-token.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
+import { openJournal } from "./readable-journal.ts";
 import { UsageError } from "./usage-error.ts";
 import { wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -89,6 +90,7 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
     {
       ...{ swarm, transport, subjects: subjectsOf(swarmId(settings.swarm)), logger, project, user },
       ...{ clock: systemClock, random: systemRandom, version: packageVersion() },
+      openJournal: async () => (await openJournal(context, undefined)).reader,
       assetsFolder: fileURLToPath(new URL("../../dashboard/", import.meta.url)),
       broker: { url: describeAddress(found.address), name, version },
     },

@@ -78,7 +78,7 @@ async function openFolder(folder: string): Promise<ReadableJournal> {
 async function openStreams(context: VerbContext): Promise<ReadableJournal> {
   const { settings, shell } = context;
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
-  const connection = { ...connectionOf(broker, context), name: "waggle verify" };
+  const connection = { ...connectionOf(broker, context), name: "waggle journal" };
   const bytesMax = wantedRoom(settings.retention.bytes);
   const swarm = swarmId(settings.swarm);
   const reader = await openNatsJournal({ connection, swarm, bytesMax, signal: context.signal });

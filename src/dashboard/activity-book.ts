@@ -8,7 +8,7 @@ import type { AttemptFailure, BareTaskSpec, EventOf, TaskSpec } from "../state/e
 import { NewestValues } from "./quantiles.ts";
 import { Ring } from "./ring.ts";
 import { WindowedCounts } from "./windowed-counts.ts";
-import type { FailureRow, Fairness } from "./wire.ts";
+import type { FailureRow, WaterfallRow } from "./wire.ts";
 
 /** An attempt at an agent, with its terms of the score at the assignment. */
 export interface Bar {
@@ -30,7 +30,7 @@ export interface ResourceRecord {
 }
 
 type KnownTask = Pick<TaskSpec, "kind" | "user" | "weight">;
-type Assignment = Fairness["waterfall"][number];
+type Assignment = WaterfallRow;
 
 export class ActivityBook {
   /** Journal time of the first event; undefined before it. */

@@ -9,6 +9,7 @@ import type { Logger } from "pino";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock, Random } from "../clock.ts";
 import { BrokerError, InvalidConfigError, messageOf } from "../errors.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { ProcessWatch } from "../process-watch.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -42,6 +43,8 @@ export interface DashboardDeps {
   /** Project and user of submitted tasks that name none. */
   readonly project: string;
   readonly user?: string | undefined;
+  /** Opens the swarm's journal to read the past, away from the leader. */
+  readonly openJournal: () => Promise<JournalReader>;
   /** The server, without credentials. */
   readonly broker: Pick<System["broker"], "url" | "name" | "version">;
 }
@@ -170,6 +173,7 @@ export async function startDashboard(
       live,
       actions,
       session,
+      openJournal: deps.openJournal,
     },
   });
   const server = createServer((request, response) => {

@@ -89,6 +89,23 @@ export const eventQuerySchema = z.strictObject({
   limit: wholeNumber(1, limits.dashboardEventsShown),
 });
 
+/** Either `idx`, a task or a time. */
+export const pastQuerySchema = z
+  .strictObject({
+    idx: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    task: task.optional(),
+    project: project.optional(),
+    attempt: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    at: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  })
+  .refine(
+    ({ idx, task: named, at }) => [idx ?? named, at].filter((each) => each !== undefined).length === 1,
+    {
+      path: ["idx"],
+      message: "name one moment: a batch with idx, a task, or a time with at",
+    },
+  );
+
 export const historyQuerySchema = z.strictObject({ window: z.enum(["15m", "6h"]).default("15m") });
 export const noQuerySchema = z.strictObject({});
 export const projectQuerySchema = z.strictObject({ project: project.optional() });

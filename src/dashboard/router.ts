@@ -3,10 +3,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock } from "../clock.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { parseJson } from "../protocol/codec.ts";
 import type { Actions } from "./actions.ts";
 import type { Assets } from "./assets.ts";
+import type { Widened } from "./defined.ts";
 import { type Gate, SIGN_IN } from "./gate.ts";
 import type { HistoryRing } from "./history.ts";
 import { HttpRefusal, safeHeaders, sendJson, sendText } from "./http-answer.ts";
@@ -17,6 +19,7 @@ import {
   historyQuerySchema,
   isActionVerb,
   noQuerySchema,
+  pastQuerySchema,
   pathSchemas,
   projectQuerySchema,
   readLiveQuery,
@@ -27,9 +30,10 @@ import { SharedAnswers } from "./shared-answers.ts";
 import type { SwarmWatch } from "./swarm-watch.ts";
 import { contentsView } from "./views/contents.ts";
 import { eventsPage } from "./views/events.ts";
+import { fairnessPast } from "./views/fairness-past.ts";
 import type { Views } from "./views/sources.ts";
 import { tasksView } from "./views/tasks.ts";
-import type { Session, TaskPage } from "./wire.ts";
+import type { FairnessPast, PastQuery, Session, TaskPage } from "./wire.ts";
 
 export interface RouterDeps {
   readonly clock: Clock;
@@ -42,6 +46,7 @@ export interface RouterDeps {
   readonly live: LiveViews;
   readonly actions: Actions;
   readonly session: () => Session;
+  readonly openJournal: () => Promise<JournalReader>;
 }
 
 const plainViews = ["overview", "agents", "fairness", "resources", "budgets", "system"] as const;
@@ -49,10 +54,13 @@ const plainViews = ["overview", "agents", "fairness", "resources", "budgets", "s
 export class Router {
   readonly #deps: RouterDeps;
   readonly #lists: SharedAnswers<TaskPage>;
+  readonly #past: SharedAnswers<FairnessPast>;
+  #replaying: Promise<unknown> = Promise.resolve();
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
     this.#lists = new SharedAnswers(deps.clock);
+    this.#past = new SharedAnswers(deps.clock);
   }
 
   /** @throws WaggleError: the refusal */
@@ -100,6 +108,11 @@ export class Router {
       const query = readQuery(params, eventQuerySchema);
       return sendJson(response, await eventsPage(swarm, await watch.whole({ mayBeOld: false }), query));
     }
+    if (name === "fairness" && id === "past" && path.length === 2) {
+      const query = readQuery(params, pastQuerySchema);
+      const replay = async () => await this.#replayed(query);
+      return sendJson(response, await this.#past.get(JSON.stringify(query), limits.dashboardPastMs, replay));
+    }
     if (isAlone && name === "tasks") {
       const query = readQuery(params, taskQuerySchema);
       const ageMs = query.text === undefined ? limits.dashboardListMs : limits.dashboardSearchMs;
@@ -118,6 +131,14 @@ export class Router {
         return sendJson(response, await contentsView(swarm, { task, project }));
     }
     throw unknownPath(path);
+  }
+
+  /** One after another: a replay takes processor time and memory. */
+  async #replayed(query: Widened<PastQuery>): Promise<FairnessPast> {
+    const before = this.#replaying;
+    const replay = before.then(() => fairnessPast(this.#deps, query));
+    this.#replaying = replay.catch(() => undefined);
+    return await replay;
   }
 
   async #act([, verb = "", ...rest]: readonly string[], { request, response }: Exchange): Promise<void> {

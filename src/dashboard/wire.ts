@@ -19,6 +19,7 @@
 //   GET  /api/tasks/ID?project=P                  TaskDetail
 //   GET  /api/tasks/ID/contents?project=P         TaskContents
 //   GET  /api/fairness                            Fairness
+//   GET  /api/fairness/past?…PastQuery            FairnessPast
 //   GET  /api/resources                           Resources
 //   GET  /api/budgets                             Budgets
 //   GET  /api/events?…EventQuery                  EventPage
@@ -601,18 +602,75 @@ export interface Fairness {
     readonly times: readonly number[];
     readonly shares: Readonly<Record<string, readonly (number | null)[]>>;
   };
-  /** The newest 200 assignments, oldest first: the waterfall. */
-  readonly waterfall: readonly {
-    readonly at: number;
+  /** The newest 200, oldest first: the waterfall. */
+  readonly waterfall: readonly WaterfallRow[];
+}
+
+/** An assignment. */
+export interface WaterfallRow {
+  readonly at: number;
+  readonly project: string;
+  readonly user: string;
+  readonly task: string;
+  readonly agent: string;
+  readonly waitedMs: number;
+  /** `rule`, `guarantee`, `starvation-limit` */
+  readonly projectBy: string;
+  readonly userBy: string;
+}
+
+/** One moment of the past: a batch, an assignment of a task, or a time. Exactly one of `idx`, `task` and `at`; with
+ *  `idx`, `task` and `project` name the assignment within the batch. */
+export interface PastQuery {
+  readonly idx?: number;
+  readonly task?: string;
+  readonly project?: string;
+  /** With `task` alone. Default: the last attempt. */
+  readonly attempt?: number;
+  readonly at?: number;
+}
+
+/** Found by replay of the journal in the dashboard's process. */
+export interface FairnessPast {
+  readonly idx: number;
+  readonly at: number;
+  /** The first replayed batch. */
+  readonly firstIdx: number;
+  /** Up to the chosen assignment, the newest 200, oldest first. */
+  readonly waterfall: readonly WaterfallRow[];
+  /** The batch of the assignment before these; absent if the replay began with them. */
+  readonly earlierIdx?: number;
+  /** Right before the batch. `share`: part of the tokens of the guarantee's window; `target`: part of the credit weights
+   *  of waiting projects, absent for a project without waiting tasks. */
+  readonly projects: readonly {
+    readonly project: string;
+    readonly share: number;
+    readonly target?: number;
+    readonly queued: number;
+    readonly running: number;
+  }[];
+  /** Users with tasks in the queue of the chosen task, the longest wait first; at most 200. */
+  readonly users: readonly {
+    readonly project: string;
+    readonly user: string;
+    readonly waiting: number;
+    readonly oldestMs: number;
+  }[];
+  /** The chosen assignment; absent if the batch has none. */
+  readonly decision?: {
     readonly project: string;
     readonly user: string;
     readonly task: string;
+    readonly attempt: number;
     readonly agent: string;
-    readonly waitedMs: number;
-    /** `rule`, `guarantee`, `starvation-limit` */
-    readonly projectBy: string;
-    readonly userBy: string;
-  }[];
+    readonly kind: string;
+    /** The receipt in words. */
+    readonly why: string;
+    /** Whether the replay ranks the agents as the receipt does. */
+    readonly agrees: boolean;
+    readonly agents: WaitView["agents"];
+    readonly command: string;
+  };
 }
 
 export interface FairnessProject {

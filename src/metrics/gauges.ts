@@ -4,18 +4,10 @@
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { ProcessFigures } from "../process-watch.ts";
-import { projectGate } from "../scheduling/gates.ts";
+import { projectSharesOf } from "../scheduling/project-shares.ts";
 import { alphaAt } from "../scheduling/slot-planner.ts";
 import { totalAt } from "../state/rolling-window.ts";
-import {
-  type AgentRow,
-  type ProjectRow,
-  placesOf,
-  projectSettingsOf,
-  runsTasks,
-  type SwarmState,
-  type TaskQueue,
-} from "../state/state.ts";
+import { type AgentRow, placesOf, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
 import { OTHER_NAMES } from "./bounded-names.ts";
 import type { GaugeMetric, Labels, Metric, Registry } from "./registry.ts";
 
@@ -161,24 +153,19 @@ export class Gauges {
     if (!this.#byAgent) load.with({} as Labels<"agent">).set(online === 0 ? 0 : loads / online);
   }
 
-  /** Share, target and deficit as the rule set `budget` compares them: a project's part of all tokens of the
-   *  guarantee's window, and its credit weight's part of all waiting projects'. */
   #readProjects(state: SwarmState, now: Instant): void {
     const { share, target, deficit, reserved, budgetSpent, budgetLimit } = this.#metrics;
     const { swarmBudgetSpent, swarmBudgetLimit } = this.#metrics;
     const at = Math.max(now, state.at) as Instant;
-    const rows = [...state.projectById.values()].slice(0, limits.metricNamesMax);
-    const waiting = waitingProjects(state);
-    const weights = sumOf(waiting, (row) => projectSettingsOf(row).creditWeight);
-    const tokens = sumOf(state.projectById.values(), ({ ledger }) => totalAt(ledger.usage, at));
-    for (const row of rows) {
+    for (const { row, share: shareNow, target: targetNow } of projectSharesOf(state, now).slice(
+      0,
+      limits.metricNamesMax,
+    )) {
       const { project, ledger, settings } = row;
       const labels = { project };
-      const shareNow = tokens === 0 ? 0 : totalAt(ledger.usage, at) / tokens;
       share.with(labels).set(shareNow);
       reserved.with(labels).set(ledger.reserved);
-      if (waiting.has(row)) {
-        const targetNow = projectSettingsOf(row).creditWeight / weights;
+      if (targetNow !== undefined) {
         target.with(labels).set(targetNow);
         deficit.with(labels).set(shareNow - targetNow);
       }
@@ -343,18 +330,4 @@ function statusOf({ online, open }: AgentRow): (typeof agentStates)[number] {
 
 function loadOf({ open, maxConcurrent }: AgentRow): number {
   return open.size / maxConcurrent;
-}
-
-/** Projects with queued tasks whose gates are open. */
-function waitingProjects(state: SwarmState): ReadonlySet<ProjectRow> {
-  const rows = new Set<ProjectRow>();
-  for (const { memberByProject } of state.queueByKey.values())
-    for (const { row } of memberByProject.values()) if (projectGate(row) === undefined) rows.add(row);
-  return rows;
-}
-
-function sumOf<Row>(rows: Iterable<Row>, of: (row: Row) => number): number {
-  let sum = 0;
-  for (const row of rows) sum += of(row);
-  return sum;
 }

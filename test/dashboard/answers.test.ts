@@ -292,3 +292,51 @@ describe("a budget with too little left for the oldest task", () => {
     });
   });
 });
+
+describe("fairness at a past moment", () => {
+  const past = async (query: string) => await get(`fairness/past?${query}`);
+
+  it("of an assigned task: the decision, the turns before it, and the users that waited", async () => {
+    const found = await past("task=broken");
+    expect(found).toMatchObject({
+      firstIdx: 1,
+      decision: { task: "broken", user: "ann", agent: "a1", kind: "count", attempt: 1, agrees: true },
+      projects: expect.arrayContaining([{ project: "red", share: 1, queued: 0, running: 0 }]),
+    });
+    expect(found.decision.agents).toMatchObject([
+      { agent: "a1", standing: "feasible", capacity: 4, free: 4 },
+    ]);
+    expect(found.decision.command).toBe("waggle explain broken --attempt 1");
+    expect(found.waterfall).toMatchObject([
+      { task: "done", project: "red", user: "ann", agent: "a1" },
+      { task: "broken", project: "default" },
+    ]);
+    expect(await past(`idx=${found.idx}`)).toEqual(found);
+    expect(await past(`idx=${found.idx}&task=broken&project=default`)).toEqual(found);
+  });
+
+  it("of a time: the next assignment", async () => {
+    const { idx, at } = await past("task=done&attempt=1");
+    expect(await past(`at=${Math.floor(at)}`)).toMatchObject({ idx, decision: { task: "done" } });
+  });
+
+  it("of a batch without an assignment: only the turns before it", async () => {
+    const found = await past("idx=1");
+    expect(found).toMatchObject({ waterfall: [], users: [] });
+    expect(found).not.toHaveProperty("decision");
+  });
+
+  it.each([
+    ["no moment", "", 400, "idx"],
+    ["two moments", "idx=1&at=5", 400, "idx"],
+    ["a batch that is no number", "idx=x", 400, "idx"],
+    ["a batch beyond the end", "idx=99999", 400, "idx"],
+    ["a task without assignment", "task=stuck", 400, "task"],
+    ["an attempt that was not made", "task=broken&attempt=7", 400, "task"],
+    ["an unknown task", "task=nothing", 404, undefined],
+    ["a time without an assignment after it", `at=${Date.now() + 9e9}`, 400, undefined],
+  ])("refuses %s", async (_name, query, status, field) => {
+    const refused = await page.refusal(`/api/fairness/past?${query}`);
+    expect(refused).toMatchObject({ status, ...(field === undefined ? {} : { field }) });
+  });
+});

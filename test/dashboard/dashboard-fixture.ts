@@ -13,6 +13,7 @@ import {
   startDashboard,
 } from "../../src/dashboard/dashboard.ts";
 import type { ApiError, LiveMessageName, Session } from "../../src/dashboard/wire.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
 import type { ProcessFigures } from "../../src/process-watch.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
@@ -68,6 +69,7 @@ export class Fixture {
       {
         ...{ swarm, transport, subjects, clock, random: systemRandom, logger: silentLogger },
         ...{
+          openJournal: async () => new MemoryJournal(test.store),
           assetsFolder: folder,
           version: "0.0.0",
           project: "default",

@@ -6,6 +6,7 @@ import type {
   ActionVerb,
   ApiError,
   EventPage,
+  FairnessPast,
   History,
   HistoryWindow,
   Session,
@@ -45,6 +46,10 @@ export class Api {
 
   async contents(task: string, project: string): Promise<TaskContents> {
     return await asked(`/api/tasks/${encodeURIComponent(task)}/contents?${queryText({ project })}`);
+  }
+
+  async past(query: Filters, signal: AbortSignal): Promise<FairnessPast> {
+    return await asked(`/api/fairness/past?${queryText(query)}`, { signal });
   }
 
   async events(query: Filters, signal: AbortSignal): Promise<EventPage> {

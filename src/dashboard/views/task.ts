@@ -169,13 +169,18 @@ function waitView(wait: TaskWait): WaitView {
             ...defined({ next: position.next }),
           },
         }),
-    agents: agents
-      .slice(0, limits.dashboardCandidatesShown)
-      .map(({ agent, standing, servesKind, capacity, free, until, terms }) => ({
-        ...{ agent, standing, servesKind, capacity, free },
-        ...defined({ untilAt: until, score: terms?.score }),
-      })),
+    agents: standingViews(agents),
   };
+}
+
+/** As many agents as are shown. */
+export function standingViews(agents: readonly TaskWait["agents"][number][]): WaitView["agents"] {
+  return agents
+    .slice(0, limits.dashboardCandidatesShown)
+    .map(({ agent, standing, servesKind, capacity, free, until, terms }) => ({
+      ...{ agent, standing, servesKind, capacity, free },
+      ...defined({ untilAt: until, score: terms?.score }),
+    }));
 }
 
 type Place = NonNullable<TaskWait["position"]>["task"];

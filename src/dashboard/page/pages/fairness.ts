@@ -1,19 +1,20 @@
 // Fairness: share against target by project, now and in the past, and waits of users. The waterfall shows the newest
 // assignments, a line per task, coloured by user.
 
-import { useSignal } from "@preact/signals";
 import { h } from "preact";
 import type { Fairness, FairnessProject, FairnessUser } from "../../wire.ts";
-import { counted, duration, percent, whole } from "../format.ts";
+import { useDashboard } from "../context.ts";
+import { duration, percent, whole } from "../format.ts";
 import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
-import { empty, failure, head, loading, section, segments } from "../ui/states.ts";
+import { empty, failure, head, loading, section } from "../ui/states.ts";
 import { type Column, Table } from "../ui/table.ts";
 import { plainBadge } from "../ui/tone.ts";
-import { coloursOf, Waterfall } from "../ui/waterfall.ts";
 import { useLive } from "../use-live.ts";
+import { MomentPicker, PastFairnessPage } from "./fairness-past.ts";
+import { shareView, WaterfallSection } from "./waterfall-section.ts";
 
 /** Tasks of a project or a user. */
 const workColumns: readonly Column<Pick<FairnessProject, "queued" | "running">>[] = [
@@ -27,29 +28,29 @@ const workColumns: readonly Column<Pick<FairnessProject, "queued" | "running">>[
   },
 ];
 
+/** Filters that name a moment of the past. */
+const momentFilters = ["idx", "task", "project", "attempt", "at"] as const;
+
 export function FairnessPage(): View {
+  const { router } = useDashboard();
+  const { filters } = router.route.value;
+  const moment = Object.fromEntries(momentFilters.map((name) => [name, filters[name]]));
+  const isPast = [moment["idx"], moment["task"], moment["at"]].some(Boolean);
+  return isPast ? h(PastFairnessPage, { moment, key: JSON.stringify(moment) }) : h(PresentFairnessPage, {});
+}
+
+function PresentFairnessPage(): View {
   const { data, refused } = useLive("fairness");
-  const by = useSignal<"user" | "project">("user");
   if (refused.value !== undefined) return failure(refused.value.message);
   const fairness = data.value;
   if (fairness === undefined)
     return html`${head({ title: "Fairness", note: "…" })}<div class="card">${loading("Loading shares")}</div>`;
   const projects = Object.values(fairness.projects);
-  const side = segments(
-    "Colours by",
-    [
-      ["user", "By user"],
-      ["project", "By project"],
-    ] as const,
-    by.value,
-    (value) => (by.value = value),
-  );
-  const note = `the newest ${counted(fairness.waterfall.length, "assignment")}, each from its submission to its agent`;
   return html`
-    ${head({ title: "Fairness", note: noteOf(fairness) })}
+    ${head({ title: "Fairness", note: noteOf(fairness), side: h(MomentPicker, {}) })}
     ${projects.length === 0 ? nothing() : h(ProjectTable, { projects, windowMs: fairness.windowMs })}
     ${past(fairness)}
-    ${section({ title: "Waterfall", note, side }, waterfall(fairness, by.value))}
+    ${h(WaterfallSection, { rows: fairness.waterfall, note: "the newest " })}
     ${section({ title: "Users", note: "waits since the swarm began, the longest first" }, users(Object.values(fairness.users)))}
   `;
 }
@@ -124,18 +125,6 @@ function optional(ms: number | undefined): string {
   return ms === undefined ? "–" : duration(ms);
 }
 
-/** The bar is the share, and the mark is the target. */
-function shareView({ share, target }: FairnessProject): View {
-  const at = (value: number) => `${Math.min(100, Math.max(0, value * 100))}%`;
-  return html`<div class="pair">
-    <div class="share" role="img" aria-label=${`share ${percent(share)}, target ${percent(target)}`}>
-      <i style=${{ width: at(share) }}></i>
-      ${target > 0 && html`<b style=${{ left: at(target) }}></b>`}
-    </div>
-    <span class="small muted nowrap">${percent(share)} of ${percent(target)}</span>
-  </div>`;
-}
-
 function deficitText(deficit: number): string {
   const points = Math.round(deficit * 100);
   if (points === 0) return "even";
@@ -154,33 +143,6 @@ function past({ past: { times, shares } }: Fairness): View {
       columns: [times.map((at) => at / 1_000), ...names.map((name) => shares[name] ?? [])],
     }),
   );
-}
-
-function waterfall({ waterfall: rows }: Fairness, by: "user" | "project"): View {
-  if (rows.length === 0)
-    return html`<div class="card">
-      ${empty({ title: "No assignment yet", text: "With a burst of one user, the colours of the others soon stand between its own." })}
-    </div>`;
-  const groupOf = (row: Fairness["waterfall"][number]) =>
-    by === "project" ? row.project : `${row.project}/${row.user}`;
-  const colours = coloursOf(rows.map(groupOf));
-  const bars = rows.map((row) => ({
-    from: row.at - row.waitedMs,
-    to: row.at,
-    group: groupOf(row),
-    title: `${row.task} of ${row.project}/${row.user} waited ${duration(row.waitedMs)}, then ${row.agent}${why(row.projectBy, row.userBy)}`,
-  }));
-  return html`<div class="card pad">
-    ${h(Waterfall, { bars, colours })}
-    <p class="key">
-      ${[...colours].map(([group, at]) => html`<span key=${group}><i class=${`fill-${at}`}></i>${group}</span>`)}
-    </p>
-  </div>`;
-}
-
-function why(projectBy: string, userBy: string): string {
-  const reasons = [projectBy, userBy].filter((by) => by !== "rule");
-  return reasons.length === 0 ? "" : `, by ${[...new Set(reasons)].join(" and ").replaceAll("-", " ")}`;
 }
 
 function users(rows: readonly FairnessUser[]): View {

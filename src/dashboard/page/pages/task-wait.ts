@@ -46,7 +46,7 @@ function positionView({ project, user, task, waiting, next }: NonNullable<WaitVi
 
 const tones: Readonly<Record<string, Tone>> = { feasible: "good", probe: "good", full: "accent" };
 
-function standings(agents: WaitView["agents"]): View {
+export function standings(agents: WaitView["agents"]): View {
   return html`<div class="scroll-x">
     <table aria-label="How every agent stands">
       <thead><tr><th>Agent</th><th>Standing</th><th class="number">Free</th><th class="number mid">Score</th></tr></thead>

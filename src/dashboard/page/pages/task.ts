@@ -201,7 +201,8 @@ function attemptsNote({ attempts: all, attemptsOmitted, spec }: TaskDetail): str
   return `${all.length}${most}${lost}`;
 }
 
-function attempts({ attempts: all, nowAt, wait }: TaskDetail): View {
+function attempts(detail: TaskDetail): View {
+  const { attempts: all, wait } = detail;
   if (all.length === 0)
     return html`<div class="card">
       ${empty({ title: "No agent had it yet", ...(wait === undefined ? {} : { text: "The section above says why it waits." }) })}
@@ -213,12 +214,13 @@ function attempts({ attempts: all, nowAt, wait }: TaskDetail): View {
       .reverse()
       .map(
         (attempt) =>
-          html`<article class="card pad" key=${attempt.attempt} style=${{ marginBottom: "10px" }}>${attemptView(attempt, nowAt)}</article>`,
+          html`<article class="card pad" key=${attempt.attempt} style=${{ marginBottom: "10px" }}>${attemptView(attempt, detail)}</article>`,
       ),
   );
 }
 
-function attemptView(attempt: AttemptView, nowAt: number): View {
+function attemptView(attempt: AttemptView, { nowAt, task: { task, project } }: TaskDetail): View {
+  const of = { task, project };
   const {
     attempt: number,
     agent,
@@ -251,6 +253,7 @@ function attemptView(attempt: AttemptView, nowAt: number): View {
     ${error !== undefined && html`<p class="error-text section-head" style=${{ marginTop: "6px" }}>${error}</p>`}
     <p class="muted" style=${{ marginTop: "6px" }}>Why ${agent}: ${why}</p>
     ${receipt.candidates.length > 0 && candidates(receipt)}
+    <p class="small" style=${{ marginTop: "6px" }}><a href=${href(["fairness"], { idx: String(attempt.assignedIdx), ...of })}>All agents, shares and turns at that moment</a></p>
   `;
 }
 

@@ -49,9 +49,7 @@ export function Spans({ label, rows, from, to, axis }: SpansProps): View {
       ${ticks.map(
         (at) => html`<g key=${at}>
           <line class="grid" x1=${x(at)} x2=${x(at)} y1="0" y2=${height - AXIS + 4}></line>
-          <text x=${x(at)} y=${height - 5} text-anchor=${at === to ? "end" : "middle"}>
-            ${axis === "clock" ? clockTime(at) : duration(at - from)}
-          </text>
+          ${tickLabel(axis === "clock" ? clockTime(at) : duration(at - from), { x: x(at), y: height - 5, right: wide })}
         </g>`,
       )}
       ${rows.map(({ label: name, spans }, at) => {
@@ -63,6 +61,15 @@ export function Spans({ label, rows, from, to, axis }: SpansProps): View {
       })}
     </svg>
   </div>`;
+}
+
+/** Below its line, but never beyond the right end. */
+function tickLabel(
+  text: string,
+  { x, y, right }: { readonly x: number; readonly y: number; readonly right: number },
+): View {
+  const isAtEnd = x + (text.length * PIXELS_A_LETTER) / 2 > right;
+  return html`<text x=${isAtEnd ? right : x} y=${y} text-anchor=${isAtEnd ? "end" : "middle"}>${text}</text>`;
 }
 
 interface Place {
