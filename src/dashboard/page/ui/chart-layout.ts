@@ -36,6 +36,9 @@ const LETTER = 5.9;
 const HEIGHT = 38;
 const LINE = 12;
 const MARGIN = 12;
+/** From a group's edge to the states in it: at three sides, and above. */
+const GROUP = 10;
+const GROUP_TITLE = 24;
 /** A signal from so many states to the same state is listed instead of drawn. */
 const ALIKE_MIN = 4;
 
@@ -98,22 +101,51 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
   dagre.layout(graph);
 
   const { width = 0, height = 0 } = graph.graph();
+  const boxes = new Map(states.map(({ name }) => [name, graph.node(name) as Box]));
+  const boxOf = (name: string): Box => {
+    const inner = states.filter(({ parent }) => parent === name).map((state) => boxOf(state.name));
+    const own = boxes.get(name) ?? { x: 0, y: 0, width: 0, height: 0 };
+    return inner.length === 0 ? own : around(inner);
+  };
+  const placed = states.map(({ name, isFinal }) => ({
+    ...boxOf(name),
+    ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
+  }));
+  const above = Math.max(0, MARGIN - Math.min(...placed.map((box) => box.y - box.height / 2)));
   return {
     width,
-    height,
+    height: height + above,
     outer: listed(told, id),
-    states: states.map(({ name, isFinal }) => ({
-      ...(graph.node(name) as Point & { width: number; height: number }),
-      ...{ name, title: titles.get(name) ?? name, isFinal, isGroup: parents.has(name) },
-    })),
+    states: placed.map((state) => ({ ...state, y: state.y + above })),
     edges: graph.edges().flatMap((edge: dagre.Edge) => {
-      const { points, label, x, y } = graph.edge(edge) as unknown as {
-        points: Point[];
-        label: string;
-      } & Point;
-      return label === "" ? [] : [{ path: pathOf(points), label: label.split("\n"), x, y: y + 4 }];
+      const { points, label, x, y, width: wide } = graph.edge(edge) as unknown as Drawn;
+      const lowered = points.map((point) => ({ x: point.x, y: point.y + above }));
+      const box = boxOf(edge.v);
+      const path = edge.v === edge.w ? loopOf({ ...box, y: box.y + above }, x - wide / 2) : pathOf(lowered);
+      return label === "" ? [] : [{ path, label: label.split("\n"), x, y: y + above + 4 }];
     }),
   };
+}
+
+/** A rectangle by its middle. */
+interface Box extends Point {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** An edge as laid out. */
+interface Drawn extends Box {
+  readonly points: readonly Point[];
+  readonly label: string;
+}
+
+/** A group around its states, with room for the title above them. */
+function around(boxes: readonly Box[]): Box {
+  const left = Math.min(...boxes.map(({ x, width }) => x - width / 2)) - GROUP;
+  const right = Math.max(...boxes.map(({ x, width }) => x + width / 2)) + GROUP;
+  const top = Math.min(...boxes.map(({ y, height }) => y - height / 2)) - GROUP_TITLE;
+  const bottom = Math.max(...boxes.map(({ y, height }) => y + height / 2)) + GROUP;
+  return { x: (left + right) / 2, y: (top + bottom) / 2, width: right - left, height: bottom - top };
 }
 
 /** `queued, delayed: cancelled → cancelled`: a line for all states with the signal. */
@@ -148,6 +180,19 @@ function pathOf(points: readonly Point[]): string {
     path += `Q${round(point)} ${round({ x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 })}`;
   }
   return `${path}L${round(last)}`;
+}
+
+/** From a state to itself, at the right, up to its label. */
+function loopOf({ x, y, width, height }: Box, labelLeft: number): string {
+  const right = x + width / 2;
+  const far = Math.max(right + 12, labelLeft + 2);
+  const [above, below] = [y - height / 4, y + height / 4];
+  const curve = [
+    { x: far, y: above - 8 },
+    { x: far, y: below + 8 },
+    { x: right, y: below },
+  ];
+  return `M${round({ x: right, y: above })}C${curve.map(round).join(" ")}`;
 }
 
 function round({ x, y }: Point): string {

@@ -9,6 +9,9 @@ import type { ChartLayout, PlacedState } from "./chart-layout.ts";
 import { html, type View } from "./html.ts";
 import { loading } from "./states.ts";
 
+/** A wider chart shrinks down to this, and is then scrolled: smaller letters are hard to read. */
+const WIDTH_MIN = 720;
+
 export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const layout = useSignal<ChartLayout | undefined>(undefined);
   const shape = JSON.stringify([chart.states.map(({ name }) => name), chart.edges]);
@@ -23,16 +26,16 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const counts = new Map(chart.states.map(({ name, count }) => [name, count]));
   const tip = `tip-${chart.id}`;
   return html`
-    <svg width=${placed.width} height=${placed.height} viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
+    <svg style=${{ minWidth: `${Math.min(placed.width, WIDTH_MIN)}px` }} width=${placed.width} height=${placed.height} viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
       <defs>
         <marker id=${tip} width=${placed.width} height=${placed.height} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
           <path class="tip" d="M0 0 8 4 0 8z"></path>
         </marker>
       </defs>
       ${placed.states.filter(({ isGroup }) => isGroup).map((state) => box(state, counts.get(state.name)))}
+      ${placed.edges.map(({ path }, at) => html`<path key=${at} class="edge" d=${path} marker-end=${`url(#${tip})`}></path>`)}
       ${placed.edges.map(
-        ({ path, label, x, y }, at) => html`<g key=${at}>
-          <path class="edge" d=${path} marker-end=${`url(#${tip})`}></path>
+        ({ label, x, y }, at) => html`<g key=${`label ${at}`} class="signal">
           ${label.map((line, row) => html`<text x=${x} y=${y + row * 12 - (label.length - 1) * 6} text-anchor="middle">${line}</text>`)}
         </g>`,
       )}
