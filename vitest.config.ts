@@ -18,6 +18,7 @@ export const longSuites = [
   "test/journal/nats-cluster.test.ts",
   "test/chaos/main.test.ts",
   "test/dashboard/browser/pages.test.ts",
+  "test/dashboard/browser/markup.test.ts",
   "test/ground/one-server.test.ts",
   "test/ground/three-oldest.test.ts",
   "test/ground/three-middle.test.ts",

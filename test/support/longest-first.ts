@@ -12,6 +12,7 @@ const longest = [
   "test/cli/swarm.test.ts",
   "test/ground/three-newest.test.ts",
   "test/dashboard/browser/pages.test.ts",
+  "test/dashboard/browser/markup.test.ts",
   "test/ground/three-oldest.test.ts",
   "test/cli/torture.test.ts",
   "test/cli/demo.test.ts",

@@ -74,6 +74,26 @@ export async function readSession(): Promise<Session> {
   return await asked("/api/session");
 }
 
+export interface Refusal {
+  readonly status: number;
+  readonly error: ApiError["error"];
+}
+
+/** Why a live view was refused, which EventSource does not tell; undefined if it is answered now. */
+export async function refusalOf(address: string): Promise<Refusal | undefined> {
+  const ended = new AbortController();
+  try {
+    const response = await fetch(address, { credentials: "same-origin", signal: ended.signal });
+    if (response.ok) return undefined;
+    const error = errorIn(await response.json());
+    return error && { status: response.status, error };
+  } catch {
+    return undefined; // the server is gone again: the next try says so
+  } finally {
+    ended.abort();
+  }
+}
+
 /** Without absent and empty values. */
 export function queryText(query: Filters): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));

@@ -4,7 +4,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { patched } from "../merge-patch.ts";
 import type { ApiError, EventRow, HistoryPoint, LiveMessages, LiveView, LiveViews } from "../wire.ts";
-import { ApiFailure, messageOf, readSession } from "./api.ts";
+import { ApiFailure, messageOf, readSession, refusalOf } from "./api.ts";
 import { RECONNECT_MS, RECONNECT_MS_MAX, UPDATE_MS } from "./bounds.ts";
 import { type Filters, href } from "./router.ts";
 
@@ -193,14 +193,25 @@ export class Live {
   async #fail(): Promise<void> {
     this.#close();
     this.#connection.value = "lost";
-    const { what, message } = await readSession().then(
-      () => ({
-        what: "dashboard" as const,
-        message: "The live view ended. Too many views may be open: close one in another window",
-      }),
+    const wanted = this.#wanted;
+    if (wanted === undefined) return;
+    const reason = await readSession().then(
+      () => refusalOf(wanted.address),
       (error: unknown) => ({ what: whatOf(error), message: messageOf(error) }),
     );
-    if (this.#source !== undefined || this.#wanted === undefined) return;
+    if (this.#source !== undefined || this.#wanted !== wanted) return;
+    const isWrong = reason !== undefined && "status" in reason && reason.status === BAD_REQUEST;
+    if (isWrong) {
+      wanted.refused.value = reason.error;
+      this.#answered();
+      return;
+    }
+    const { what, message } =
+      reason === undefined
+        ? ended
+        : "status" in reason
+          ? { what: "dashboard" as const, message: reason.error.message }
+          : reason;
     if (this.#lost.peek()?.what !== what) {
       const sinceAt = this.#isOwnLoss() ? (this.#lost.peek()?.sinceAt ?? Date.now()) : Date.now();
       this.#lost.value = { what, sinceAt, message, next: "waggle up" };
@@ -223,6 +234,10 @@ export class Live {
     this.#source = undefined;
   }
 }
+
+/** The address of the view is wrong: no later try succeeds. */
+const BAD_REQUEST = 400;
+const ended = { what: "dashboard", message: "The live view ended" } as const;
 
 function whatOf(error: unknown): "dashboard" | "session" {
   return error instanceof ApiFailure && error.code === "WAGGLE_FORBIDDEN" ? "session" : "dashboard";

@@ -13,6 +13,7 @@ import { html, type View } from "../ui/html.ts";
 import { empty, failure, head, loading, section } from "../ui/states.ts";
 import { Table } from "../ui/table.ts";
 import { badge } from "../ui/tone.ts";
+import { useLive } from "../use-live.ts";
 import { standings } from "./task-wait.ts";
 import { shareView, WaterfallSection } from "./waterfall-section.ts";
 
@@ -20,6 +21,7 @@ const crumb = html`<a href=${href(["fairness"])}>Fairness now</a>`;
 
 export function PastFairnessPage({ moment }: { readonly moment: Filters }): View {
   const { api } = useDashboard();
+  useLive("fairness"); // the page says when the swarm is lost, also here
   const found = useSignal<FairnessPast | undefined>(undefined);
   const error = useSignal<string | undefined>(undefined);
   useEffect(() => {
@@ -142,8 +144,8 @@ export function MomentPicker(): View {
     if (event.key === "Enter") show();
   };
   const typed = (event: InputEvent) => (event.target as HTMLInputElement).value;
-  return html`<div class="row" role="group" aria-label="A moment of the past">
-    <input type="search" size="14" placeholder="Batch or task" aria-label="Batch index or task id" value=${text.value}
+  return html`<div class="row moment" role="group" aria-label="A moment of the past">
+    <input type="search" placeholder="Batch or task" aria-label="Batch index or task id" value=${text.value}
       onInput=${(event: InputEvent) => (text.value = typed(event))} onKeyDown=${onKeyDown} />
     <input type="datetime-local" step="1" aria-label="Time" value=${time.value}
       onInput=${(event: InputEvent) => (time.value = typed(event))} onKeyDown=${onKeyDown} />
