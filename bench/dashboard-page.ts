@@ -5,18 +5,12 @@
 //     npm run bench:dashboard-page       each page for 10 s; exits 1 above 100 ms/s, 50 ms, or 4 changes per second
 //     npm run bench:dashboard-page -- --only agents --seconds 5
 
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { connect, type Swarm } from "waggledance";
+import type { Swarm } from "waggledance";
 import { type OpenedPage, openPage, startBrowser } from "../test/dashboard/browser/browser.ts";
-import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
 import { readFlags } from "../test/support/script-flags.ts";
-import { Children, stopAtSignals } from "./harness/children.ts";
-import { startCoordinator } from "./harness/coordinator.ts";
-import { startDashboard } from "./harness/dashboard.ts";
+import { startWatchedSwarm } from "./harness/dashboard.ts";
 
 const addresses = {
   ...{ overview: "/", agents: "/agents", agent: "/agents/worker-7", tasks: "/tasks", fairness: "/fairness" },
@@ -113,19 +107,9 @@ function keepSubmitting(swarm: Swarm): { stop(): Promise<void> } {
 }
 
 async function main(): Promise<number> {
-  const binary = findNatsServers()[0]?.path;
-  if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
-  const children = new Children((sentence) => console.error(`! ${sentence}`));
-  const folder = mkdtempSync(join(tmpdir(), "waggle-bench-"));
-  stopAtSignals(children, folder);
-  const server = await startNatsServer({ binary, jetstream: true });
+  const { swarm, url, stop } = await startWatchedSwarm("agents");
   const browser = await startBrowser();
   try {
-    const where = ["--nats", server.url, "--swarm", "bench"];
-    await startCoordinator(children, { upArguments: where });
-    const { url } = await startDashboard(children, { folder, where });
-    await children.startProcess("agents", server.url);
-    const swarm = await connect({ nats: server.url, swarm: "bench" });
     const load = keepSubmitting(swarm);
     const opened = await openPage(browser, { theme: "light", width: 1_400 });
     await opened.page.goto(url);
@@ -143,14 +127,11 @@ async function main(): Promise<number> {
       );
     }
     await load.stop();
-    await swarm.close();
     if (isOver) console.error("a page needs more than is allowed");
     return isOver ? 1 : 0;
   } finally {
     await browser.close();
-    await children.stopAll();
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await stop();
   }
 }
 

@@ -6,19 +6,13 @@
 //     npm run bench:dashboard-views -- --rounds 3 --rate 500
 
 import type { ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { connect, type Swarm } from "waggledance";
+import type { Swarm } from "waggledance";
 import { limits } from "../src/limits.ts";
-import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
 import { readFlags } from "../test/support/script-flags.ts";
-import { Children, stopAtSignals } from "./harness/children.ts";
-import { startCoordinator } from "./harness/coordinator.ts";
-import { startDashboard } from "./harness/dashboard.ts";
+import { startWatchedSwarm } from "./harness/dashboard.ts";
 import { processorMs } from "./harness/processor.ts";
 import { median } from "./harness/statistics.ts";
 
@@ -163,19 +157,9 @@ async function measure({ load, coordinator, dashboard }: Parts): Promise<Measure
 }
 
 async function main(): Promise<number> {
-  const binary = findNatsServers()[0]?.path;
-  if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
-  const children = new Children((sentence) => console.error(`! ${sentence}`));
-  const folder = mkdtempSync(join(tmpdir(), "waggle-bench-"));
-  stopAtSignals(children, folder);
-  const server = await startNatsServer({ binary, jetstream: true });
+  const { swarm, coordinator, dashboard, url, stop } = await startWatchedSwarm("noop-agent");
   try {
-    const where = ["--nats", server.url, "--swarm", "bench"];
-    const coordinator = await startCoordinator(children, { upArguments: where });
-    await children.startProcess("noop-agent", server.url);
-    const { dashboard, url } = await startDashboard(children, { folder, where });
     const viewers = await Viewers.of(url);
-    const swarm = await connect({ nats: server.url, swarm: "bench" });
     const parts = { load: new Load(swarm), coordinator, dashboard };
     await delay(WARM_UP_MS);
     const ratios: number[] = [];
@@ -196,7 +180,6 @@ async function main(): Promise<number> {
       );
     }
     await parts.load.stop();
-    await swarm.close();
     const middle = median(ratios);
     console.log(
       `the leader's CPU per task with ${values.views} live views over none, at ${rate} tasks/s: median ${middle.toFixed(3)} ` +
@@ -205,9 +188,7 @@ async function main(): Promise<number> {
     if (middle > Number(values.require)) console.error(`the median ratio is above ${values.require}`);
     return middle > Number(values.require) ? 1 : 0;
   } finally {
-    await children.stopAll();
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await stop();
   }
 }
 
