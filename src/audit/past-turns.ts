@@ -1,6 +1,6 @@
-// Whose turn it was at one moment of the past: the assignments before, each project's share and target, the users that
-// waited, and all agents as they stood for the chosen task. Found by replay, away from the leader. Not here: reading up
-// to the moment (journal/read-to.ts).
+// Whose turn it was at one moment of the past: the assignments before, and all agents as they stood for the chosen
+// task. Shares of projects and waiting users are those right before. Found by replay, away from the leader. Not here:
+// reading up to the moment (journal/read-to.ts).
 
 import type { Clock } from "../clock.ts";
 import { InvalidValueError } from "../errors.ts";

@@ -4,6 +4,7 @@
 import { hostname, networkInterfaces } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
+import { pastTurns } from "../audit/past-turns.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { connect } from "../client/connect.ts";
 import { systemClock, systemRandom } from "../clock.ts";
@@ -90,7 +91,14 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
     {
       ...{ swarm, transport, subjects: subjectsOf(swarmId(settings.swarm)), logger, project, user },
       ...{ clock: systemClock, random: systemRandom, version: packageVersion() },
-      openJournal: async () => (await openJournal(context, undefined)).reader,
+      pastTurns: async (moment) => {
+        const { reader } = await openJournal(context, undefined);
+        try {
+          return await pastTurns({ journal: reader, clock: systemClock }, moment);
+        } finally {
+          await reader.close();
+        }
+      },
       assetsFolder: fileURLToPath(new URL("../../dashboard/", import.meta.url)),
       broker: { url: describeAddress(found.address), name, version },
     },

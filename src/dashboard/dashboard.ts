@@ -6,10 +6,10 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
+import type { PastMoment, PastTurns } from "../audit/past-turns.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock, Random } from "../clock.ts";
 import { BrokerError, InvalidConfigError, messageOf } from "../errors.ts";
-import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { ProcessWatch } from "../process-watch.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -43,8 +43,8 @@ export interface DashboardDeps {
   /** Project and user of submitted tasks that name none. */
   readonly project: string;
   readonly user?: string | undefined;
-  /** Opens the swarm's journal to read the past, away from the leader. */
-  readonly openJournal: () => Promise<JournalReader>;
+  /** Replays the swarm's journal, away from the leader. */
+  readonly pastTurns: (moment: PastMoment) => Promise<PastTurns>;
   /** The server, without credentials. */
   readonly broker: Pick<System["broker"], "url" | "name" | "version">;
 }
@@ -173,7 +173,7 @@ export async function startDashboard(
       live,
       actions,
       session,
-      openJournal: deps.openJournal,
+      pastTurns: deps.pastTurns,
     },
   });
   const server = createServer((request, response) => {

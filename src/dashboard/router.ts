@@ -3,7 +3,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock } from "../clock.ts";
-import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { parseJson } from "../protocol/codec.ts";
 import type { Actions } from "./actions.ts";
@@ -30,7 +29,7 @@ import { SharedAnswers } from "./shared-answers.ts";
 import type { SwarmWatch } from "./swarm-watch.ts";
 import { contentsView } from "./views/contents.ts";
 import { eventsPage } from "./views/events.ts";
-import { fairnessPast } from "./views/fairness-past.ts";
+import { fairnessPast, type PastDeps } from "./views/fairness-past.ts";
 import type { Views } from "./views/sources.ts";
 import { tasksView } from "./views/tasks.ts";
 import type { FairnessPast, PastQuery, Session, TaskPage } from "./wire.ts";
@@ -46,7 +45,7 @@ export interface RouterDeps {
   readonly live: LiveViews;
   readonly actions: Actions;
   readonly session: () => Session;
-  readonly openJournal: () => Promise<JournalReader>;
+  readonly pastTurns: PastDeps["pastTurns"];
 }
 
 const plainViews = ["overview", "agents", "fairness", "resources", "budgets", "system"] as const;

@@ -640,8 +640,8 @@ export interface FairnessPast {
   readonly waterfall: readonly WaterfallRow[];
   /** The batch of the assignment before these; absent if the replay began with them. */
   readonly earlierIdx?: number;
-  /** Right before the batch. `share`: part of the tokens of the guarantee's window; `target`: part of the credit weights
-   *  of waiting projects, absent for a project without waiting tasks. */
+  /** Right before. `share`: part of the tokens of the guarantee's window. `target`: part of the credit weights
+   *  of waiting projects; absent for a project without waiting tasks. */
   readonly projects: readonly {
     readonly project: string;
     readonly share: number;

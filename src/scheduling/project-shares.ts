@@ -1,5 +1,5 @@
-// Share and target of each project at one instant, as the rule set `budget` compares them: a project's part of all
-// tokens of the guarantee's window, and the part of its credit weight among the waiting projects.
+// Share and target of each project at one instant, as the rule set `budget` compares them. The share is the project's
+// part of all tokens of the guarantee's window. The target is the part of its credit weight among the waiting projects.
 
 import type { Instant } from "../ids.ts";
 import { totalAt } from "../state/rolling-window.ts";

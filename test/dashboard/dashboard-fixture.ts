@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pastTurns } from "../../src/audit/past-turns.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { type Clock, systemClock, systemRandom } from "../../src/clock.ts";
@@ -69,7 +70,8 @@ export class Fixture {
       {
         ...{ swarm, transport, subjects, clock, random: systemRandom, logger: silentLogger },
         ...{
-          openJournal: async () => new MemoryJournal(test.store),
+          pastTurns: async (moment) =>
+            await pastTurns({ journal: new MemoryJournal(test.store), clock }, moment),
           assetsFolder: folder,
           version: "0.0.0",
           project: "default",

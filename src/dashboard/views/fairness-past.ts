@@ -1,11 +1,9 @@
 // The page of fairness at one moment of the past, from a replay of the journal in this process.
 
 import { describeReceipt } from "../../audit/describe.ts";
-import { type PastAssignment, type PastTurns, pastTurns } from "../../audit/past-turns.ts";
+import type { PastAssignment, PastMoment, PastTurns } from "../../audit/past-turns.ts";
 import type { Swarm } from "../../client/swarm.ts";
-import type { Clock } from "../../clock.ts";
 import { InvalidValueError } from "../../errors.ts";
-import type { JournalReader } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
 import { taskCommand } from "../command-text.ts";
 import { defined, type Widened } from "../defined.ts";
@@ -14,29 +12,17 @@ import { standingViews } from "./task.ts";
 
 export interface PastDeps {
   readonly swarm: Pick<Swarm, "story" | "events">;
-  readonly clock: Clock;
-  /** The swarm's journal, to be closed by the caller. */
-  readonly openJournal: () => Promise<JournalReader>;
+  readonly pastTurns: (moment: PastMoment) => Promise<PastTurns>;
 }
 
 /** @throws InvalidValueError: which moment does not exist; AuditTrimmedError; as `story` */
 export async function fairnessPast(deps: PastDeps, query: Widened<PastQuery>): Promise<FairnessPast> {
-  const { clock } = deps;
   const moment = await momentOf(deps, query);
-  const journal = await deps.openJournal();
-  try {
-    return viewOf(
-      await pastTurns(
-        { journal, clock },
-        { ...moment, most: limits.dashboardAssignmentsShown, before: limits.dashboardPastBatches },
-      ),
-    );
-  } finally {
-    await journal.close();
-  }
+  const bounds = { most: limits.dashboardAssignmentsShown, before: limits.dashboardPastBatches };
+  return viewOf(await deps.pastTurns({ ...moment, ...bounds }));
 }
 
-type Moment = Pick<Parameters<typeof pastTurns>[1], "idx" | "task">;
+type Moment = Pick<PastMoment, "idx" | "task">;
 
 async function momentOf({ swarm }: PastDeps, query: Widened<PastQuery>): Promise<Moment> {
   const { idx, task, project, attempt, at } = query;
