@@ -1,0 +1,231 @@
+// The client for Python against the production coordinator over a real connection. Every message that the client sends
+// is checked against the schemas of the wire.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { z } from "zod";
+import { DevelopmentBroker } from "../../src/broker/server.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { swarmId } from "../../src/ids.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
+import * as schemas from "../../src/protocol/schemas.ts";
+import * as slots from "../../src/protocol/slot-schemas.ts";
+import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { hasProgram } from "../support/programs.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+const folder = fileURLToPath(new URL("../../clients/python", import.meta.url));
+const secret = "for-tests-only";
+
+const schemaByVerb: Readonly<Record<string, z.ZodType>> = {
+  join: schemas.joinRequestSchema,
+  leave: schemas.leaveRequestSchema,
+  heartbeat: schemas.heartbeatSchema,
+  progress: schemas.progressSchema,
+  chunk: schemas.chunksSchema,
+  result: schemas.resultRequestSchema,
+  acquire: slots.acquireRequestSchema,
+  release: slots.releaseRequestSchema,
+  submit: schemas.submitRequestSchema,
+  await: schemas.awaitRequestSchema,
+};
+
+let broker: DevelopmentBroker;
+let transport: NatsTransport;
+let coordinator: Coordinator;
+let swarm: Swarm;
+let url: string;
+const verbs = new Set<string>();
+const wrong: string[] = [];
+
+describe.runIf(hasProgram("python3", "the client for Python"))("the client for Python", () => {
+  beforeAll(async () => {
+    broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
+    const port = await broker.listen();
+    url = `nats://${secret}@127.0.0.1:${port}`;
+    transport = await connectNats({
+      urls: [`nats://127.0.0.1:${port}`],
+      credentials: { kind: "token", token: secret },
+      name: "test",
+    });
+    transport.subscribe("waggle.v1.test.>", ({ subject, data }) => {
+      const [, , , sender, , ...rest] = subject.split(".");
+      const verb = rest.at(-1) ?? "";
+      const schema = sender === "agent" || sender === "project" ? schemaByVerb[verb] : undefined;
+      if (schema === undefined) return;
+      verbs.add(verb);
+      const read = schema.safeParse(JSON.parse(Buffer.from(data).toString()));
+      if (!read.success) wrong.push(`${subject}: ${read.error.message}`);
+    });
+    coordinator = await startCoordinator({
+      id: "c1",
+      swarm: swarmId("test"),
+      transport,
+      journal: new MemoryJournal(new MemoryJournalStore()),
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+    });
+    await coordinator.whenLeading();
+    swarm = await connect({ swarm: "test", nats: url });
+    await swarm.setResource("gpu", { slots: 1 });
+  });
+
+  afterAll(async () => {
+    await swarm?.close();
+    await coordinator?.stop();
+    await transport?.close();
+    await broker?.close();
+  });
+
+  it("submits, runs, streams, fails, and gives every result", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def handler(task):
+          if task.payload == "bad": raise w.InvalidInput("no")
+          if task.payload == "boom": raise RuntimeError("broken")
+          if task.payload == "stream": return parts()
+          task.report_tokens(7); task.progress(0.5, "half")
+          return {"json": task.json()["n"] * 2, "bytes": b"\\xff", "none": None}[task.json()["give"]]
+      def parts():
+          yield "bees "
+          yield "dance"
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["work"], handler, max_concurrent=4, id="py"):
+              say(swarm.submit("work", {"n": 21, "give": "json"}).result(20))
+              say(list(swarm.submit("work", {"n": 1, "give": "bytes"}).result(20)))
+              say(swarm.submit("work", {"n": 1, "give": "none"}).result(20))
+              task = swarm.submit("work", "stream", stream=True)
+              say([tuple(chunk) for chunk in task.chunks()], task.result(20))
+              for payload in ("bad", "boom"):
+                  try: swarm.submit("work", payload, maxAttempts=1).result(20)
+                  except w.WaggleError as error: say(error.code, error.outcome["error"])
+              say(swarm.task(task.id).result(20))
+              many = [swarm.submit("work", {"n": n, "give": "json"}) for n in range(50)]
+              say(sum(int(each.result(20)) for each in many))
+    `);
+    expect(printed).toEqual([
+      ["42"],
+      [[255]],
+      [""],
+      [
+        [
+          [1, 0, "bees "],
+          [1, 1, "dance"],
+        ],
+        "bees dance",
+      ],
+      ["WAGGLE_TASK_FAILED", "no"],
+      ["WAGGLE_TASK_DEAD_LETTERED", "broken"],
+      ["bees dance"],
+      [2450],
+    ]);
+  });
+
+  it("holds slots in turn, and gives up a wait", async () => {
+    const printed = await python(`
+      import waggledance as w
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.acquire("gpu") as slot:
+              try: swarm.acquire("gpu", timeout=0.2)
+              except w.WaggleError as error: say(error.code)
+          with swarm.acquire("gpu"): say(swarm.query("status")["resources"][0]["inUse"])
+          try: swarm.acquire("nothing")
+          except w.WaggleError as error: say(error.code)
+    `);
+    expect(printed).toEqual([["WAGGLE_ACQUIRE_TIMED_OUT"], [1], ["WAGGLE_UNKNOWN_RESOURCE"]]);
+  });
+
+  it("reads events, and says coded errors", async () => {
+    const printed = await python(`
+      import waggledance as w, os, tempfile
+      with w.connect(url, swarm="test") as swarm:
+          say([event["type"] for event in swarm.events()][:2])
+          task = swarm.submit("nobody", id="waits")
+          try: task.outcome(0.3)
+          except w.WaggleError as error: say(error.code)
+          try: swarm.submit("nobody", id="waits", priority=1)
+          except w.WaggleError as error: say(error.code)
+          try: swarm.submit("two words")
+          except w.WaggleError as error: say(error.code, error.field)
+          try: swarm.task("unknown").outcome(5)
+          except w.WaggleError as error: say(error.code)
+      os.chdir(tempfile.mkdtemp())
+      try: w.connect()
+      except w.WaggleError as error: say(error.code)
+      try: w.connect("nats://127.0.0.1:1")
+      except w.WaggleError as error: say(error.code)
+      try: w.connect(url.replace("for-tests-only", "wrong"))
+      except w.WaggleError as error: say(error.code)
+    `);
+    expect(printed).toEqual([
+      [["TermStarted", expect.any(String)]],
+      ["WAGGLE_WAIT_TIMED_OUT"],
+      ["WAGGLE_CONFLICT"],
+      ["WAGGLE_INVALID_MESSAGE", "kind"],
+      ["WAGGLE_UNKNOWN_TASK"],
+      ["WAGGLE_NO_BROKER"],
+      ["WAGGLE_UNREACHABLE"],
+      ["WAGGLE_UNAUTHORIZED"],
+    ]);
+  });
+
+  it("obeys a revocation, a second process under its id, and a lost connection", async () => {
+    const printed = await python(`
+      import waggledance as w, socket, time
+      def slow(task):
+          task.aborted.wait(20)
+          return "aborted" if task.aborted.is_set() else "late"
+      with w.connect(url, swarm="test") as swarm:
+          first = swarm.agent(["slow", "quick"], lambda task: slow(task) if task.kind == "slow" else "q", max_concurrent=2, id="twin")
+          task = swarm.submit("slow", maxAttempts=1)
+          while not first.held: time.sleep(0.01)
+          say(task.id)
+          swarm.nats.socket.shutdown(socket.SHUT_RDWR)
+          say(swarm.submit("quick").result(20))
+          swarm.nats.ask(f"{swarm.prefix}.project.default.revoke", {"tasks": [{"task": task.id, "attempt": 1}]})
+          say(task.outcome(20)["state"])
+          second = w.connect(url, swarm="test").agent(["quick"], lambda task: "second", id="twin")
+          say(first.ended.wait(20), first.error.code)
+          say(swarm.submit("quick").result(20))
+          say(second.drain(20))
+    `);
+    expect(printed.slice(1)).toEqual([["q"], ["dead-lettered"], [true, "WAGGLE_FENCED"], ["second"], [true]]);
+  });
+
+  it("sends nothing but messages of the wire", () => {
+    expect(wrong).toEqual([]);
+    expect([...verbs].sort()).toEqual(Object.keys(schemaByVerb).sort());
+  });
+});
+
+/** Runs a program. @returns the arguments of its calls of `say` */
+async function python(program: string): Promise<unknown[]> {
+  const indent = /^\n( *)/.exec(program)?.[1] ?? "";
+  const lines = program.split("\n").map((line) => line.slice(indent.length));
+  const head = `import json, sys; url = ${JSON.stringify(url)}; say = lambda *all: print(json.dumps(all), flush=True)`;
+  const child = spawn("python3", ["-c", [head, ...lines].join("\n")], {
+    env: { PATH: process.env["PATH"], PYTHONPATH: folder },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (data: Buffer) => {
+    stdout += data;
+  });
+  child.stderr.on("data", (data: Buffer) => {
+    stderr += data;
+  });
+  const [code] = await once(child, "close");
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
