@@ -75,7 +75,9 @@ export async function compare(held: Replay, live: LiveSegment, journal: JournalR
   const areBothKnown = ofHeld !== undefined && ofLog !== undefined;
   if (common > 0 && areBothKnown && ofHeld !== ofLog) return "different";
   if (end.isCutShort) return (await hasReadAll(held, live, journal)) ? "longer" : "unreadable";
-  if (common > 0 && common < heldIdx && ofHeld === undefined) return "different";
+  // A log read from a base does not know earlier hashes. An earlier segment than its own was sealed before.
+  const isEarlier = (held.place?.segment ?? 0) > live.number;
+  if (common > 0 && common < heldIdx && ofHeld === undefined && !isEarlier) return "different";
   return heldIdx > idx ? "longer" : "beginning";
 }
 

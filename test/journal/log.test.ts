@@ -231,6 +231,15 @@ describe("a local log compares with the stored log", () => {
     expect(await compare(more, await live(), journal)).toBe("longer");
   });
 
+  it("as longer, read from a base, if the stored log lost all segments from the base on", async () => {
+    await next(true);
+    append(2);
+    const held = await read();
+    store.loseTail(1, 2);
+    store.loseSegment(2);
+    expect(await compare(held, await live(), journal)).toBe("longer");
+  });
+
   it("as different if the batches of one index differ", async () => {
     const held = await read();
     const { tail: end } = held;
