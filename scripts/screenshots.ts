@@ -49,6 +49,8 @@ async function takeForReadme(swarm: LivelySwarm): Promise<void> {
 async function takeAll(swarm: LivelySwarm, into: string): Promise<void> {
   await mkdir(into, { recursive: true });
   const waiting = await swarm.swarm.submit({ id: "waits-for-a-painter", kind: "paint", payload: "a hive" });
+  const task = await failedTask(swarm);
+  const past = task.replace(/^\/tasks\/([^/]+)\/(.+)$/, "/fairness?project=$1&task=$2");
   const paths = {
     ...{
       overview: "/",
@@ -58,7 +60,7 @@ async function takeAll(swarm: LivelySwarm, into: string): Promise<void> {
       fairness: "/fairness",
     },
     ...{ resources: "/resources", budgets: "/budgets", events: "/events", system: "/system" },
-    ...{ task: await failedTask(swarm), waiting: `/tasks/default/${waiting.id}` },
+    ...{ task, past, waiting: `/tasks/default/${waiting.id}` },
     ...{
       filtered: "/tasks?state=failed,dead-lettered&kind=ocr",
       nothing: "/tasks?kind=none",

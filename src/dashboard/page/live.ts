@@ -191,10 +191,10 @@ export class Live {
 
   /** The stream broke, and the browser gives no reason. A question to the server finds the reason. */
   async #fail(): Promise<void> {
-    this.#close();
-    this.#connection.value = "lost";
+    this.#close(); // takes what came before the end: the view may be refused
     const wanted = this.#wanted;
-    if (wanted === undefined) return;
+    if (wanted === undefined || wanted.refused.peek() !== undefined) return;
+    this.#connection.value = "lost";
     const reason = await readSession().then(
       () => refusalOf(wanted.address),
       (error: unknown) => ({ what: whatOf(error), message: messageOf(error) }),

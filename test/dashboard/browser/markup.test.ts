@@ -125,6 +125,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)(suite, () =>
       await page.goto(new URL(path, url).href);
       await page.getByRole("heading", { level: 1 }).waitFor();
       await expect.poll(async () => await page.locator("main .skeleton").count()).toBe(0);
+      await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
       await look?.(page);
       shown.push(await textOf(page));
       expect(await page.evaluate("ran"), path).toEqual([]);

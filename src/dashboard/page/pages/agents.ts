@@ -6,7 +6,7 @@ import { useDashboard } from "../context.ts";
 import { counted, duration, percent, whole } from "../format.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
-import { empty, failure, head, loading } from "../ui/states.ts";
+import { empty, head, loading, refusedView } from "../ui/states.ts";
 import { type Column, Table } from "../ui/table.ts";
 import { badge, bar, plainBadge, type Tone } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
@@ -65,7 +65,7 @@ export function AgentsPage(): View {
   const { router } = useDashboard();
   const { filters } = router.route.value;
   const { data, refused } = useLive("agents");
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Agents", refused.value.message);
   const agents = data.value;
   const shown =
     agents === undefined

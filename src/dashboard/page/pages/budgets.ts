@@ -6,13 +6,13 @@ import { asSentence, count, counted, dateTime, percent, whole, window } from "..
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
-import { empty, failure, head, loading, section } from "../ui/states.ts";
+import { empty, head, loading, refusedView, section } from "../ui/states.ts";
 import { badge, bar, plainBadge } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 
 export function BudgetsPage(): View {
   const { data, refused } = useLive("budgets");
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Budgets", refused.value.message);
   const budgets = data.value;
   return html`
     ${head({ title: "Budgets", note: "Tokens in a rolling window: what was spent returns when the window has passed. Rates of agent types" })}

@@ -11,7 +11,7 @@ import { counted, exactTime, figure, whole } from "../format.ts";
 import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
-import { empty, failure, head, loading } from "../ui/states.ts";
+import { empty, head, loading, refusedView } from "../ui/states.ts";
 import { type Placement, VirtualList } from "../ui/virtual-list.ts";
 import { useLive } from "../use-live.ts";
 
@@ -45,7 +45,7 @@ export function EventsPage(): View {
     skipped.value = 0;
     older.value = { isBusy: false };
   }, [key]);
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Events", refused.value.message);
 
   const pause = () => {
     isPaused.value = !isPaused.peek();

@@ -9,7 +9,7 @@ import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
-import { empty, failure, head, loading, section } from "../ui/states.ts";
+import { empty, head, loading, refusedView, section } from "../ui/states.ts";
 import { type Column, Table } from "../ui/table.ts";
 import { plainBadge } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
@@ -41,7 +41,7 @@ export function FairnessPage(): View {
 
 function PresentFairnessPage(): View {
   const { data, refused } = useLive("fairness");
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Fairness", refused.value.message);
   const fairness = data.value;
   if (fairness === undefined)
     return html`${head({ title: "Fairness", note: "…" })}<div class="card">${loading("Loading shares")}</div>`;

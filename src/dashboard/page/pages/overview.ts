@@ -12,7 +12,7 @@ import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart, type Zoom } from "../ui/line-chart.ts";
-import { empty, failure, head, loading, section, segments } from "../ui/states.ts";
+import { empty, head, loading, refusedView, section, segments } from "../ui/states.ts";
 import { Table } from "../ui/table.ts";
 import { tile } from "../ui/tile.ts";
 import { badge, type Tone } from "../ui/tone.ts";
@@ -24,7 +24,7 @@ export function OverviewPage(): View {
   const range: HistoryWindow = router.route.value.filters["range"] === "6h" ? "6h" : "15m";
   const history = useHistory(range);
   const { data, refused } = useLive("overview", {}, { points: history.add });
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Overview", refused.value.message);
   const overview = data.value;
   return html`
     ${head({

@@ -8,14 +8,14 @@ import { href } from "../router.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
-import { empty, failure, head, loading } from "../ui/states.ts";
+import { empty, head, loading, refusedView } from "../ui/states.ts";
 import { badge, bar } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 
 export function ResourcesPage(): View {
   const { router } = useDashboard();
   const { data, refused } = useLive("resources");
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Resources", refused.value.message);
   const resources = data.value;
   const only = router.route.value.path[1];
   return html`

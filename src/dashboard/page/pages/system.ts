@@ -8,14 +8,14 @@ import { bytes, count, counted, dateTime, duration, whole } from "../format.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { StateChart } from "../ui/state-chart.ts";
-import { empty, failure, head, loading, section } from "../ui/states.ts";
+import { empty, head, loading, refusedView, section } from "../ui/states.ts";
 import { Table } from "../ui/table.ts";
 import { badge, bar } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 
 export function SystemPage(): View {
   const { data, refused } = useLive("system");
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("System", refused.value.message);
   const system = data.value;
   if (system === undefined)
     return html`${head({ title: "System", note: "…" })}<div class="card">${loading("Loading the system")}</div>`;

@@ -13,7 +13,7 @@ import { openSubmit } from "../submit-dialog.ts";
 import { keyOf, TaskList, type TaskListState } from "../task-list.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
-import { empty, failure, head, loading } from "../ui/states.ts";
+import { empty, failure, head, loading, refusedView } from "../ui/states.ts";
 import { taskBadge } from "../ui/tone.ts";
 import { type Placement, VirtualList } from "../ui/virtual-list.ts";
 import { useLive } from "../use-live.ts";
@@ -41,7 +41,7 @@ export function TasksPage(): View {
   useEffect(() => () => list.stop(), [list]);
   // A new batch is the occasion.
   useEffect(() => list.changed(), [idx, list]);
-  if (refused.value !== undefined) return failure(refused.value.message);
+  if (refused.value !== undefined) return refusedView("Tasks", refused.value.message);
 
   const state = list.state.value;
   const done = () => {

@@ -31,6 +31,11 @@ export function failure(message: string, retry?: () => void): View {
   </div>`;
 }
 
+/** A page whose address is wrong. */
+export function refusedView(title: string, message: string): View {
+  return html`${head({ title })}<div class="card">${failure(message)}</div>`;
+}
+
 /** A section with a head. */
 export function section(
   { title, note, side }: { readonly title: string; readonly note?: View; readonly side?: View },
