@@ -193,6 +193,19 @@ describe("waggle agent --mcp", () => {
     expect(await agent.kill("SIGINT")).toMatchObject({ code: 0 });
   });
 
+  it("leaves no server behind when it is killed", async () => {
+    const agent = workplace.start("agent", "--kind", "gone", "--mcp", `${good()} stubborn`, "--tool", "hang");
+    await agent.says("joined");
+    const task = await swarm.submit({ kind: "gone" });
+    await expect.poll(async () => (await swarm.story(task.id)).status.state).toBe("running");
+    const left = () =>
+      processes().filter(({ command, state }) => command.endsWith("stubborn") && state !== "Z");
+    expect(left().length).toBeGreaterThanOrEqual(1);
+    await agent.kill("SIGKILL");
+    await expect.poll(left).toEqual([]);
+    await task.cancel();
+  });
+
   it.each([
     [
       "the tools there are for an unknown tool",
