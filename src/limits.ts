@@ -984,6 +984,8 @@ export const limits = {
   /** Wait for a result. Clients give up a request after 60 s unless told otherwise. */
   mcpWaitSecondsDefault: 30,
   mcpWaitSecondsMax: 3_600,
+  /** Interval of progress messages while a call waits; less than a client's time-out. */
+  mcpProgressMs: 10_000,
   /** A message of a peer over MCP: an escaped payload or result, with room for its envelope. */
   mcpMessageBytesMax: 10 * 1024 ** 2,
   /** Start of an MCP server, which may download itself first. */

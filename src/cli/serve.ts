@@ -54,8 +54,13 @@ export function serveCommand(program: Program): Command {
   return new Command("serve")
     .summary("serve a kind of tasks over another protocol")
     .description("Serves a kind of tasks as a service of another protocol.")
+    .addHelpText("after", serveExamples)
     .addCommand(nats);
 }
+
+const serveExamples = `
+Examples:
+  $ waggle serve nats --kind count --subject svc.count`;
 
 const examples = `
 The reply is the result, with the header Waggle-Task: the task's id. An error is an empty reply with the

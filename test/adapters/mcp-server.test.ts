@@ -17,6 +17,15 @@ beforeAll(async () => {
   workplace = await Workplace.make();
   await workplace.start("up").says("leading");
   swarm = await connect({ dataFolder: workplace.dataFolder });
+  await swarm.agent({
+    id: "slow",
+    kinds: ["slow"],
+    handler: async (_task, { progress }) => {
+      progress(0.5, "half of it");
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      return "done";
+    },
+  });
   await swarm.agent({ id: "worker", kinds: ["echo", "long", "bytes", "fail"], handler: work });
 });
 afterEach(async () => {
@@ -200,6 +209,17 @@ describe("waggle mcp", () => {
       texts: [expect.stringMatching(/^WAGGLE_TASK_FAILED: .*too hard/)],
     });
     await expect(call(client, "sumbit")).rejects.toThrow("did you mean submit?");
+  });
+
+  it("reports the steps of a task while a call waits, if the client asks for progress", async () => {
+    const client = await aClient();
+    const told: string[] = [];
+    const params = { name: "submit", arguments: { kind: "slow", waitSeconds: 20 } };
+    const { content } = await client.callTool(params, {
+      onprogress: ({ message }) => void told.push(message ?? ""),
+    });
+    expect(content.at(-1)).toEqual({ type: "text", text: "done" });
+    expect(told).toEqual(expect.arrayContaining(["attempt 1 runs at slow", "50 % · half of it"]));
   });
 
   it("gives up a wait that the client cancels, and goes on; so does the task", async () => {

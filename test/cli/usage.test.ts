@@ -139,7 +139,9 @@ describe("a command line that makes no sense", () => {
     ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id requires a single task"],
     ["--watch for many", ["submit", "-", "--watch"], "--watch requires a single task"],
     ["an agent without a kind", ["agent", "--exec", "cat"], "--kind KIND"],
-    ["an agent that does nothing", ["agent", "--kind", "k"], "--exec COMMAND or --http URL"],
+    ["an agent that does nothing", ["agent", "--kind", "k"], "--http URL or --mcp COMMAND"],
+    ["an MCP server without a tool", ["agent", "--kind", "k", "--mcp", "x"], "--mcp COMMAND and --tool NAME"],
+    ["a service without a subject", ["serve", "nats", "--kind", "k"], "--kind KIND and --subject SUBJECT"],
     [
       "an agent that does both",
       ["agent", "--kind", "k", "--exec", "cat", "--http", "http://x"],

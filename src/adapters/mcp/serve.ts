@@ -3,7 +3,7 @@
 // connects again.
 
 import type { Readable, Writable } from "node:stream";
-import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Logger } from "pino";
 import type { Swarm } from "../../client/swarm.ts";
@@ -106,13 +106,26 @@ function serverOf(
     if (tool === undefined) throw unknownTool(params.name, offered);
     const signal = AbortSignal.any([mcpReq.signal, ending]);
     try {
-      return contentOf(await tool.call(params.arguments, { swarm: () => swarm.open(), signal }));
+      const tell = progressOf(mcpReq);
+      return contentOf(await tool.call(params.arguments, { swarm: () => swarm.open(), signal, tell }));
     } catch (error) {
       logger.info({ tool: tool.name, err: error }, "a call of a tool failed");
       return { ...contentOf([errorText(error)]), isError: true };
     }
   });
   return server;
+}
+
+/** Undefined unless the client asked for progress. Lost notifications are harmless. */
+function progressOf({ _meta, notify }: ServerContext["mcpReq"]): ((message: string) => void) | undefined {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  let progress = 0;
+  return (message) => {
+    progress += 1;
+    const params = { progressToken, progress, message };
+    notify({ method: "notifications/progress", params }).catch(() => undefined);
+  };
 }
 
 function contentOf(answer: Answer) {

@@ -11,6 +11,8 @@ export interface ToolContext {
   readonly swarm: () => Promise<Swarm>;
   /** Aborted when the client cancels the call, or is gone. */
   readonly signal: AbortSignal;
+  /** Reports progress of a long call. Undefined: the client asked for none. */
+  readonly tell: ((message: string) => void) | undefined;
 }
 
 export interface ToolDefinition<Input extends object> {

@@ -5,10 +5,11 @@ import { describe } from "../../audit/describe.ts";
 import { describeObstacle, describeWait } from "../../audit/describe-wait.ts";
 import type { JournaledEvent } from "../../audit/journaled-event.ts";
 import { healthFrom } from "../../client/health.ts";
-import type { Swarm } from "../../client/swarm.ts";
 import { WaitTimedOutError } from "../../client/task-errors.ts";
+import type { TaskHandle } from "../../client/task-handle.ts";
 import { resultOf } from "../../client/task-result.ts";
 import type { TaskExplanation } from "../../client/task-stories.ts";
+import type { TaskUpdate } from "../../client/task-updates.ts";
 import { systemRandom } from "../../clock.ts";
 import { InvalidValueError, OutcomeUnknownError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -100,7 +101,7 @@ const submit = toolOf<SubmitInput>({
       ...(warnings.length === 0 ? {} : { warnings }),
     });
     if (wait === 0) return [accepted];
-    const ended = await awaited(swarm, { id: handle.id, project: handle.project }, { wait, from: 0, signal });
+    const ended = await awaited({ id: handle.id, project: handle.project }, { wait, from: 0 }, context);
     return [accepted, ...ended];
   },
 });
@@ -131,22 +132,25 @@ const result = toolOf<ResultInput>({
   example: '{ "task": "t1" }',
   run: async (
     { task: id, project: named, waitSeconds: wait = limits.mcpWaitSecondsDefault, from = 0 },
-    { swarm: open, signal },
+    context,
   ) => {
-    const swarm = await open();
-    const status = await swarm.taskStatus(id, { signal, ...ofProject(named) });
-    return await awaited(swarm, { id, project: status.project }, { wait, from, signal });
+    const swarm = await context.swarm();
+    const status = await swarm.taskStatus(id, { signal: context.signal, ...ofProject(named) });
+    return await awaited({ id, project: status.project }, { wait, from }, context);
   },
 });
 
 /** The result of a task, or its state when the wait ends first. */
 async function awaited(
-  swarm: Swarm,
   { id, project: of }: { readonly id: string; readonly project: string },
-  { wait, from, signal }: { readonly wait: number; readonly from: number; readonly signal: AbortSignal },
+  { wait, from }: { readonly wait: number; readonly from: number },
+  { swarm: open, signal, tell }: ToolContext,
 ): Promise<Answer> {
+  const swarm = await open();
+  const handle = swarm.task(id, { project: of });
+  const stop = tell === undefined ? undefined : follow(handle, tell);
   try {
-    const outcome = await swarm.task(id, { project: of }).outcome({ timeoutMs: wait * 1_000, signal });
+    const outcome = await handle.outcome({ timeoutMs: wait * 1_000, signal });
     return resultAnswer(outcome, from);
   } catch (error) {
     if (!(error instanceof WaitTimedOutError)) throw error;
@@ -156,6 +160,41 @@ async function awaited(
       record({ task: id, project: of, state, agent, ...(why === undefined ? {} : { why }) }),
       "The task has not ended. Call result again to wait on, or explain for details.",
     ];
+  } finally {
+    stop?.();
+  }
+}
+
+/** Tells of each step of a task, and at intervals that it goes on: clients then wait longer.
+ *  @returns a function that ends the telling */
+function follow(handle: TaskHandle, tell: (message: string) => void): () => void {
+  const updates = handle.events$.subscribe({
+    next: (update) => {
+      const text = updateText(update);
+      if (text !== undefined) tell(text);
+    },
+    error: () => undefined, // the wait for the outcome reports errors
+  });
+  const ticking = setInterval(() => tell(`task ${handle.id} has not ended`), limits.mcpProgressMs);
+  return () => {
+    updates.unsubscribe();
+    clearInterval(ticking);
+  };
+}
+
+function updateText(update: TaskUpdate): string | undefined {
+  switch (update.type) {
+    case "running":
+      return `attempt ${update.attempt} runs at ${update.agent}`;
+    case "progress": {
+      const { fraction, message } = update;
+      const share = fraction === undefined ? undefined : `${Math.round(fraction * 100)} %`;
+      return [share, message].filter((part) => part !== undefined).join(" · ") || undefined;
+    }
+    case "attempt-failed":
+      return `attempt ${update.attempt} at ${update.agent} failed: ${update.error}`;
+    default:
+      return undefined;
   }
 }
 
